@@ -18,6 +18,7 @@ from contest.audit.views import ON_A_PAGE
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import shows
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 PAGE, FILE = "/organizer/audit/", "/organizer/audit.csv"
@@ -91,7 +92,8 @@ def test_a_row_says_who_did_what_when_why_and_from_where(
     )
 
 
-FILTERS = [
+@cases(
+    "query actions why",
     ("", ["tasker.warn", "role.give", "tasker.pause"], "all, newest first"),
     ("action=tasker.pause", ["tasker.pause"], "what"),
     ("action=gold.add", [], "what nobody did"),
@@ -108,10 +110,7 @@ FILTERS = [
     (f"words={place_of('192.0.2.7')}", ["tasker.pause"], "a place"),
     ("words=%00&who=%00", ["tasker.warn", "role.give", "tasker.pause"], "nothing that can be looked for"),
     ("action=tasker.pause&who=platform", [], "both at once"),
-]
-
-
-@pytest.mark.parametrize(("query", "actions", "why"), FILTERS, ids=[row[2] for row in FILTERS])
+)
 def test_what_is_asked_for_is_shown_on_the_page_and_in_the_file(
     query: str, actions: list[str], why: str, olgas: Client, trail: None
 ) -> None:

@@ -88,41 +88,51 @@ def in_yen(by: User) -> None:
 SHORT, READ = NOW + AHEAD - timedelta(microseconds=1), DAY - AHEAD + timedelta(microseconds=1)
 
 
-REFUSED: list[tuple[Callable[[User], object], str, str | None, str]] = [
-    (lambda by: record(by, appeal_days=7), "unchanged", None, "Nothing differs from version 1"),
-    (lambda by: record(by, reason=" \n", appeal_days=8), "invalid", "reason", "Give the reason"),
-    (lambda by: record(by, reason="x" * 4001, appeal_days=8), "invalid", "reason", "at most 4,000"),
-    (lambda by: record(by, since=NOW, appeal_days=8), "too_early", "since", "at least one minute from now"),
-    (lambda by: record(by, since=SHORT, appeal_days=8), "too_early", "since", "No policy holds backwards"),
-    (lambda by: record(by, since=NOW - 365 * DAY, appeal_days=8), "too_early", "since", "No policy holds backwards"),
-    (lambda by: record(by, base=0, appeal_days=8), "policy_changed", None, "version 1 was recorded meanwhile"),
-    (lambda by: record(by, base=7, appeal_days=8), "policy_changed", None, "version 1 was recorded meanwhile"),
-    # None comes before or with one that is to come.
-    (
-        lambda by: recorded(by, since=NOW + AHEAD, appeal_days=9),
-        "too_early",
-        "since",
-        "Version 2 holds from Thu 19 Nov",
-    ),
-    (lambda by: recorded(by, since=NOW + DAY, appeal_days=9), "too_early", "since", "Version 2 holds from Thu 19 Nov"),
-    # The currency stays what the ledger is kept in.
-    (in_yen, "currency_fixed", "currency", "the ledger has entries in USD"),
-    # Calling back: it holds; somebody may have read it already; not the newest; there is none; the reason is public.
-    (lambda by: recorded(by, back(2, DAY)), "policy_in_force", None, ""),
-    (lambda by: recorded(by, back(2, READ)), "policy_in_force", None, ""),
-    (lambda by: recorded(by, back(1)), "policy_changed", None, ""),
-    (lambda by: recorded(by, back(9)), "policy_changed", None, ""),
-    (lambda by: recorded(by, back(2, reason=" ")), "invalid", "reason", ""),
-    (
-        lambda by: PolicyVersion.objects.update(in_force_from=NOW + DAY) and back(1)(by),  # the first one
-        "policy_in_force",
-        None,
-        "",
-    ),
-]
-
-
-@pytest.mark.parametrize(("act", "code", "field", "words"), REFUSED)
+@pytest.mark.parametrize(
+    ("act", "code", "field", "words"),
+    [
+        (lambda by: record(by, appeal_days=7), "unchanged", None, "Nothing differs from version 1"),
+        (lambda by: record(by, reason=" \n", appeal_days=8), "invalid", "reason", "Give the reason"),
+        (lambda by: record(by, reason="x" * 4001, appeal_days=8), "invalid", "reason", "at most 4,000"),
+        (lambda by: record(by, since=NOW, appeal_days=8), "too_early", "since", "at least one minute from now"),
+        (lambda by: record(by, since=SHORT, appeal_days=8), "too_early", "since", "No policy holds backwards"),
+        (
+            lambda by: record(by, since=NOW - 365 * DAY, appeal_days=8),
+            "too_early",
+            "since",
+            "No policy holds backwards",
+        ),
+        (lambda by: record(by, base=0, appeal_days=8), "policy_changed", None, "version 1 was recorded meanwhile"),
+        (lambda by: record(by, base=7, appeal_days=8), "policy_changed", None, "version 1 was recorded meanwhile"),
+        # None comes before or with one that is to come.
+        (
+            lambda by: recorded(by, since=NOW + AHEAD, appeal_days=9),
+            "too_early",
+            "since",
+            "Version 2 holds from Thu 19 Nov",
+        ),
+        (
+            lambda by: recorded(by, since=NOW + DAY, appeal_days=9),
+            "too_early",
+            "since",
+            "Version 2 holds from Thu 19 Nov",
+        ),
+        # The currency stays what the ledger is kept in.
+        (in_yen, "currency_fixed", "currency", "the ledger has entries in USD"),
+        # Calling back: it holds; somebody may have read it already; not the newest; there is none; the reason is public.
+        (lambda by: recorded(by, back(2, DAY)), "policy_in_force", None, ""),
+        (lambda by: recorded(by, back(2, READ)), "policy_in_force", None, ""),
+        (lambda by: recorded(by, back(1)), "policy_changed", None, ""),
+        (lambda by: recorded(by, back(9)), "policy_changed", None, ""),
+        (lambda by: recorded(by, back(2, reason=" ")), "invalid", "reason", ""),
+        (
+            lambda by: PolicyVersion.objects.update(in_force_from=NOW + DAY) and back(1)(by),  # the first one
+            "policy_in_force",
+            None,
+            "",
+        ),
+    ],
+)
 def test_what_is_refused_and_not_called_back(
     act: Callable[[User], object], code: str, field: str | None, words: str, olga: User
 ) -> None:

@@ -243,23 +243,23 @@ def test_its_own_page_tells_totals_and_the_whole_log_of_the_smoke_test(
     assert page.count("loading weights") == 400
 
 
-STEPS = [
-    ("received", lambda made, at: None, "A defense can be staked when it is published."),
-    ("published", lambda made, at: Defense.objects.filter(pk=made.defense_id).update(published_at=at),
-     "Your team can stake it itself"),
-    ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
-    ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
-                                 ends.stakes_end(now=at)), "broken"),
-    ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
-]  # fmt: skip
-
-
 def _out(made: Entry, at: datetime) -> Defense:
     Defense.objects.filter(pk=made.defense_id).update(published_at=at)
     return Defense.objects.get(pk=made.defense_id)
 
 
-@pytest.mark.parametrize(("state", "change", "said"), STEPS, ids=[row[0] for row in STEPS])
+@pytest.mark.parametrize(
+    ("state", "change", "said"),
+    [
+        ("received", lambda made, at: None, "A defense can be staked when it is published."),
+        ("published", lambda made, at: Defense.objects.filter(pk=made.defense_id).update(published_at=at),
+         "Your team can stake it itself"),
+        ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
+        ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
+                                     ends.stakes_end(now=at)), "broken"),
+        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
+    ],
+)  # fmt: skip
 def test_every_state_on_the_teams_pages(
     state: str, change: Any, said: str, blue: Team, captains: Client, at: datetime
 ) -> None:
@@ -325,15 +325,15 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     assert page.count('class="clock"') == 2
 
 
-BOARD = [
-    ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-    ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-    ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
-    ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
-]
-
-
-@pytest.mark.parametrize(("body", "status", "said"), BOARD)
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+        ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+        ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
+        ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
+    ],
+)
 def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, boards: Client) -> None:
     answers(boards.post("/board/stakes/", body), status, said)
 
@@ -423,21 +423,18 @@ def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captains: Client
     assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, body["id"], 1)
 
 
-REFUSED: list[tuple[Any, int, str, str]] = [
-    (fields(colour="red"), 400, "invalid", "unknown fields are refused by name"),
-    (fields(name=7), 400, "invalid", "a number is no name"),
-    (fields(name=None), 400, "invalid", "neither is nothing"),
-    (fields(archive="text"), 400, "invalid", "an archive is a file"),
-    (fields(image=""), 400, "invalid", "no image at all"),
-    (fields(image="localhost/net@sha256:" + "ab" * 32), 400, "registry_unknown", "a registry of ours"),
-    ([], 400, "invalid", "a list"),
-    ("x", 400, "invalid", "a text"),
-    (7, 400, "invalid", "a number"),
-]
-
-
 def test_what_the_api_refuses(captains: Client) -> None:
-    for body, status, code, why in REFUSED:
+    for body, status, code, why in (
+        (fields(colour="red"), 400, "invalid", "unknown fields are refused by name"),
+        (fields(name=7), 400, "invalid", "a number is no name"),
+        (fields(name=None), 400, "invalid", "neither is nothing"),
+        (fields(archive="text"), 400, "invalid", "an archive is a file"),
+        (fields(image=""), 400, "invalid", "no image at all"),
+        (fields(image="localhost/net@sha256:" + "ab" * 32), 400, "registry_unknown", "a registry of ours"),
+        ([], 400, "invalid", "a list"),
+        ("x", 400, "invalid", "a text"),
+        (7, 400, "invalid", "a number"),
+    ):
         answer = called(captains, body)
         assert (answer.status_code, answer.json()["code"]) == (status, code), why
     answers(called(captains, b"{"), 400)  # no JSON

@@ -411,19 +411,19 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
     shows(body(captain.get("/team/")), "The other red.")
 
 
-WRONG = [
-    ({"action": "declare", "since": "", "reason": "x"}, "the day it begins"),
-    ({"action": "declare", "since": "2.1.2026", "reason": "x"}, "Write a day such as"),
-    ({"action": "declare", "since": "9999-12-31", "until": "9999-12-31", "reason": "x"}, "Write a day such as"),
-    ({"action": "declare", "since": "2026-01-02", "until": "2026-01-01", "reason": "x"}, "end after it begins"),
-    ({"action": "declare", "since": "2026-01-02", "reason": ""}, "Give the reason"),
-    ({"action": "end", "until": ""}, "the last day"),
-    ({"action": "merge", "into": "G-00000", "reason": "x"}, "Choose the team"),
-    ({"action": ""}, "one of the forms"),
-]
-
-
-@pytest.mark.parametrize(("form", "words"), WRONG)
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"action": "declare", "since": "", "reason": "x"}, "the day it begins"),
+        ({"action": "declare", "since": "2.1.2026", "reason": "x"}, "Write a day such as"),
+        ({"action": "declare", "since": "9999-12-31", "until": "9999-12-31", "reason": "x"}, "Write a day such as"),
+        ({"action": "declare", "since": "2026-01-02", "until": "2026-01-01", "reason": "x"}, "end after it begins"),
+        ({"action": "declare", "since": "2026-01-02", "reason": ""}, "Give the reason"),
+        ({"action": "end", "until": ""}, "the last day"),
+        ({"action": "merge", "into": "G-00000", "reason": "x"}, "Choose the team"),
+        ({"action": ""}, "one of the forms"),
+    ],
+)
 def test_what_an_organizer_typed_wrong(form: Any, words: str, red: Team, organizer: Client) -> None:
     refused(organizer, f"/organizer/teams/{red.public_id}/", 400, words, **form)
     assert not Association.objects.exists()
