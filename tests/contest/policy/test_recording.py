@@ -119,7 +119,7 @@ SHORT, READ = NOW + AHEAD - timedelta(microseconds=1), DAY - AHEAD + timedelta(m
         ),
         # The currency stays what the ledger is kept in.
         (in_yen, "currency_fixed", "currency", "the ledger has entries in USD"),
-        # Calling back: it holds; somebody may have read it already; not the newest; there is none; the reason is public.
+        # Calling back: it holds; somebody may have read it; not the newest; there is none; the reason is public.
         (lambda by: recorded(by, back(2, DAY)), "policy_in_force", None, ""),
         (lambda by: recorded(by, back(2, READ)), "policy_in_force", None, ""),
         (lambda by: recorded(by, back(1)), "policy_changed", None, ""),

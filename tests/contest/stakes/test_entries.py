@@ -61,8 +61,15 @@ def other(number: int) -> dict[str, str]:
 def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now: datetime) -> None:
     team, weights = cast.team(), tmp_path / "net.pt"
     weights.write_bytes(b"w" * 900)
-    files = {"source": cast.zipped(tmp_path / "s.zip"), "training_code": cast.zipped(tmp_path / "t.zip", "train.py")}
-    made = hand_in(team, now, image="", archive=cast.archive(tmp_path / "a"), weights=weights, **files)
+    made = hand_in(
+        team,
+        now,
+        image="",
+        archive=cast.archive(tmp_path / "a"),
+        weights=weights,
+        source=cast.zipped(tmp_path / "s.zip"),
+        training_code=cast.zipped(tmp_path / "t.zip", "train.py"),
+    )
     defense, store = made.defense, picture_store()
     zips = [handed_in.source_key(each) for each in (defense.source, made.training_code)]
     assert all(map(store.exists, (archive_key(defense.archive), *zips))) and len(set(zips)) == 2
@@ -438,8 +445,8 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
 
 @tables.cases(
     "what change code why",
-    ("received", None, "", "before its publication"),
-    ("published", None, "", "published and not at stake"),
+    ("received", lambda made, now: None, "", "before its publication"),
+    ("published", lambda made, now: None, "", "published and not at stake"),
     ("asked", lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
      "a stake that was not paid goes with it"),
     ("staked", lambda made, now: cast.staked(made.defense, now=now), "staked",
@@ -453,8 +460,7 @@ def test_taking_a_defense_back(what: str, change: Any, code: str, why: str, tmp_
     made = cast.entry(team, now=now, published=None if what == "received" else now, closed=True)
     answer = cast.answered(made.defense, cast.picture(now), now)
     withdraws = partial(entries.entry_withdraw, made, now=now)
-    if change:
-        change(made, now)
+    change(made, now)
     if code:
         assert refused(code, withdraws, by=cast.captain(team)), why
         return
@@ -547,8 +553,7 @@ def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stak
     money.overruled(sent.image, at=CLOSED + timedelta(1))
     for _ in range(2):
         ends.stakes_end(now=CLOSED + timedelta(1))
-        stake.refresh_from_db()
-        assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+        assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
     prizes_settle(now=CLOSED + timedelta(1))
     assert balance(stake) == 0, "the money is back where it came from"
 
@@ -563,8 +568,7 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
     refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
     Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
     ends.stakes_end(now=CLOSED)
-    stake.refresh_from_db()
-    assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+    assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
 
 
 def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
