@@ -96,13 +96,13 @@ def test_who_may_open_what(blue: Team, tara: Tasker, signed_in: Any, at: datetim
     people |= {"rival": cast.captain(cast.team("red")), "board": cast.board(), "organizer": cast.organizer()}
     clients = {"stranger": Client()} | {who: signed_in(person) for who, person in people.items()}
     for address, (allowed, why) in WHO.items():
-        answers = {who: client.get(address.format(id=made.defense.public_id)) for who, client in clients.items()}
+        opened = {who: client.get(address.format(id=made.defense.public_id)) for who, client in clients.items()}
         expected = {"stranger": 302, "nobody": 404} | dict.fromkeys(people.keys() - {"nobody"}, 403)
         expected |= dict.fromkeys(allowed, 200)
         if address.startswith("/team/"):  # the rival has pages of their own, and finds none of this team's
             expected["rival"] = 404 if "{id}" in address else 200
-        assert {who: each.status_code for who, each in answers.items()} == expected, (address, why)
-        telling = [who for who, each in answers.items() if made.defense.name in each.content.decode()]
+        assert {who: each.status_code for who, each in opened.items()} == expected, (address, why)
+        telling = [who for who, each in opened.items() if made.defense.name in each.content.decode()]
         assert {expected[who] for who in telling} <= {200} and "rival" not in telling, address
 
 
