@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
-from django.db import IntegrityError, connections
+from django.db import IntegrityError, connection, connections
 
 from common.errors import DomainError
 
@@ -41,3 +41,16 @@ def refusals_at_once(*acts: Callable[[], Any]) -> list[str]:
         return asked
 
     return at_once(*map(refusal, acts))
+
+
+def until_waiting(many: int = 1) -> None:
+    """Return when so many wait for a lock in this database."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    for _ in range(400):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_clear_snapshot()")  # within a transaction it would show the same again
+            cursor.execute(waiting)
+            if cursor.fetchone()[0] >= many:
+                return
+        Event().wait(0.05)
+    raise AssertionError(f"{many} never waited for a lock")

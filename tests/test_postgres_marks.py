@@ -91,12 +91,12 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/stakes/ends.py": ("contest/money/test_locks.py", "test_eight_threads_of_mixed_work_meet_no_deadlock"),
     "contest/stakes/entries.py": ("contest/stakes/test_entries.py", "test_a_closed_defense_is_opened_once"),
     "contest/teams/associations.py": (
-        "contest/teams/test_at_once.py",
+        "contest/teams/test_unpaid_and_merged.py",
         "test_two_organizers_who_decide_or_declare_at_once_do_it_once",
     ),
     "contest/teams/entitlements.py": ("contest/teams/test_entitlements.py", "test_who_revokes_what"),
     "contest/teams/services.py": (
-        "contest/teams/test_at_once.py",
+        "contest/teams/test_members.py",
         "test_handing_over_and_leaving_at_once_leave_one_captain",
     ),
     "labeling/accounts/invitations.py": (

@@ -1,7 +1,7 @@
 """What pages say without their markup, and who is let in."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any
 
@@ -37,6 +37,17 @@ def main(client: Client, address: str) -> str:
 def lacking(page: str, *said: str) -> list[str]:
     """Which of these a page does not say."""
     return [each for each in said if each not in page]
+
+
+def shows(page: str, *said: str, but: Sequence[str] = ()) -> None:
+    """See that a page says all of these, and nothing of what `but` names."""
+    assert (lacking(page, *said), [each for each in but if each in page]) == ([], []), page
+
+
+def answers(answer: Any, status: int, *said: str, but: Sequence[str] = ()) -> None:
+    """See that an answer has this status, and says this."""
+    assert answer.status_code == status, plain(answer)
+    shows(answer.content.decode(), *said, but=but)
 
 
 def queries(act: Callable[[], object]) -> int:

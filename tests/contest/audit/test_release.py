@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,9 +14,10 @@ from django.db import connection
 
 from adjudication import release_format as form
 from adjudication.verify import verify
+from adjudication.verify_audit import link_of
 from common.append_only import protect, unprotect
 from common.audit import audit
-from common.audit_chain import BEGINNING
+from common.audit_chain import BEGINNING, End, sealed
 from common.audit_seals import chain_check, entries_seal
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.models import Release
@@ -30,18 +32,15 @@ pytestmark = pytest.mark.django_db
 SECRET = "Somebody whom nobody should know wrote a reason."
 
 
-def publish(out: Path, organizer: User) -> list[Released]:
+@pytest.fixture(scope="module")
+def releases(module_world: Path) -> list[Released]:
     """The releases of two weeks, in each of which something was done."""
+    organizer = factories.user("olga", "organizers")
     cast.two_weeks()
     for at in (cast.W47.start - timedelta(days=30), cast.W47.start, cast.LATER):
         audit("tasker.pause", by=organizer, subject={"tasker": ["T-12345"]}, why=SECRET, now=at)
         audit("policy.record", by=organizer, subject={"policy": [2]}, why="='Now\r\nbetter.", now=at, published=True)
-    return [release_week(week, out=out, now=cast.NOW) for week in (cast.W47, cast.W48)]
-
-
-@pytest.fixture(scope="module")
-def releases(module_world: Path) -> list[Released]:
-    return publish(module_world / "out", factories.user("olga", "organizers"))
+    return [release_week(week, out=module_world / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
 
 
 @pytest.fixture
@@ -63,12 +62,10 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
 
 def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(made: list[Released]) -> None:
     first, second = (rows_of(each.folder) for each in made)
-    numbers = [int(row["number"]) for row in [*first, *second]]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert [row["action"] for row in first][-4:] == ["tasker.pause", "policy.record"] * 2
-    assert [row["action"] for row in second][-2:] == ["tasker.pause", "policy.record"]
-    assert first[0]["previous"] == BEGINNING
-    assert second[0]["previous"] == first[-1]["sha256"]
+    assert [int(row["number"]) for row in first + second] == list(range(1, len(first + second) + 1))
+    actions = [row["action"] for row in first][-4:], [row["action"] for row in second][-2:]
+    assert actions == (["tasker.pause", "policy.record"] * 2, ["tasker.pause", "policy.record"])
+    assert (first[0]["previous"], second[0]["previous"]) == (BEGINNING, first[-1]["sha256"])
     for each in made:
         found = verify(each.folder, pictures=False)
         assert (found.differences, [note for note in found.notes if "audit" in note]) == ([], [])
@@ -77,28 +74,24 @@ def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(mad
 def test_what_is_private_is_in_no_file(made: list[Released]) -> None:
     """R39"""
     files = [path for each in made for path in each.folder.glob("*.*")]
-    leaks = {
-        path.name: word for path in files for word in (SECRET, "T-12345", "olga") if word.encode() in path.read_bytes()
-    }
+    secrets = (SECRET, "T-12345", "olga")
+    leaks = {path.name: word for path in files for word in secrets if word.encode() in path.read_bytes()}
     assert (len(files) > 20, leaks) == (True, {})
     rows = {row["action"]: row for row in rows_of(made[1].folder)}
-    empty = {"role": "organizer", "subject": "", "why": "", "facts": "{}"}
-    assert rows["tasker.pause"].items() >= empty.items()
+    assert rows["tasker.pause"].items() >= {"role": "organizer", "subject": "", "why": "", "facts": "{}"}.items()
     assert rows["policy.record"].items() >= {"subject": '{"policy":[2]}', "why": "'='Now\nbetter."}.items()
 
 
 def test_the_publication_of_a_release_is_a_row_and_the_same_release_comes_again(
     made: list[Released], tmp_path: Path, olga: User
 ) -> None:
-    entries = AuditEntry.objects.filter(action="release.publish").order_by("pk")
+    entries = AuditEntry.objects.filter(action="release.publish").order_by("pk").values_list("subject", "public")
     told = [({"release": [each.release.name]}, {"manifest_sha256": each.release.manifest_sha256}) for each in made]
-    assert [(entry.subject, entry.public) for entry in entries] == told
-    values = json.loads((made[0].folder / form.MANIFEST).read_bytes())
-    assert values["counts"]["audit"] == len(rows_of(made[0].folder))
+    assert list(entries) == told
+    assert json.loads((made[0].folder / form.MANIFEST).read_bytes())["counts"]["audit"] == len(rows_of(made[0].folder))
     audit("tasker.warn", by=olga, subject={"tasker": ["T-12345"]}, now=cast.NOW)
     again = [release_week(week, out=tmp_path / "out", now=cast.NOW) for week in (cast.W47, cast.W48)]
-    assert [each.new for each in again] == [False, False]
-    assert Release.objects.count() == 2
+    assert ([each.new for each in again], Release.objects.count()) == ([False, False], 2)
 
 
 FORGERIES: dict[str, Callable[[Forger], None]] = {
@@ -116,14 +109,14 @@ FORGERIES: dict[str, Callable[[Forger], None]] = {
     "another private part": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, private_sha256="0" * 64),
     "another hash": lambda f: f.cell(form.AUDIT, {"action": "tasker.pause"}, sha256="0" * 64),
     "a trail of its own": lambda f: _begun_anew(f),
-    "rows of a release twice": lambda f: _from_the_first(f),
+    "rows of a release twice": lambda f: f.rows(
+        form.AUDIT, lambda rows: rows.__setitem__(slice(None), rows_of(f.folder.with_name("release-2026-W47")))
+    ),
 }
 
 
 def _begun_anew(forger: Forger) -> None:
     """All rows hashed anew, from another beginning: it fits in itself, and not to the release before."""
-    from adjudication.verify_audit import link_of
-    from common.audit_chain import End, sealed
 
     def anew(rows: list[dict[str, str]]) -> None:
         end = End(int(rows[0]["number"]) - 1, "1" * 64)
@@ -135,37 +128,39 @@ def _begun_anew(forger: Forger) -> None:
     forger.rows(form.AUDIT, anew)
 
 
-def _from_the_first(forger: Forger) -> None:
-    first = rows_of(forger.folder.with_name("release-2026-W47"))
-    forger.rows(form.AUDIT, lambda rows: rows.__setitem__(slice(None), first))
+def _forged(folder: Path, change: Callable[[Forger], None]) -> None:
+    """Change a release, and hash its files anew."""
+    forger = Forger(folder, cast.cast.Contest([]))
+    change(forger)
+    forger.rehash()
+
+
+def _differing(folder: Path, **told: Any) -> list[str]:
+    """What the verifier says differs in the audit trail: in nothing else."""
+    found = verify(folder, pictures=False, **told).differences
+    assert all(line.startswith(f"{form.AUDIT}: ") for line in found), found
+    return found
 
 
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forged_row_is_found_although_the_hashes_of_the_files_fit(what: str, made: list[Released]) -> None:
-    forger = Forger(made[1].folder, cast.cast.Contest([]))
-    FORGERIES[what](forger)
-    forger.rehash()
-    found = verify(forger.folder, pictures=False).differences
+    _forged(made[1].folder, FORGERIES[what])
+    found = verify(made[1].folder, pictures=False).differences
     assert [line for line in found if line.startswith(f"{form.AUDIT}: ")], found
 
 
 def test_the_release_before_may_be_named_and_need_not_be_there(made: list[Released], tmp_path: Path) -> None:
     alone = made[1].folder.rename(tmp_path / made[1].folder.name)
-    assert verify(alone, pictures=False).differences == []
-    assert verify(alone, previous=made[0].folder, pictures=False).differences == []
-    forger = Forger(alone, cast.cast.Contest([]))
-    _begun_anew(forger)
-    forger.rehash()
-    assert verify(alone, pictures=False).differences == []
-    found = verify(alone, previous=made[0].folder, pictures=False).differences
-    assert [line for line in found if line.startswith(f"{form.AUDIT}: ")], found
+    assert (_differing(alone), _differing(alone, previous=made[0].folder)) == ([], [])
+    _forged(alone, _begun_anew)
+    assert (_differing(alone), bool(_differing(alone, previous=made[0].folder))) == ([], True)
 
 
 def test_rows_of_a_release_that_is_not_here_are_noted(made: list[Released], olga: User, tmp_path: Path) -> None:
     third = cast.week_named("2026-W49", "UTC")
     audit("tasker.warn", by=olga, subject={}, now=third.start)
     folder = release_week(third, out=tmp_path / "out", now=third.end + timedelta(days=1)).folder
-    assert verify(folder, pictures=False).differences == []
+    assert _differing(folder) == []
     found = verify(folder, previous=made[0].folder, pictures=False)
     assert not [line for line in found.differences if line.startswith(form.AUDIT)]
     assert [note for note in found.notes if note.startswith("audit trail: rows ")]
@@ -173,16 +168,15 @@ def test_rows_of_a_release_that_is_not_here_are_noted(made: list[Released], olga
 
 def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], olga: User) -> None:
     listed = [{"name": each.release.name, "week": each.release.week, "part": 0} for each in made]
-    record = Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True)))
-    kept = list(AuditSeal.objects.order_by("number").values_list("number", "previous", "sha256"))
+    seals = AuditSeal.objects.order_by("number").values_list("number", "previous", "sha256")
+    kept = list(seals)
     _emptied()
-    around.fill_audit(record)
-    filled = AuditSeal.objects.order_by("number")
-    assert list(filled.values_list("number", "previous", "sha256")) == kept[: filled.count()]
-    assert chain_check(now=cast.NOW).by_hash_alone == filled.count() > 0
+    around.fill_audit(Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True))))
+    filled = list(seals.all())
+    assert filled == kept[: len(filled)]
+    assert chain_check(now=cast.NOW).by_hash_alone == len(filled) > 0
     audit("tasker.warn", by=olga, subject={}, now=cast.NOW)
-    assert entries_seal() == 1
-    assert chain_check(now=cast.NOW).wrong == ""
+    assert (entries_seal(), chain_check(now=cast.NOW).wrong) == (1, "")
 
 
 def _emptied() -> None:

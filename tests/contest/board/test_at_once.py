@@ -19,12 +19,12 @@ from contest.models import Appeal, BoardDecision, Case, CaseDecision, Conflict, 
 from contest.money.ledger import check
 from contest.teams import entitlements
 from tests import factories
+from tests.at_once import until_waiting
 from tests.contest.board import case_cast, cast
 from tests.contest.board.at_once import LONG, at_once, beside, codes
 from tests.contest.board.cast import LATER, WHY, Scene
 from tests.contest.board.motions import NOW, Motion, awarding, granting, staking, withholding
 from tests.contest.money.cast import BEFORE
-from tests.contest.stakes.test_races import until_waiting
 from tests.factories import voted
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]

@@ -31,7 +31,7 @@ from contest.stakes.services import stake_batch
 from labeling.policy import Policy
 from scoring.models import Defense
 from tests import factories
-from tests.at_once import refusals_at_once
+from tests.at_once import refusals_at_once, until_waiting
 from tests.contest.awards.conftest import HALF, makers, stake
 from tests.contest.awards.test_awards import NOW as AWARDED
 from tests.contest.awards.test_awards import all_met, give
@@ -40,7 +40,6 @@ from tests.contest.board.at_once import LONG, beside, codes, done
 from tests.contest.board.cast import LATER, OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, Scene
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, CLOSED, PRIZE, SETTLED, balance
-from tests.contest.stakes.test_races import until_waiting
 from tests.refusals import refused
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]

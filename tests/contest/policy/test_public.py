@@ -15,10 +15,9 @@ from contest.policy.services import Draft, policy_call_back, policy_record
 from labeling.models import Tasker
 from labeling.policy import Policy
 from tests import factories
-from tests.contest.pages import lacking
+from tests.contest.pages import answers, shows
 
 pytestmark = pytest.mark.django_db
-PAGES = ["/rules/", "/rules/versions/1/", "/rules/versions/2/", "/api/v1/policies/"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,33 +31,30 @@ def versions(module_world: Path) -> None:
     policy_call_back(3, reason="Not five", by=olga, now=now)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", ["/rules/", "/rules/versions/1/", "/rules/versions/2/", "/api/v1/policies/"])
 def test_it_is_open_to_everybody_and_names_nobody(page: str, signed_in: Any, stan: User, tara: Tasker) -> None:
     for reader in (Client(), signed_in(stan), signed_in(tara)):
-        answer = reader.get(page)
-        assert answer.status_code == 200 and "olga" not in answer.content.decode()
+        answers(reader.get(page), 200, but=["olga"])
 
 
 def test_each_rule_has_its_numbers_beside_it(client: Client) -> None:
     page = client.get("/rules/").content.decode()
+    beside = {rule: rest for rule, _, rest in (each.partition('">') for each in page.split('<li id="')[1:])}
     for each in NUMBERS.values():
         for rule in each.rules:
-            entry = page.split(f'<li id="{rule}">', 1)[1].split('<li id="R')[0]
-            assert f"{each.title}: <strong>{each.words(each.of(Policy()), 'USD')}</strong>" in entry, rule
-    entry = page.split('<li id="R18">', 1)[1].split('<li id="R')[0]
-    assert "<strong>9 days</strong>" in entry and '<a href="/rules/versions/4/">version 4</a>' in entry
-    entry = page.split('<li id="R2">', 1)[1].split('<li id="R3">')[0]
-    assert entry.index("Dataset images") < entry.index("in-force"), "behind the parts of the rule, not within them"
+            shows(beside[rule], f"{each.title}: <strong>{each.words(each.of(Policy()), 'USD')}</strong>")
+    shows(beside["R18"], "<strong>9 days</strong>", '<a href="/rules/versions/4/">version 4</a>')
+    assert beside["R2"].index("Dataset images") < beside["R2"].index("in-force"), "behind the parts of the rule"
 
 
 def test_the_history_is_whole_and_a_version_has_a_page_for_ever(client: Client) -> None:
     page = client.get("/rules/").content.decode().split('id="versions"')[1]
-    assert re.findall(r'id="version-(\d)"', page) == ["4", "3", "2", "1"]
-    assert "Nine &lt;days&gt;" in page and "Not five" in page
-    assert page.count("Never in force") == 2, "versions 2 and 3: version 4 goes on with the numbers of version 2"
-    page = client.get("/rules/versions/3/").content.decode()
-    assert not lacking(
-        page,
+    shows(page, "Nine &lt;days&gt;", "Not five")
+    found = re.findall(r'id="version-(\d)"', page), page.count("Never in force")
+    assert found == (["4", "3", "2", "1"], 2), "version 4 goes on with the numbers of version 2, which never holds"
+    answers(
+        client.get("/rules/versions/3/"),
+        200,
         "3 taskers",
         "5 taskers",
         "took its place. It was to begin",

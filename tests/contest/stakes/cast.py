@@ -25,6 +25,8 @@ from tests.scoring.cast import ruled
 from tests.scoring.trials import cast as trials
 
 _numbers = count(1)
+# What a defense comes to that is right too seldom.
+WEAK = {"pictures": 10, "right": 5, "wrong": 5, "rows": 16, "milliseconds": 900}
 IN_REGISTRY = "ghcr.io/blue/steadfast@sha256:" + "ab" * 32
 
 
@@ -66,11 +68,12 @@ def entry(
     of: Team, name: str = "", *, now: datetime = factories.NOW, published: datetime | None = None, closed: bool = False
 ) -> Entry:
     """A container that a team handed in, by rows alone; published where a moment is given."""
-    name = name or f"net {next(_numbers)}"
-    defense = trials.container(name, created_at=now, published_at=published, source="" if closed else "cd" * 32)
+    source = "" if closed else "cd" * 32
     return Entry.objects.create(
         team=of,
-        defense=defense,
+        defense=trials.container(
+            name or f"net {next(_numbers)}", created_at=now, published_at=published, source=source
+        ),
         received_at=now,
         due_at=selectors.due_date(now),
         licence="Apache-2.0",
@@ -88,6 +91,13 @@ def eligible(defense: Defense) -> None:
     for kind in (TrialKind.SMOKE, TrialKind.PRIVATE, TrialKind.EARLIER, TrialKind.PROBE):
         trials.passed(defense, kind)
     framework_check(defense, passed=True, reason="PyTorch", by=board(), now=factories.NOW)
+
+
+def passing(of: Team, name: str) -> Entry:
+    """An entry that passed everything but what a test changes."""
+    made = entry(of, name)
+    eligible(made.defense)
+    return made
 
 
 def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:
@@ -110,8 +120,7 @@ def self_staked(defense: Defense, now: datetime) -> Stake:
 
 def picture(sent: datetime, by: Team | None = None, **values: Any) -> Image:
     """A picture received at `sent`, as an attack where a team sent it."""
-    origin = "attack" if by else "dataset"
-    image = factories.image(origin=origin, received_at=sent, label_from=sent, **values)
+    image = factories.image(origin="attack" if by else "dataset", received_at=sent, label_from=sent, **values)
     if by:
         Attack.objects.create(team=by, image=image, received_at=sent, week=week_at(sent).name)
     return image
@@ -147,15 +156,15 @@ def answered(
 
 def overruled(proof: Break, *, at: datetime, verdict: str = "rejected") -> Ruling:
     """A later ruling on the picture of a break."""
-    last = Ruling.objects.filter(image=proof.image).order_by("-number")[0]
-    return ruled(proof.image, verdict=verdict, label=Label.BIRD, number=last.number + 1)
+    number = Ruling.objects.filter(image=proof.image).latest("number").number + 1
+    return ruled(proof.image, verdict=verdict, label=Label.BIRD, number=number)
 
 
 def archive(folder: Path, text: bytes = b"print('x')") -> Path:
     """What `docker save` writes of a small image."""
     folder.mkdir(exist_ok=True)
-    layers = [images.files_layer(folder, {"app/defense.py": text})]
-    return images.write_archive(folder / "image.tar", [images.Image(layers, ["python3", "/app/defense.py"])])
+    layer = images.files_layer(folder, {"app/defense.py": text})
+    return images.write_archive(folder / "image.tar", [images.Image([layer], ["python3", "/app/defense.py"])])
 
 
 def zipped(path: Path, name: str = "model.py") -> Path:

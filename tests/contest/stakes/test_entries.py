@@ -1,11 +1,12 @@
 """Handing in, due dates, publication, opening the source, taking back: only when nothing can change what becomes of the
-prize (R22, R28, R29, R31-R33, R35).
+prize (R22, R28, R29, R31-R33, R35). What failed a condition of publication, why, and what to do.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +16,27 @@ from django.test import Client
 
 from common.errors import WrongFields
 from contest.awards.settling import prizes_settle
-from contest.enums import DefenseStanding, StakeEnd
-from contest.models import Entry, Member, Stake, Team
-from contest.stakes import entries, selectors, services
-from contest.stakes.ends import not_final, stakes_end
+from contest.defenses.eligibility import failures, next_step
+from contest.enums import DefenseStanding, MessageKind, StakeEnd
+from contest.messages.letters import written
+from contest.models import Entry, Member, Message, Stake, Team
+from contest.stakes import ends, entries, letters, selectors, services
 from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.store import picture_store
-from scoring.enums import RunState, TrialKind
+from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
 from scoring.trials import handed_in
+from scoring.trials.enums import Condition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.money import cast as money
 from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
-from tests.contest.pages import words
+from tests.contest.pages import shows, words
 from tests.contest.stakes import cast
 from tests.refusals import refused
 from tests.scoring.trials import cast as trials
@@ -58,25 +61,32 @@ def other(number: int) -> dict[str, str]:
 def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now: datetime) -> None:
     team, weights = cast.team(), tmp_path / "net.pt"
     weights.write_bytes(b"w" * 900)
-    files = {"source": cast.zipped(tmp_path / "s.zip"), "training_code": cast.zipped(tmp_path / "t.zip", "train.py")}
-    made = hand_in(team, now, image="", archive=cast.archive(tmp_path / "a"), weights=weights, **files)
+    made = hand_in(
+        team,
+        now,
+        image="",
+        archive=cast.archive(tmp_path / "a"),
+        weights=weights,
+        source=cast.zipped(tmp_path / "s.zip"),
+        training_code=cast.zipped(tmp_path / "t.zip", "train.py"),
+    )
     defense, store = made.defense, picture_store()
     zips = [handed_in.source_key(each) for each in (defense.source, made.training_code)]
     assert all(map(store.exists, (archive_key(defense.archive), *zips))) and len(set(zips)) == 2
     assert store.get(handed_in.weights_key(defense.weights)) == b"w" * 900
-    assert (made.received_at, made.opened_at, made.licence) == (now, now, "Apache-2.0")
-    assert (made.handed_in_by, made.team) == (cast.captain(team), team)
+    told = (made.received_at, made.opened_at, made.licence, made.handed_in_by, made.team)
+    assert told == (now, now, "Apache-2.0", cast.captain(team), team)
     assert (defense.published_at, defense.image == defense.digest) == (None, True)
 
 
 def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> None:
+    """Its layers are not known, and its trials begin by themselves."""
     made = hand_in(cast.team(), now)
+    defense, digest = made.defense, cast.IN_REGISTRY.partition("@")[2]
     assert (made.opened_at, made.due_at) == (None, week_at(week_at(now).end).end)
-    defense = made.defense
-    assert (defense.image, defense.digest) == (cast.IN_REGISTRY, cast.IN_REGISTRY.partition("@")[2])
-    assert (defense.archive, defense.layers) == ("", []), "its layers are not known"
+    assert (defense.image, defense.digest, defense.archive, defense.layers) == (cast.IN_REGISTRY, digest, "", [])
     assert trials_plan(policy=cast.policy(), now=now, rng=random.Random(1)) == 1
-    assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE, "its trials begin by themselves"
+    assert Trial.objects.get(defense=defense).kind == TrialKind.SMOKE
 
 
 @tables.cases(
@@ -91,10 +101,8 @@ def test_a_digest_in_a_registry_is_pinned_closed_and_tried(now: datetime) -> Non
     ({"name": "", "licence": "\x00"}, {"name", "licence"}, "two things at once, and a NUL is nothing"),
 )
 def test_what_is_wrong_is_named_all_at_once(values: dict[str, Any], fields: set[str], why: str, now: datetime) -> None:
-    with pytest.raises(WrongFields) as refused:
-        hand_in(cast.team(), now, **values)
-    assert set(refused.value.fields) == fields, why
-    assert not Defense.objects.exists()
+    error = refused("invalid", hand_in, cast.team(), now, **values)
+    assert isinstance(error, WrongFields) and set(error.fields) == fields and not Defense.objects.exists(), why
 
 
 @tables.cases(
@@ -162,10 +170,10 @@ def test_nothing_is_dropped_without_a_word(
     files = {name: cast.zipped(tmp_path / name, "other.py") for name in ("source", "training_code", "weights")}
     sent = {name: files.get(name, text) for name, text in values.items()}
     words = refused("differs", hand_in, team, now, **sent).message
-    assert (f"Different now: {named}." in words, first.defense.public_id in words) == (True, addable), why
-    assert ("another version" in words) is not (addable and set(values) <= {"source", "training_code"})
-    again = Entry.objects.select_related("defense").get()
-    kept = (again.licence, again.defense.description, again.defense.weights, again.defense.source)
+    another = not (addable and set(values) <= {"source", "training_code"})
+    said = [f"Different now: {named}." in words, first.defense.public_id in words, "another version" in words]
+    assert said == [True, addable, another], why
+    kept = Entry.objects.values_list("licence", "defense__description", "defense__weights", "defense__source").get()
     assert kept == ("Apache-2.0", "", "", first.defense.source)
 
 
@@ -191,34 +199,27 @@ def test_each_defense_has_a_name_of_its_own(
 
 
 def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
-    team, policy = cast.team(), cast.policy()
+    team, left = cast.team(), partial(selectors.hand_ins_left, policy=cast.policy())
     for number in range(3):
         hand_in(team, now, **other(number))
-    assert selectors.hand_ins_left(team, policy, now) == 0
+    assert [left(each, now=now) for each in (team, cast.team("red"))] == [0, 3], "each team has its own"
     refused("quota_used", hand_in, team, SATURDAY - INSTANT, **other(9))
     hand_in(team, SATURDAY, **other(9))
-    assert selectors.hand_ins_left(team, policy, SATURDAY) == 2
-    assert selectors.hand_ins_left(cast.team("red"), policy, now) == 3, "each team has its own"
-
-
-COUNTED = [
-    ("refused", 3, "what was refused costs nothing"),
-    ("withdrawn", 2, "what was taken back counts, and is not handed in again under its name"),
-    ("again", 2, "the same again counts once"),
-]
+    assert left(team, now=SATURDAY) == 2
 
 
 @pytest.mark.both("it locks the team, or a defense and its entry")
-@pytest.mark.parametrize(("what", "left", "why"), COUNTED, ids=[row[0] for row in COUNTED])
-def test_what_counts(what: str, left: int, why: str, now: datetime) -> None:
+@tables.cases(
+    "act left why",
+    (lambda team, now: refused("bad_image", hand_in, team, now, image="no image"), 3, "what was refused costs nothing"),
+    (lambda team, now: (entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now),
+                        refused("withdrawn_before", hand_in, team, now)), 2,
+     "what was taken back counts, and is not handed in again under its name"),
+    (lambda team, now: (hand_in(team, now), hand_in(team, now)), 2, "the same again counts once"),
+)  # fmt: skip
+def test_what_counts(act: Any, left: int, why: str, now: datetime) -> None:
     team = cast.team()
-    if what == "refused":
-        refused("bad_image", hand_in, team, now, image="no image")
-    elif what == "withdrawn":
-        entries.entry_withdraw(hand_in(team, now), by=cast.captain(team), now=now)
-        refused("withdrawn_before", hand_in, team, now)
-    else:
-        assert hand_in(team, now) == hand_in(team, now)
+    act(team, now)
     assert selectors.hand_ins_left(team, cast.policy(), now) == left, why
 
 
@@ -226,8 +227,8 @@ def test_merged_teams_count_together(now: datetime) -> None:
     blue, red = cast.team("blue"), cast.team("red")
     hand_in(red, now)
     Team.objects.filter(pk=red.pk).update(merged_into=blue, merged_at=now)
-    assert selectors.hand_ins_left(blue, cast.policy(), now) == 2
-    assert [each.team for each in selectors.entries_of(blue)] == [red]
+    left, counted = selectors.hand_ins_left(blue, cast.policy(), now), selectors.entries_of(blue)
+    assert (left, [each.team for each in counted]) == (2, [red])
 
 
 # The due date
@@ -257,15 +258,17 @@ def published(now: datetime) -> int:
 
 
 def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) -> None:
-    made = cast.entry(cast.team(), now=now)
-    assert (published(now), selectors.standing_of(made.defense, now=now)) == (0, DefenseStanding.RECEIVED)
+    made, later = cast.entry(cast.team(), now=now), now + timedelta(hours=3)
+
+    def standing() -> DefenseStanding:
+        return selectors.standing_of(Defense.objects.get(), now=now)
+
+    assert (published(now), standing()) == (0, DefenseStanding.RECEIVED)
     cast.eligible(made.defense)
-    assert selectors.standing_of(made.defense, now=now) is DefenseStanding.ELIGIBLE
-    later = now + timedelta(hours=3)
+    assert standing() is DefenseStanding.ELIGIBLE
     assert [published(later) for _ in range(2)] == [1, 0], "running it twice changes nothing"
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (defense.published_at, selectors.stake_of(defense)) == (later, None)
-    assert selectors.standing_of(defense, now=now) is DefenseStanding.PUBLISHED
+    defense = Defense.objects.get()
+    assert (defense.published_at, selectors.stake_of(defense), standing()) == (later, None, DefenseStanding.PUBLISHED)
 
 
 @tables.cases(
@@ -287,24 +290,140 @@ def test_not_published(change: Any, why: str, now: datetime) -> None:
     assert published(now) == 0, why
 
 
+def smoked(made: Entry, accepted: bool) -> None:
+    trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": accepted})
+
+
 @tables.cases(
-    "after what missing why",
-    (timedelta(0), None, ["container", "private", "earlier", "speed", "framework"], "nothing was done by the date"),
-    (-INSTANT, None, None, "the date is not over"),
-    (timedelta(0), "passed", ["private", "earlier", "speed", "framework"], "the contest is behind"),
-    (timedelta(0), "failed", None, "one that failed is not published by any date"),
-    (timedelta(0), "withdrawn", None, "taken back"),
-)
-def test_what_is_overdue(
-    after: timedelta, what: str | None, missing: list[str] | None, why: str, now: datetime
-) -> None:
+    "after change missing why",
+    (timedelta(0), lambda made: None, [["container", "private", "earlier", "speed", "framework"]],
+     "nothing was done by the date"),
+    (-INSTANT, lambda made: None, [], "the date is not over"),
+    (timedelta(0), lambda made: smoked(made, True), [["private", "earlier", "speed", "framework"]],
+     "the contest is behind"),
+    (timedelta(0), lambda made: smoked(made, False), [], "one that failed is not published by any date"),
+    (timedelta(0), lambda made: entries.entry_withdraw(made, by=cast.captain(made.team), now=made.received_at), [],
+     "taken back"),
+)  # fmt: skip
+def test_what_is_overdue(after: timedelta, change: Any, missing: list[list[str]], why: str, now: datetime) -> None:
     made = cast.entry(cast.team(), now=now)
-    if what in ("passed", "failed"):
-        trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": what == "passed"})
-    if what == "withdrawn":
-        entries.entry_withdraw(made, by=cast.captain(made.team), now=now)
-    found = selectors.overdue(cast.policy(), made.due_at + after)
-    assert [list(each.missing) for each in found] == ([] if missing is None else [missing]), why
+    change(made)
+    assert [list(each.missing) for each in selectors.overdue(cast.policy(), made.due_at + after)] == missing, why
+
+
+# What failed a condition of publication, why, and what to do (R31)
+
+SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
+MENDED_BY_A_NEW_SET = {Condition.PRIVATE, Condition.SPEED}
+
+
+@pytest.fixture
+def net(db: None) -> Entry:
+    return cast.passing(cast.team("blue"), "the net")
+
+
+def private(**totals: int) -> Callable[[Defense], None]:
+    return lambda defense: trials.passed(defense, PRIVATE, totals={"rows": 16, "milliseconds": 900} | totals)
+
+
+def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None]:
+    return lambda defense: trials.passed(defense, kind, totals=totals, fault=Fault.CRASHED)
+
+
+# what failed, the conditions, words of what was missed
+@tables.cases(
+    "change conditions words why",
+    (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
+     "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
+    (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
+     "8 of 11 right. At least 80 % is needed: 9.", "what is needed is rounded up"),
+    (private(pictures=10, right=9, wrong=1), [Condition.PRIVATE],
+     "1 counted as wrong. None may be: abstaining is not wrong.", "enough right, and one wrong in the strict reading"),
+    (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
+     "1 of them had no answer because of a fault; before publication that is a wrong answer.",
+     "a fault is a wrong answer"),
+    (lambda defense: trials.passed(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
+     [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
+    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
+     "The smoke test ended in the fault crashed: The program ended", "it crashed"),
+    (lambda defense: trials.passed(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
+     [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
+    (lambda defense: trials.passed(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}),
+     [Condition.EARLIER],
+     "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
+    (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
+     and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
+)  # fmt: skip
+def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
+    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, net: Entry, now: datetime
+) -> None:
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
+    change(net.defense)
+    found = failures([net.defense], now=now)[net.defense_id]
+    assert [each.condition for each in found] == conditions and words in found[0].words
+    assert found[0].advice and found[0].at is not None and "Hand in a new version" in next_step(found)
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    trials.private(4, seed=300)
+    trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
+    helps = selectors.standing_of(net.defense, now=now) is DefenseStanding.RECEIVED
+    assert ("begins again by itself" in next_step(found)) == helps == (conditions[0] in MENDED_BY_A_NEW_SET), why
+
+
+def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    trials.passed(net.defense, SMOKE, totals={"accepted": False})
+    assert "begins again" not in next_step(failures([net.defense], now=now)[net.defense_id])
+
+
+# What takes it back to waiting
+@tables.cases(
+    "change why",
+    (lambda net: trials.private(4, seed=300), "a new private set asks it again"),
+    (lambda net: trials.ask(net.defense, PRIVATE, factories.NOW), "an organizer asked for another trial"),
+    (
+        lambda net: trials.passed(net.defense, PRIVATE, state=RunState.DEAD, totals={}),
+        "the platform's fault is no failure",
+    ),
+)
+def test_it_waits_again(change: Callable[[Entry], Any], why: str, net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    change(net)
+    standing = selectors.standing_of(net.defense, now=now)
+    assert (standing, failures([net.defense], now=now)) == (DefenseStanding.RECEIVED, {})
+
+
+def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: datetime) -> None:
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
+        Defense.objects.filter(pk=net.defense_id).update(**changed)
+        standing = selectors.standing_of(Defense.objects.get(), now=now)
+        assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
+    Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
+    assert letters.not_eligible_tell(now=now) == 0, "and nobody is told"
+
+
+def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
+    assert letters.not_eligible_tell(now=now) == 0
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
+    assert [letters.not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
+    told = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
+    assert [each.user.username for each in told if each.user] == ["cap-blue", "mem-blue"]
+    letter = written(told[0])
+    assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
+    net.team.members.create(user=factories.user("late"))
+    assert letters.not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
+    trials.private(4, seed=300)
+    assert letters.not_eligible_tell(now=now) == 0, "it waits again"
+    trials.passed(net.defense, PRIVATE, totals=cast.WEAK, finished_at=now + timedelta(hours=1))
+    assert letters.not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
+
+
+def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:
+    for number in range(5):
+        trials.passed(cast.entry(net.team, f"net of five {number}").defense, PRIVATE, totals=cast.WEAK)
+    with django_assert_max_num_queries(6):
+        assert len(failures(Defense.objects.all(), now=now)) == 5
 
 
 # Opening the source
@@ -312,51 +431,44 @@ def test_what_is_overdue(
 
 @pytest.mark.both("it locks a defense, and its entry after it")
 def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
-    team = cast.team()
-    made = hand_in(team, now)
-    later, source = now + timedelta(days=3), cast.zipped(tmp_path / "s.zip")
-    opened = entries.source_open(made, source, by=cast.member(team), now=later, training_code=source)
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (opened.opened_at, selectors.is_open(defense)) == (later, True)
-    assert picture_store().exists(handed_in.source_key(defense.source)) and opened.training_code == defense.source
-    refused("open_already", entries.source_open, opened, source, by=cast.captain(team), now=later)
+    team, later, source = cast.team(), now + timedelta(days=3), cast.zipped(tmp_path / "s.zip")
+    opens = partial(entries.source_open, hand_in(team, now), source, now=later)
+    opened = opens(by=cast.member(team), training_code=source)
+    defense = Defense.objects.get()
+    assert (opened.opened_at, selectors.is_open(defense), opened.training_code) == (later, True, defense.source)
+    assert picture_store().exists(handed_in.source_key(defense.source))
+    refused("open_already", opens, by=cast.captain(team))
 
 
 # Taking back
 
 
-BEFORE_IT: dict[str, Callable[[Entry, datetime], object]] = {
-    "asked": lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now),
-    "staked": lambda made, now: cast.staked(made.defense, now=now),
-    "withdrawn": lambda made, now: entries.entry_withdraw(made, by=cast.captain(made.team), now=now),
-}
-BACK = [
-    ("received", "", "before its publication"),
-    ("published", "", "published and not at stake"),
-    ("asked", "", "a stake that was not paid goes with it"),
-    ("staked", "staked", "only the board returns what is at stake"),
-    ("withdrawn", "withdrawn", "it was taken back before"),
-]
-
-
-@pytest.mark.parametrize(("what", "code", "why"), BACK, ids=[row[0] for row in BACK])
-def test_taking_a_defense_back(what: str, code: str, why: str, tmp_path: Path, now: datetime) -> None:
-    team, red = cast.team(), cast.team("red")
+@tables.cases(
+    "what change code why",
+    ("received", lambda made, now: None, "", "before its publication"),
+    ("published", lambda made, now: None, "", "published and not at stake"),
+    ("asked", lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
+     "a stake that was not paid goes with it"),
+    ("staked", lambda made, now: cast.staked(made.defense, now=now), "staked",
+     "only the board returns what is at stake"),
+    ("withdrawn", lambda made, now: entries.entry_withdraw(made, by=cast.captain(made.team), now=now), "withdrawn",
+     "it was taken back before"),
+)  # fmt: skip
+def test_taking_a_defense_back(what: str, change: Any, code: str, why: str, tmp_path: Path, now: datetime) -> None:
+    team = cast.team()
     cast.funded()
     made = cast.entry(team, now=now, published=None if what == "received" else now, closed=True)
     answer = cast.answered(made.defense, cast.picture(now), now)
-    if what in BEFORE_IT:
-        BEFORE_IT[what](made, now)
+    withdraws = partial(entries.entry_withdraw, made, now=now)
+    change(made, now)
     if code:
-        assert refused(code, entries.entry_withdraw, made, by=cast.captain(team), now=now), why
+        assert refused(code, withdraws, by=cast.captain(team)), why
         return
-    refused("not_captain", entries.entry_withdraw, made, by=cast.member(team), now=now)
-    refused("not_yours", entries.entry_withdraw, made, by=cast.captain(red), now=now)
-    back = entries.entry_withdraw(made, by=cast.captain(team), now=now)
-    defense = Defense.objects.get(pk=made.defense_id)
-    assert (back.withdrawn_at, defense.retired_at) == (now, now), why
-    standing = selectors.standing_of(defense, now=factories.NOW)
-    assert (standing, selectors.open_stake_of(defense)) == (DefenseStanding.WITHDRAWN, None)
+    refused("not_captain", withdraws, by=cast.member(team))
+    refused("not_yours", withdraws, by=cast.captain(cast.team("red")))
+    back, defense = withdraws(by=cast.captain(team)), Defense.objects.get()
+    assert (back.withdrawn_at, defense.retired_at, selectors.open_stake_of(defense)) == (now, now, None), why
+    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
     assert answer in defense.predictions.all(), "its answers stay"
     refused("withdrawn", entries.source_open, back, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)
 
@@ -370,8 +482,7 @@ def captain(db: None) -> User:
 def stake(olga: User, captain: User) -> Stake:
     """A defense at stake since MONDAY."""
     money.deposit(100_000, olga)
-    makers = money.team("makers")
-    Member.objects.create(team=makers, user=captain, captain=True)
+    makers = Member.objects.create(team=money.team("makers"), user=captain, captain=True).team
     return money.staked(money.defense("net", makers))
 
 
@@ -390,13 +501,13 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
     red, blue = money.team("red"), money.team("blue")
     money.broken(stake.defense, money.attack(red, days=6))
     earlier = money.attack(blue, days=1)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in stays(stake, captain, SETTLED)
     money.ruled(earlier.image, at=SETTLED)
     runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
     assert RunItem.objects.filter(defense=stake.defense, image=earlier.image).exists(), "it is run all the same"
     RunItem.objects.filter(image=earlier.image).delete()
-    assert prizes_settle(now=SETTLED) == 1 and balance(red) == PRIZE, "the week of the break alone is settled"
+    assert (prizes_settle(now=SETTLED), balance(red)) == (1, PRIZE), "the week of the break alone is settled"
     money.broken(stake.defense, earlier, found=SETTLED)
     for _ in range(2):
         money.swept(CLOSED)
@@ -407,30 +518,29 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
 def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) -> None:
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
-    at = ruled + timedelta(7)
+    at, said = ruled + timedelta(7), "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on"
     assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
-    stakes_end(now=ruled)
-    words = stays(stake, captain, at - timedelta(microseconds=1))
-    assert "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on" in words
+    ends.stakes_end(now=ruled)
+    assert said in stays(stake, captain, at - INSTANT)
     assert withdrawn(stake, captain, at).retired_at == at
 
 
 def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captain: User) -> None:
     money.broken(stake.defense, money.attack(money.team("red"), days=-6))
     money.attack(money.team("blue"), days=1)
-    stakes_end(now=MONDAY + timedelta(1))
-    assert [week.name for week in not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
-    assert not_final(stake.defense, now=CLOSED) is None
+    ends.stakes_end(now=MONDAY + timedelta(1))
+    assert [week.name for week in ends.not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
+    assert ends.not_final(stake.defense, now=CLOSED) is None
 
 
 def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
     other = money.staked(money.defense("other", money.team("others")))
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     early = money.attack(money.team("blue"), days=-20)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     assert early.week in stays(stake, captain, CLOSED)
     money.ended(other, StakeEnd.WITHDRAWN)
-    assert not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
+    assert ends.not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
     money.ruled(early.image, "", at=SETTLED)
     assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
 
@@ -438,13 +548,12 @@ def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake
 def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stake, captain: User) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     withdrawn(stake, captain, CLOSED)
     money.overruled(sent.image, at=CLOSED + timedelta(1))
     for _ in range(2):
-        stakes_end(now=CLOSED + timedelta(1))
-        stake.refresh_from_db()
-        assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+        ends.stakes_end(now=CLOSED + timedelta(1))
+        assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
     prizes_settle(now=CLOSED + timedelta(1))
     assert balance(stake) == 0, "the money is back where it came from"
 
@@ -454,22 +563,19 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
 ) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     money.overruled(sent.image)
     refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
     Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
-    stakes_end(now=CLOSED)
-    stake.refresh_from_db()
-    assert (stake.end, stake.ended_at) == (StakeEnd.WITHDRAWN, CLOSED)
+    ends.stakes_end(now=CLOSED)
+    assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
 
 
 def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
-    blue = money.team("blue")
-    sent, returned = money.attack(blue, days=1), MONDAY + timedelta(2)
+    blue, returned = money.team("blue"), MONDAY + timedelta(2)
+    sent, by = money.attack(blue, days=1), factories.mandate("return", rita, returned)
     services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
-    services.return_decide(
-        stake, granted=True, reason="Granted.", by=factories.mandate("return", rita, returned), now=returned
-    )
+    services.return_decide(stake, granted=True, reason="Granted.", by=by, now=returned)
     assert balance(stake) == 0 and "2026-W47" in stays(stake, captain, returned)
     money.broken(stake.defense, sent)
     money.swept(SETTLED)
@@ -482,12 +588,11 @@ def test_its_page_says_when_instead_of_offering_it(
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: SETTLED)
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
-    stakes_end(now=SETTLED)
+    ends.stakes_end(now=SETTLED)
     client.force_login(captain)
-    address = f"/team/defenses/{stake.defense.public_id}/"
-    shown = words(client, address)
-    assert "It can be taken back from Mon 30 Nov 2026" in shown and "Take net back for good" not in shown
+    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
+    shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])
     assert client.post(f"{address}withdraw/", {"sure": "yes"}).status_code == 409
     monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
     client.force_login(captain)
-    assert "Take net back for good" in words(client, address)
+    shows(words(client, address), offer)

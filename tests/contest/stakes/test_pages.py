@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from common.models import HourCount
@@ -18,15 +21,18 @@ from contest.enums import StakeEnd, UploadKind
 from contest.models import Case, Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, entries, services, uploads
 from labeling.models import Tasker
-from scoring.enums import TrialKind
+from scoring.enums import Fault, TrialKind
 from scoring.models import CopyFlag, Defense
+from scoring.trials.services import framework_check
 from tests import factories, tables
-from tests.contest.pages import codes, lacking, main, plain, words
+from tests.contest.pages import answers, codes, main, plain, shows, words
 from tests.contest.stakes import cast
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
+NEW, API, DEFENSES = "/team/defenses/new/", "/api/v1/defenses/", "/defenses/"
+JSON = {"HTTP_ACCEPT": "application/json"}
 
 
 @pytest.fixture
@@ -50,8 +56,31 @@ def no_uploads_of_others(settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
 
 
+@pytest.fixture
+def captains(captain: User, signed_in: Any) -> Any:
+    return signed_in(captain)
+
+
+@pytest.fixture
+def boards(rita: User, signed_in: Any) -> Any:
+    return signed_in(rita)
+
+
 def fields(**values: Any) -> dict[str, Any]:
     return {"name": "steadfast", "licence": "Apache-2.0", "image": cast.IN_REGISTRY} | values
+
+
+def file_of(data: bytes) -> SimpleUploadedFile:
+    return SimpleUploadedFile("s.zip", data)
+
+
+def called(client: Client, body: Any) -> Any:
+    """Hand in by the API, as JSON."""
+    return client.post(API, body if isinstance(body, bytes) else json.dumps(body), content_type="application/json")
+
+
+def own(of: Defense) -> str:
+    return f"/team/defenses/{of.public_id}/"
 
 
 # Who may open what
@@ -66,137 +95,140 @@ WHO = {
 }
 
 
-REFUSAL = {"stranger": 302, "nobody": 404}
-
-
 def test_who_may_open_what(blue: Team, tara: Tasker, signed_in: Any, at: datetime) -> None:
     made = cast.entry(blue, now=at)
     people = {"nobody": cast.person("stan"), "tasker": tara, "captain": cast.captain(blue), "member": cast.member(blue)}
     people |= {"rival": cast.captain(cast.team("red")), "board": cast.board(), "organizer": cast.organizer()}
     clients = {"stranger": Client()} | {who: signed_in(person) for who, person in people.items()}
     for address, (allowed, why) in WHO.items():
-        answers = {who: client.get(address.format(id=made.defense.public_id)) for who, client in clients.items()}
-        expected = {who: 200 if who in allowed else REFUSAL.get(who, 403) for who in clients}
+        opened = {who: client.get(address.format(id=made.defense.public_id)) for who, client in clients.items()}
+        expected = {"stranger": 302, "nobody": 404} | dict.fromkeys(people.keys() - {"nobody"}, 403)
+        expected |= dict.fromkeys(allowed, 200)
         if address.startswith("/team/"):  # the rival has pages of their own, and finds none of this team's
             expected["rival"] = 404 if "{id}" in address else 200
-        assert {who: each.status_code for who, each in answers.items()} == expected, (address, why)
-        telling = [who for who, each in answers.items() if made.defense.name in each.content.decode()]
+        assert {who: each.status_code for who, each in opened.items()} == expected, (address, why)
+        telling = [who for who, each in opened.items() if made.defense.name in each.content.decode()]
         assert {expected[who] for who in telling} <= {200} and "rival" not in telling, address
 
 
 def test_a_stranger_and_a_rival_change_nothing(blue: Team, signed_in: Any, at: datetime) -> None:
     made = cast.entry(blue, now=at, published=at, closed=True)
-    people = {"stranger": Client(), "nobody": signed_in(cast.person("stan"))}
-    people["rival"] = signed_in(cast.captain(cast.team("red")))
-    own = f"/team/defenses/{made.defense.public_id}/"
+    rival, member = signed_in(cast.captain(cast.team("red"))), signed_in(cast.member(blue))
+    people = {"stranger": Client(), "nobody": signed_in(cast.person("stan")), "rival": rival}
     for name in ("withdraw", "stake", "cancel", "ask", "source"):
-        found = codes(people, f"{own}{name}/", {"sure": "yes", "reason": "r"})
+        found = codes(people, f"{own(made.defense)}{name}/", {"sure": "yes", "reason": "r"})
         assert found == {"stranger": 302, "nobody": 404, "rival": 404}, name
         made.refresh_from_db()
-        assert made.withdrawn_at is None and made.opened_at is None and not Stake.objects.exists(), name
-    assert signed_in(cast.captain(blue)).post(f"{own}explode/").status_code == 404, "no such action"
-    member = signed_in(cast.member(blue))
-    page = words(member, own)
-    assert "Your captain decides this." in page and "Ask to stake it" not in page
-    assert member.post(f"{own}stake/", {"sure": "yes"}).status_code == 403 and not Stake.objects.exists()
+        assert (made.withdrawn_at, made.opened_at, Stake.objects.exists()) == (None, None, False), name
+    assert member.post(f"{own(made.defense)}explode/").status_code == 404, "no such action"
+    shows(words(member, own(made.defense)), "Your captain decides this.", but=["Ask to stake it"])
+    assert member.post(f"{own(made.defense)}stake/", {"sure": "yes"}).status_code == 403 and not Stake.objects.exists()
 
 
 # Handing in
 
 
-@pytest.mark.parametrize("address", ["/team/defenses/new/", "/api/v1/defenses/"])
-def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User, signed_in: Any) -> None:
-    client = signed_in(captain)
-    page = client.get("/team/defenses/new/").content.decode()
-    told = ("3 of 3 left this week", "it is published by", 'href="/docs/defenses/"', "One of the two is required")
-    assert lacking(page, *told, "At most 256 MiB.", "At most 16 GiB.") == [] and page.count("(required)") == 2
+@pytest.mark.parametrize("address", [NEW, API])
+def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User, captains: Client) -> None:
+    page = captains.get(NEW).content.decode()
+    shows(
+        page,
+        "3 of 3 left this week",
+        "it is published by",
+        'href="/docs/defenses/"',
+        "One of the two is required",
+        "At most 256 MiB.",
+        "At most 16 GiB.",
+    )
+    assert page.count("(required)") == 2
     with open(cast.archive(tmp_path / "a"), "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        answer = client.post(address, fields(image="", archive=tar, source=source))
+        answer = captains.post(address, fields(image="", archive=tar, source=source))
     made = Entry.objects.get()
     assert made.opened_at == made.received_at and made.handed_in_by == captain and made.defense.archive
-    own = f"/team/defenses/{made.defense.public_id}/"
-    assert answer.status_code == 201 or (answer.status_code, answer["Location"]) == (303, own)
-    told = ["Published if eligible by", *["is received. Its trials begin by themselves."] * (answer.status_code == 303)]
-    assert lacking(words(client, own), *told) == []
+    assert answer.status_code == (201 if address == API else 303)
+    shows(
+        words(captains, answer.get("Location") or own(made.defense)),
+        "Published if eligible by",
+        *(["is received. Its trials begin by themselves."] * (address == NEW)),
+    )
     assert not list(uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
 
 
-def test_a_refused_form_keeps_what_was_typed(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = signed_in(captain)
-    answer = client.post("/team/defenses/new/", fields(image="ghcr.io/blue/net", description="a <b> net"))
-    told = ('value="ghcr.io/blue/net"', "a &lt;b&gt; net", "Name the image with its digest")
-    assert answer.status_code == 400 and lacking(answer.content.decode(), *told) == []
-    unknown = fields(virus=SimpleUploadedFile("v", b"v"))
-    assert client.post("/team/defenses/new/", unknown).status_code == 400, "a file of an unknown name"
+def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(
+        captains.post(NEW, fields(image="ghcr.io/blue/net", description="a <b> net")),
+        400,
+        'value="ghcr.io/blue/net"',
+        "a &lt;b&gt; net",
+        "Name the image with its digest",
+    )
+    answers(captains.post(NEW, fields(virus=file_of(b"v"))), 400)  # a file of an unknown name
     monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
-    answer = client.post("/team/defenses/new/", fields())
-    assert answer.status_code == 409 and "The server has no room" in answer.content.decode()
+    answers(captains.post(NEW, fields()), 409, "The server has no room")
     assert not Entry.objects.exists()
 
 
 def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_hand_in(
-    tmp_path: Path, captain: User, signed_in: Any
+    tmp_path: Path, captains: Client
 ) -> None:
-    client, asked, address = signed_in(captain), {"HTTP_ACCEPT": "application/json"}, "/team/defenses/new/"
-    wrong = client.post(address, fields(name="", licence=""), **asked)
-    assert wrong.status_code == 400 and set(wrong.json()["fields"]) == {"name", "licence"}
-    answer, made = client.post(address, fields(), **asked), Entry.objects.get()
-    assert (answer.status_code, answer.json()) == (201, {"address": f"/team/defenses/{made.defense.public_id}/"})
-    assert "was handed in before" in client.post(address, fields(), follow=True).content.decode()
+    wrong = captains.post(NEW, fields(name="", licence=""), **JSON)
+    assert (wrong.status_code, set(wrong.json()["fields"])) == (400, {"name", "licence"})
+    answer, made = captains.post(NEW, fields(), **JSON), Entry.objects.get()
+    assert (answer.status_code, answer.json()) == (201, {"address": own(made.defense)})
+    answers(captains.post(NEW, fields(), follow=True), 200, "was handed in before")
     with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        refused = client.post(address, fields(source=source), **asked)
+        refused = captains.post(NEW, fields(source=source), **JSON)
     assert (refused.status_code, refused.json()["code"]) == (409, "differs")
-    page = client.post(address, fields(description="Better.")).content.decode()
-    assert "Different now: description." in page and "another version" in page and Entry.objects.get().opened_at is None
+    answers(captains.post(NEW, fields(description="Better.")), 409, "Different now: description.", "another version")
+    assert Entry.objects.get().opened_at is None
 
 
-def test_a_file_that_is_too_large_is_refused_while_it_comes(
-    captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(uploads.FILES, "source", ("source zip", 1 << 20))
-    file = SimpleUploadedFile("s.zip", bytes((1 << 20) + 1))
-    answer = signed_in(captain).post("/team/defenses/new/", fields(source=file))
-    assert (
-        answer.status_code == 400 and "The source zip has more than 1 MiB. Make it smaller." in answer.content.decode()
+    answers(
+        captains.post(NEW, fields(source=file_of(bytes((1 << 20) + 1)))),
+        400,
+        "The source zip has more than 1 MiB. Make it smaller.",
     )
     assert not Entry.objects.exists() and not list(uploads.upload_folder().iterdir())
 
 
-def test_a_body_that_is_too_long_is_not_read(captain: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    stated = {"CONTENT_LENGTH": str(uploads.MOST_BYTES + 1), "HTTP_ACCEPT": "application/json"}
-    body = fields(source=SimpleUploadedFile("s.zip", b"s"))
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file be read."""
     monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
-    for address in ("/team/defenses/new/", "/api/v1/defenses/"):
-        answer = signed_in(captain).post(address, body, **stated)
+
+
+def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
+    for address in (NEW, API):
+        body = fields(source=file_of(b"s"))
+        answer = captains.post(address, body, CONTENT_LENGTH=str(uploads.MOST_BYTES + 1), **JSON)
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
 def test_at_the_end_of_the_weeks_number_no_file_is_read(
-    blue: Team, captain: User, signed_in: Any, at: datetime, monkeypatch: pytest.MonkeyPatch
+    blue: Team, captains: Client, at: datetime, unread: None
 ) -> None:
     for _ in range(3):
         cast.entry(blue, now=at)
-    monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
-    client = signed_in(captain)
-    assert "which is the most" in client.get("/team/defenses/new/").content.decode()
-    answer = client.post("/team/defenses/new/", fields(source=SimpleUploadedFile("s.zip", b"s")))
-    assert answer.status_code == 429 and Entry.objects.count() == 3
-    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
-    assert (answer.status_code, answer.json()["code"]) == (429, "quota_used")
+    answers(captains.get(NEW), 200, "which is the most")
+    answers(captains.post(NEW, fields(source=file_of(b"s"))), 429)
+    answer = called(captains, fields())
+    assert (answer.status_code, answer.json()["code"], Entry.objects.count()) == (429, "quota_used", 3)
 
 
 def test_forged_requests_are_refused(captain: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(captain, backend="common.sessions.UserBackend")
-    assert client.post("/team/defenses/new/", fields()).status_code == 403 and not Entry.objects.exists()
+    assert client.post(NEW, fields()).status_code == 403 and not Entry.objects.exists()
 
 
-def test_what_a_killed_process_left_goes_after_a_day(captain: User, signed_in: Any) -> None:
+def test_what_a_killed_process_left_goes_after_a_day(captains: Client) -> None:
     old, young = (uploads.upload_folder() / name for name in ("old.upload", "young.upload"))
     for file in (old, young):
         file.write_bytes(b"x")
     os.utime(old, (1, 1))
-    signed_in(captain).post("/team/defenses/new/", fields())
+    captains.post(NEW, fields())
     assert (old.exists(), young.exists()) == (False, True)
 
 
@@ -204,26 +236,15 @@ def test_what_a_killed_process_left_goes_after_a_day(captain: User, signed_in: A
 
 
 def test_its_own_page_tells_totals_and_the_whole_log_of_the_smoke_test(
-    blue: Team, captain: User, signed_in: Any, at: datetime
+    blue: Team, captains: Client, at: datetime
 ) -> None:
+    """What is missing is said, and no picture is named (R31)."""
     made = cast.entry(blue, now=at)
     trials.passed(made.defense, TrialKind.SMOKE, log="loading weights\n" * 400 + "the very last line")
     trials.passed(made.defense, TrialKind.PRIVATE, answers=b"secret")
-    page = main(signed_in(captain), f"/team/defenses/{made.defense.public_id}/")
-    assert lacking(page, "the very last line", "9 right", "1 abstained", "not yet") == [], "what is missing is said"
+    page = main(captains, own(made.defense))
+    shows(page, "the very last line", "9 right", "1 abstained", "not yet", but=["pixels", "P-"])
     assert page.count("loading weights") == 400
-    assert lacking(page, "pixels", "P-") == ["pixels", "P-"], "no picture is named (R31)"
-
-
-STEPS = [
-    ("received", lambda made, at: None, "A defense can be staked when it is published."),
-    ("published", lambda made, at: Defense.objects.filter(pk=made.defense_id).update(published_at=at),
-     "Your team can stake it itself"),
-    ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
-    ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
-                                 ends.stakes_end(now=at)), "broken"),
-    ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
-]  # fmt: skip
 
 
 def _out(made: Entry, at: datetime) -> Defense:
@@ -231,128 +252,135 @@ def _out(made: Entry, at: datetime) -> Defense:
     return Defense.objects.get(pk=made.defense_id)
 
 
-@pytest.mark.parametrize(("state", "change", "said"), STEPS, ids=[row[0] for row in STEPS])
+@pytest.mark.parametrize(
+    ("state", "change", "said"),
+    [
+        ("received", lambda made, at: None, "A defense can be staked when it is published."),
+        ("published", lambda made, at: Defense.objects.filter(pk=made.defense_id).update(published_at=at),
+         "Your team can stake it itself"),
+        ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
+        ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
+                                     ends.stakes_end(now=at)), "broken"),
+        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
+    ],
+)  # fmt: skip
 def test_every_state_on_the_teams_pages(
-    state: str, change: Any, said: str, blue: Team, captain: User, signed_in: Any, at: datetime
+    state: str, change: Any, said: str, blue: Team, captains: Client, at: datetime
 ) -> None:
     cast.funded(now=at)
     made = cast.entry(blue, now=at)
     change(made, at)
-    client = signed_in(captain)
-    assert f">{state}</span>" in client.get("/team/defenses/").content.decode()
-    page = client.get(f"/team/defenses/{made.defense.public_id}/").content.decode()
-    assert f">{state}</span>" in page and said in page
+    answers(captains.get("/team/defenses/"), 200, f">{state}</span>")
+    answers(captains.get(own(made.defense)), 200, f">{state}</span>", said)
 
 
-def test_a_captain_asks_and_drops_and_asks_the_board(blue: Team, captain: User, signed_in: Any, at: datetime) -> None:
-    made, client = cast.entry(blue, now=at, published=at), signed_in(captain)
-    address = f"/team/defenses/{made.defense.public_id}/"
-    unsure = client.post(address + "stake/")
-    assert unsure.status_code == 400 and "Check the box to confirm" in unsure.content.decode()
-    assert client.post(address + "stake/", {"sure": "yes"}).status_code == 303
-    assert f"name <strong>{made.defense.public_id}</strong> with the payment" in client.get(address).content.decode()
-    assert client.post(address + "cancel/").status_code == 303 and not Stake.objects.filter(ended_at=None).exists()
-    stake, refused = cast.self_staked(made.defense, at), client.post(address + "ask/", {"reason": " "})
-    assert refused.status_code == 400 and "Say why the board should return it." in refused.content.decode()
-    client.post(address + "ask/", {"reason": "a mistake"})
+def test_a_captain_asks_and_drops_and_asks_the_board(blue: Team, captains: Client, at: datetime) -> None:
+    defense = cast.published(blue, now=at)
+
+    def act(what: str, **form: str) -> Any:
+        return captains.post(f"{own(defense)}{what}/", form)
+
+    answers(act("stake"), 400, "Check the box to confirm")
+    answers(act("stake", sure="yes"), 303)
+    answers(captains.get(own(defense)), 200, f"name <strong>{defense.public_id}</strong> with the payment")
+    answers(act("cancel"), 303)
+    assert not Stake.objects.filter(ended_at=None).exists()
+    stake = cast.self_staked(defense, at)
+    answers(act("ask", reason=" "), 400, "Say why the board should return it.")
+    act("ask", reason="a mistake")
     stake.refresh_from_db()
-    assert stake.return_reason == "a mistake" and "The board was asked" in client.get(address).content.decode()
-    assert client.post(address + "withdraw/", {"sure": "yes"}).status_code == 409
+    assert stake.return_reason == "a mistake"
+    answers(captains.get(own(defense)), 200, "The board was asked")
+    answers(act("withdraw", sure="yes"), 409)
 
 
-def test_a_closed_defense_is_opened_on_its_page(
-    tmp_path: Path, blue: Team, captain: User, signed_in: Any, at: datetime
-) -> None:
-    made, client = cast.entry(blue, now=at, published=at, closed=True), signed_in(captain)
-    address = f"/team/defenses/{made.defense.public_id}/source/"
-    assert "Choose the zip of its source." in client.post(address).content.decode()
+def test_a_closed_defense_is_opened_on_its_page(tmp_path: Path, blue: Team, captains: Client, at: datetime) -> None:
+    made = cast.entry(blue, now=at, published=at, closed=True)
+    address = f"{own(made.defense)}source/"
+    answers(captains.post(address), 400, "Choose the zip of its source.")
     with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
-        assert client.post(address, {"source": source}).status_code == 303
+        answers(captains.post(address, {"source": source}), 303)
     made.refresh_from_db()
-    assert made.opened_at is not None and client.get(address).status_code == 405
+    assert made.opened_at is not None and captains.get(address).status_code == 405
 
 
 # The board's page
 
 
-def test_the_board_stakes_a_batch(blue: Team, signed_in: Any, at: datetime) -> None:
+def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> None:
     cast.funded(now=at)
     one, two, left = (cast.published(blue, name, now=at) for name in ("one", "two", "left"))
-    client = signed_in(cast.board())
-    page = client.get("/board/stakes/").content.decode()
-    assert all(each.name in page for each in (one, two, left)) and "USD 1,000.00" in page
+    address = "/board/stakes/"
+    answers(boards.get(address), 200, one.name, two.name, left.name, "USD 1,000.00")
     body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "Both are ready to stand."}
-    unsaid = client.post("/board/stakes/", body | {"reason": ""})
-    kept = ("reproducible", f'value="{one.public_id}" checked')
-    assert unsaid.status_code == 400 and lacking(unsaid.content.decode(), *kept) == [], "what was typed is kept"
-    moved = plain(client.post("/board/stakes/", body | {"do": "move"}, follow=True))
-    assert "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes" in moved
+    # What was typed is kept.
+    answers(boards.post(address, body | {"reason": ""}), 400, "reproducible", f'value="{one.public_id}" checked')
+    shows(
+        plain(boards.post(address, body | {"do": "move"}, follow=True)),
+        "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes",
+    )
     assert not StakeBatch.objects.exists(), "one vote is no decision"
-    assert client.post("/board/stakes/", body).status_code == 409, "the same is moved"
+    answers(boards.post(address, body), 409)  # the same is moved
     factories.carried(Case.objects.get(), factories.user("rosa", "review board"), at)
     batch = StakeBatch.objects.get()
     assert {stake.defense for stake in batch.stakes.all()} == {one, two}
-    page = client.get("/board/stakes/").content.decode()
-    assert batch.public_id in page and page.count('class="clock"') == 2 and "90 × 24 h" in page
+    page = boards.get(address).content.decode()
+    shows(page, batch.public_id, "90 × 24 h")
+    assert page.count('class="clock"') == 2
 
 
-BOARD = [
-    ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-    ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-    ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
-    ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
-]
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+        ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
+        ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
+        ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
+    ],
+)
+def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, boards: Client) -> None:
+    answers(boards.post("/board/stakes/", body), status, said)
 
 
-@pytest.mark.parametrize(("body", "status", "said"), BOARD)
-def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, blue: Team, signed_in: Any) -> None:
-    answer = signed_in(cast.board()).post("/board/stakes/", body)
-    assert (answer.status_code, said in answer.content.decode()) == (status, True)
-
-
-@pytest.mark.parametrize("granted", ["yes", "no"])
-def test_the_board_answers_a_team(granted: str, blue: Team, signed_in: Any, at: datetime) -> None:
+@pytest.mark.parametrize(("granted", "end"), [("yes", StakeEnd.WITHDRAWN), ("no", "")])
+def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Client, at: datetime) -> None:
     cast.funded(now=at)
-    defense = cast.published(blue, now=at)
-    cast.staked(defense, now=at)
-    stake = services.return_ask(cast.stake(defense), "we erred", by=cast.captain(blue), now=at)
-    client = signed_in(cast.board())
-    assert "we erred" in client.get("/board/stakes/").content.decode()
-    assert client.post("/board/stakes/", {"stake": stake.pk, "reason": "r"}).status_code == 400
+    stake, address = cast.staked(cast.published(blue, now=at), now=at).stakes.get(), "/board/stakes/"
+    services.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
+    answers(boards.get(address), 200, "we erred")
+    answers(boards.post(address, {"stake": stake.pk, "reason": "r"}), 400)
     told = {"stake": stake.pk, "granted": granted, "reason": "They erred, and say so.", "do": "move"}
-    assert "An answer is moved already." in plain(client.post("/board/stakes/", told, follow=True))
+    shows(plain(boards.post(address, told, follow=True)), "An answer is moved already.")
     factories.carried(Case.objects.get(state="open"), factories.user("rosa", "review board"), at)
     stake.refresh_from_db()
-    assert stake.end == (StakeEnd.WITHDRAWN if granted == "yes" else "")
+    assert stake.end == end
 
 
 # The organizers' page
 
 
 def test_an_organizer_records_a_payment_and_drops_a_wish(
-    blue: Team, captain: User, signed_in: Any, at: datetime
+    blue: Team, captain: User, organizer: Client, at: datetime
 ) -> None:
     first, second = (services.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
-    late = cast.entry(blue, "late one", now=at - 30 * DAY)
-    client, address = signed_in(cast.organizer()), "/organizer/stakes/"
-    page = words(client, address)
-    overdue = page.partition("Publication overdue")[2].partition("Before publication")[0]
-    assert "USD 1,000.00" in page and late.defense.name in overdue
-    told = [client.post(address, {"stake": first.pk, "receipt": said}).status_code for said in ("", "wire 7", "wire 7")]
-    assert told == [400, 303, 409]
+    late, address = cast.entry(blue, "late one", now=at - 30 * DAY), "/organizer/stakes/"
+    page = words(organizer, address)
+    shows(page, "USD 1,000.00")
+    shows(page.partition("Publication overdue")[2].partition("Before publication")[0], late.defense.name)
+    for receipt, status in (("", 400), ("wire 7", 303), ("wire 7", 409)):
+        answers(organizer.post(address, {"stake": first.pk, "receipt": receipt}), status)
     first.refresh_from_db()
     assert first.receipt == "wire 7" and first.staked_at is not None
-    assert client.post(address, {"stake": second.pk, "drop": "1"}).status_code == 303
-    assert "never paid" in client.get(address).content.decode()
+    answers(organizer.post(address, {"stake": second.pk, "drop": "1"}), 303)
+    answers(organizer.get(address), 200, "never paid")
 
 
-def test_an_organizer_sees_what_looks_like_a_copy(blue: Team, signed_in: Any, at: datetime) -> None:
-    late, new = cast.entry(blue, "late one", now=at - 30 * DAY).defense, cast.entry(blue, "new one", now=at).defense
-    for defense in (late, new):
+def test_an_organizer_sees_what_looks_like_a_copy(blue: Team, organizer: Client, at: datetime) -> None:
+    original = cast.published(blue, "original", now=at)
+    for defense in (cast.entry(blue, now=at - 30 * DAY).defense, cast.entry(blue, now=at).defense):
         for likeness, figures in (("layers", {"shared": 3, "of_theirs": 3}), ("weights", {"weights": "ff" * 32})):
-            original = Defense.objects.filter(name="original").first() or cast.published(blue, "original", now=at)
             CopyFlag.objects.create(defense=defense, original=original, likeness=likeness, figures=figures, found_at=at)
-    page = words(signed_in(cast.organizer()), "/organizer/stakes/")
+    page = words(organizer, "/organizer/stakes/")
     assert page.count("looks like original (layers, weights)") == 2, "overdue and before publication"
 
 
@@ -363,140 +391,197 @@ def test_strangers_see_the_stake_its_clock_and_the_source(blue: Team, at: dateti
     cast.funded(now=at)
     made = cast.entry(blue, "closed one", now=at, published=at, closed=True)
     cast.staked(made.defense, cast.published(blue, "open one", now=at), now=at)
-    page = Client().get("/defenses/").content.decode()
-    assert page.count("at stake, unbroken") == 2 and page.count('class="clock"') == 1
-    shown = Client().get(f"/defenses/{made.defense.public_id}/").content.decode()
-    assert "closed: it can be attacked and staked and cannot win" in shown and "none runs" in shown
-    source = f"/defenses/{made.defense.public_id}/source.zip"
-    assert Client().get(source).status_code == 404
+    page, shown = Client().get(DEFENSES).content.decode(), f"{DEFENSES}{made.defense.public_id}/"
+    assert (page.count("at stake, unbroken"), page.count('class="clock"')) == (2, 1)
+    answers(Client().get(shown), 200, "closed: it can be attacked and staked and cannot win", "none runs")
+    answers(Client().get(f"{shown}source.zip"), 404)
     entries.source_open(made, cast.zipped(tmp_path / "s.zip"), by=cast.captain(blue), now=at)
-    answer = Client().get(source)
+    answer = Client().get(f"{shown}source.zip")
     assert answer.status_code == 200 and b"".join(answer.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
-    assert "90 × 24 h" in Client().get(f"/defenses/{made.defense.public_id}/").content.decode()
+    answers(Client().get(shown), 200, "90 × 24 h")
 
 
-def test_an_unpublished_defense_is_for_its_team_and_organizers(blue: Team, signed_in: Any, at: datetime) -> None:
-    made = cast.entry(blue, "hidden one", now=at)
-    for client in (Client(), signed_in(cast.captain(blue)), signed_in(cast.board())):
-        assert client.get(f"/defenses/{made.defense.public_id}/").status_code == 404
-        assert "hidden one" not in client.get("/defenses/").content.decode()
-    assert "Published if eligible by" in words(signed_in(cast.organizer()), f"/defenses/{made.defense.public_id}/")
+@pytest.mark.parametrize("failed", [False, True], ids=["waiting", "failed"])
+def test_an_unpublished_defense_is_for_its_team_and_organizers(
+    failed: bool, blue: Team, captains: Client, boards: Client, organizer: Client, at: datetime
+) -> None:
+    defense = cast.entry(blue, "hidden one", now=at).defense
+    if failed:
+        trials.passed(defense, TrialKind.SMOKE, totals={"accepted": False})
+    for client in (Client(), captains, boards):
+        answers(client.get(f"{DEFENSES}{defense.public_id}/"), 404)
+        answers(client.get(DEFENSES), 200, but=["hidden one"])
+    said = "The smoke test was not accepted" if failed else "Published if eligible by"
+    shows(words(organizer, f"{DEFENSES}{defense.public_id}/"), said)
 
 
 # The calls of the API
 
 
-def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captain: User, signed_in: Any) -> None:
-    client = signed_in(captain)
-    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
-    body, made = answer.json(), Entry.objects.get()
-    assert answer.status_code == 201 and body["id"] == made.defense.public_id
-    assert (body["state"], body["team"], body["open_source"], body["stake"]) == ("received", "blue", False, None)
-    assert datetime.fromisoformat(body["due_at"]) == made.due_at
-    again = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
+def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captains: Client) -> None:
+    answer, made = called(captains, fields()), Entry.objects.get()
+    body = answer.json() | {"due_at": datetime.fromisoformat(answer.json()["due_at"])}
+    told = {"id": made.defense.public_id, "due_at": made.due_at, "state": "received", "team": "blue", "stake": None}
+    assert answer.status_code == 201 and body.items() >= (told | {"open_source": False}).items()
+    again = called(captains, fields())
     assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, body["id"], 1)
 
 
-API: list[tuple[Any, int, str, str]] = [
-    (fields(colour="red"), 400, "invalid", "unknown fields are refused by name"),
-    (fields(name=7), 400, "invalid", "a number is no name"),
-    (fields(name=None), 400, "invalid", "neither is nothing"),
-    (fields(archive="text"), 400, "invalid", "an archive is a file"),
-    (fields(image=""), 400, "invalid", "no image at all"),
-    (fields(image="localhost/net@sha256:" + "ab" * 32), 400, "registry_unknown", "a registry of ours"),
-    ([], 400, "invalid", "a list"),
-    ("x", 400, "invalid", "a text"),
-    (7, 400, "invalid", "a number"),
-]
-
-
-def test_what_the_api_refuses(captain: User, signed_in: Any) -> None:
-    client = signed_in(captain)
-    for body, status, code, why in API:
-        answer = client.post("/api/v1/defenses/", json.dumps(body), content_type="application/json")
+def test_what_the_api_refuses(captains: Client) -> None:
+    for body, status, code, why in (
+        (fields(colour="red"), 400, "invalid", "unknown fields are refused by name"),
+        (fields(name=7), 400, "invalid", "a number is no name"),
+        (fields(name=None), 400, "invalid", "neither is nothing"),
+        (fields(archive="text"), 400, "invalid", "an archive is a file"),
+        (fields(image=""), 400, "invalid", "no image at all"),
+        (fields(image="localhost/net@sha256:" + "ab" * 32), 400, "registry_unknown", "a registry of ours"),
+        ([], 400, "invalid", "a list"),
+        ("x", 400, "invalid", "a text"),
+        (7, 400, "invalid", "a number"),
+    ):
+        answer = called(captains, body)
         assert (answer.status_code, answer.json()["code"]) == (status, code), why
-    assert client.post("/api/v1/defenses/", "{", content_type="application/json").status_code == 400, "no JSON"
+    answers(called(captains, b"{"), 400)  # no JSON
     assert not Entry.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("who", "status"), [("stranger", 401), ("nobody", 404), ("tasker", 403), ("board", 403), ("organizer", 403)]
+OUT, ALL = {"out"}, {"out", "mine"}
+
+
+@tables.cases(
+    "who status seen told why",
+    ("stranger", 401, OUT, set(), "who is not signed in"),
+    ("nobody", 404, OUT, set(), "without a role"),
+    ("board", 403, OUT, set(), "of the board"),
+    ("rival", 400, OUT, set(), "of another team, which hands in for itself"),
+    ("member", 400, ALL, ALL, "of the team"),
+    ("organizer", 403, ALL, ALL, "who organizes"),
 )
-def test_who_may_hand_in_by_the_api(who: str, status: int, tara: Tasker, signed_in: Any, blue: Team) -> None:
-    people = {"nobody": cast.person("stan"), "tasker": tara, "board": cast.board(), "organizer": cast.organizer()}
-    client = signed_in(people[who]) if who in people else Client()
-    answer = client.post("/api/v1/defenses/", json.dumps(fields()), content_type="application/json")
-    assert answer.status_code == status and not Entry.objects.exists()
-    assert client.get("/api/v1/defenses/").status_code == (403 if who == "tasker" else 200), "who may read the list"
-
-
-LISTS = {
-    "stranger": ({"out"}, set()),
-    "nobody": ({"out"}, set()),
-    "rival": ({"out"}, set()),
-    "board": ({"out"}, set()),
-    "member": ({"out", "mine"}, {"out", "mine"}),
-    "organizer": ({"out", "mine"}, {"out", "mine"}),
-}
-
-
-@pytest.mark.parametrize("who", LISTS)
-def test_the_list_of_the_api(who: str, blue: Team, signed_in: Any, at: datetime) -> None:
+def test_who_may_hand_in_by_the_api_and_what_is_listed(
+    who: str, status: int, seen: set[str], told: set[str], why: str, blue: Team, signed_in: Any, at: datetime
+) -> None:
+    """A form without a name is refused to whom it is not forbidden."""
     cast.funded(now=at)
-    out = cast.published(blue, "out", now=at)
     cast.entry(blue, "mine", now=at)
-    cast.staked(out, now=at)
+    cast.staked(cast.published(blue, "out", now=at), now=at)
     people = {"nobody": cast.person("stan"), "member": cast.member(blue), "organizer": cast.organizer(),
               "rival": cast.captain(cast.team("red")), "board": cast.board()}  # fmt: skip
-    body = (signed_in(people[who]) if who in people else Client()).get("/api/v1/defenses/").json()
-    seen, told = LISTS[who]
+    client = signed_in(people[who]) if who in people else Client()
+    assert (called(client, fields(name="")).status_code, Entry.objects.count()) == (status, 2), why
+    body = client.get(API).json()
     assert ({row["name"] for row in body}, {row["name"] for row in body if row["received_at"]}) == (seen, told)
-    stake = next(row["stake"] for row in body if row["name"] == "out")
+    (stake,) = (row["stake"] for row in body if row["name"] == "out")
     assert (stake["by"], stake["cents"], stake["currency"], stake["end"]) == ("board", 100_000, "USD", None)
     assert datetime.fromisoformat(stake["unbroken_until"]) == at + 90 * DAY
 
 
-def zip_of_nothing() -> SimpleUploadedFile:
-    return SimpleUploadedFile("source.zip", b"no zip")
+def test_a_tasker_calls_nothing_of_it(tara: Tasker, signed_in: Any) -> None:
+    """R8."""
+    client = signed_in(tara)
+    assert (called(client, fields()).status_code, client.get(API).status_code) == (403, 403)
+    assert not Entry.objects.exists()
 
 
 @pytest.fixture
-def sender(monkeypatch: pytest.MonkeyPatch, now: datetime, signed_in: Any) -> Client:
-    cast.policy()
+def sender(monkeypatch: pytest.MonkeyPatch, now: datetime, signed_in: Any) -> Any:
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     monkeypatch.setattr(upload_rates, "MOST_REFUSED_AN_HOUR", dict.fromkeys(UploadKind, 2))
-    client: Client = signed_in(cast.captain(cast.team()))
-    return client
+    return signed_in(cast.captain(cast.team()))
 
 
-@pytest.mark.parametrize("address", ["/team/defenses/new/", "/api/v1/defenses/"])
+@pytest.mark.parametrize("address", [NEW, API])
 @tables.cases(
     "wrong why",
-    (lambda: fields(source=zip_of_nothing()), "a source that is no zip"),
+    (lambda: fields(source=file_of(b"no zip")), "a source that is no zip"),
     (lambda: fields(image="", archive=SimpleUploadedFile("a.tar", b"no tar")), "an archive that is none"),
     (lambda: fields(name=""), "no name"),
-    (lambda: fields(other=zip_of_nothing()), "a file that is not known"),
+    (lambda: fields(other=file_of(b"no zip")), "a file that is not known"),
 )
 def test_after_so_many_refusals_nothing_is_read(
     address: str, wrong: Any, why: str, sender: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = {"headers": {"Accept": "application/json"}}
-    assert [sender.post(address, wrong(), **asked).status_code for _ in range(2)] == [400, 400], why
+    assert [sender.post(address, wrong(), **JSON).status_code for _ in range(2)] == [400, 400], why
     with monkeypatch.context() as patched:
         patched.setattr(uploads.Streamed, "new_file", None)  # no file is begun
-        answer = sender.post(address, fields(source=zip_of_nothing()), **asked)
+        answer = sender.post(address, fields(source=file_of(b"no zip")), **JSON)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (429, "too_many_refused", "3600")
     assert not Entry.objects.exists() and HourCount.objects.get().count == 2
 
 
 def test_opening_the_source_is_counted_too(sender: Client) -> None:
-    assert sender.post("/team/defenses/new/", fields()).status_code == 303
-    address = f"/team/defenses/{Entry.objects.get().defense.public_id}/source/"
-    asked = {"headers": {"Accept": "application/json"}}
-    answers = [sender.post(address, {"source": zip_of_nothing()}, **asked).status_code for _ in range(3)]
-    assert answers == [400, 400, 429]
+    answers(sender.post(NEW, fields()), 303)
+    address = f"{own(Entry.objects.get().defense)}source/"
+    sent = [sender.post(address, {"source": file_of(b"no zip")}, **JSON).status_code for _ in range(3)]
+    assert sent == [400, 400, 429]
 
 
 def test_a_stranger_costs_no_team_anything(sender: Client) -> None:
-    assert Client().post("/api/v1/defenses/", fields(name="")).status_code == 401
-    assert Client().post("/team/defenses/new/", fields(name="")).status_code == 302 and not HourCount.objects.exists()
+    assert [Client().post(each, fields(name="")).status_code for each in (API, NEW)] == [401, 302]
+    assert not HourCount.objects.exists()
+
+
+# One that failed a condition of publication says so everywhere (R31)
+
+
+@pytest.fixture
+def net(blue: Team) -> Entry:
+    return cast.passing(blue, "the net")
+
+
+def test_every_page_and_call_says_so(net: Entry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    waiting = cast.entry(net.team, "another net")
+    trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
+    missed, by_then = "5 of 10 right. At least 80 % is needed: 8.", "if eligible"
+    team, board = signed_in(cast.captain(net.team)), signed_in(cast.board())
+    organizer, own, public = signed_in(cast.organizer()), "/team/defenses/", "/defenses/"
+    of_it, of_the_other = (f"{each.defense.public_id}/" for each in (net, waiting))
+    listed, page = words(team, own), words(team, own + of_it)
+    shows(listed, "not eligible", "not published: why, and what to do")
+    shows(page, missed, "Hand in a new version", but=[by_then])
+    again = "begins again by itself when organizers import a new private set"
+    assert (listed.count(by_then), page.count(again)) == (1, 1)
+    shows(words(team, own + of_the_other), by_then)
+    listing = {each["id"]: each for each in team.get(API).json()}
+    mine, other = (listing[each.defense.public_id] for each in (net, waiting))
+    (failed,) = mine["failed"]
+    told = (mine["state"], mine["due_at"], failed["condition"], missed in failed["words"])
+    assert told == ("not eligible", None, "private", True)
+    assert (other["state"], other["failed"], bool(other["due_at"])) == ("received", [], True)
+    shows(
+        words(board, "/board/frameworks/"), "another net", "Left out: 1 defense that failed a trial.", but=["the net"]
+    )
+    shows(words(board, reverse("framework", args=[net.defense.public_id])), missed)
+    overdue, _, stakes = words(organizer, "/organizer/stakes/").partition("Not eligible")
+    shows(stakes.partition("At stake")[0], "the net", missed, but=["another net"])
+    shows(overdue.partition("Publication overdue")[2], but=["the net"])
+    shows(words(organizer, public), "not eligible")
+    shows(words(organizer, public + of_it), missed, but=[by_then])
+    trials.passed(net.defense, TrialKind.SMOKE, totals={"accepted": False})
+    for client, address in ((team, own), (organizer, public)):
+        shows(words(client, address + of_it), but=["import a new private set"])
+
+
+def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
+    net: Entry, signed_in: Any, now: datetime
+) -> None:
+    framework_check(net.defense, passed=False, reason="compiled", by=cast.board(), now=now)
+    page = words(signed_in(cast.board()), "/board/frameworks/")
+    shows(page, "the net", "not passed", but=["Left out"])
+    trials.passed(net.defense, TrialKind.SMOKE, totals={"accepted": False, "rounds": 0}, fault=Fault.CRASHED)
+    page = main(signed_in(cast.captain(net.team)), f"/team/defenses/{net.defense.public_id}/")
+    shows(
+        page.partition('aria-labelledby="failed"')[2].partition("</section>")[0],
+        "call <code>serve</code> and run",
+        but=["`"],
+    )
+
+
+@pytest.mark.parametrize("address", [API, "/team/defenses/"])
+def test_a_list_reads_the_conditions_once(address: str, net: Entry, signed_in: Any) -> None:
+    trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
+    client = signed_in(cast.captain(net.team))
+    client.get(address)
+    with CaptureQueriesContext(connection) as queries:
+        answers(client.get(address), 200, "the net")
+    assert sum('FROM "scoring_frameworkcheck"' in each["sql"] for each in queries.captured_queries) == 1

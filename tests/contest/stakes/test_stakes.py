@@ -1,13 +1,16 @@
-"""Staking by the board and by paying teams, what ends a stake, what brings it back, and its clock (R22, R32-R37)."""
+"""Staking by the board and by paying teams, what ends a stake, what brings it back, its clock, and two acts at once
+(R22, R32-R37)."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import transaction
 
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.awards.settling import prizes_settle
 from contest.board.moves import answer_move, stakes_move
 from contest.breaks import breaks_record
@@ -19,37 +22,35 @@ from labeling.enums import Label
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
-from scoring.enums import Outcome
+from scoring.enums import Outcome, RunState
 from scoring.models import Defense
 from tests import factories, tables
+from tests.at_once import refusals_at_once, until_waiting
+from tests.contest.board.at_once import beside
 from tests.contest.money.cast import balance
 from tests.contest.stakes import cast
 from tests.refusals import refused
 from tests.scoring.cast import ruled
 
 pytestmark = pytest.mark.django_db
-INSTANT = timedelta(microseconds=1)
-DAY = timedelta(days=1)
-PRIZE = Policy().attacker_prize_cents
+INSTANT, DAY = timedelta(microseconds=1), timedelta(days=1)
+PRIZE, ATTACKERS = Policy().attacker_prize_cents, AccountKind.ATTACKERS
 # Staked on a Wednesday; its week began on Saturday.
-STAKED = factories.NOW
-WEEK_BEGAN = datetime(2026, 11, 14, tzinfo=UTC)
-UNTIL = STAKED + 90 * DAY
-ATTACKERS = AccountKind.ATTACKERS
+STAKED, WEEK_BEGAN = factories.NOW, datetime(2026, 11, 14, tzinfo=UTC)
+FOUND, UNTIL = STAKED + 9 * DAY, STAKED + 90 * DAY
 
 
 @pytest.fixture
 def defense(db: None) -> Defense:
-    """A published open defense of team blue, and money in the pool."""
-    made = cast.published(cast.team(), "steadfast", now=STAKED - DAY)
+    """A published open defense of team blue, money in the pool, and a board."""
     cast.funded()
-    return made
+    cast.board()
+    return cast.published(cast.team(), "steadfast", now=STAKED - DAY)
 
 
 @pytest.fixture
 def at_stake(defense: Defense) -> Stake:
-    cast.staked(defense, now=STAKED)
-    return cast.stake(defense)
+    return cast.staked(defense, now=STAKED).stakes.get()
 
 
 def end_of(stake: Stake) -> tuple[str, datetime | None]:
@@ -59,8 +60,8 @@ def end_of(stake: Stake) -> tuple[str, datetime | None]:
 
 def next_policy(**numbers: Any) -> None:
     """Other numbers, just after STAKED."""
-    told = {"numbers": replace(Policy(), **numbers).to_json(), "in_force_from": STAKED + INSTANT, "reason": "other"}
-    PolicyVersion.objects.create(version=2, **told)
+    numbers = replace(Policy(), **numbers).to_json()
+    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=STAKED + INSTANT, reason="other")
     forget_versions()
 
 
@@ -78,18 +79,18 @@ def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
     cast.overruled(cast.broken(other, STAKED - DAY, found=STAKED), at=STAKED)  # in nobody's way
     before, by = balance(ATTACKERS), factories.mandate("stake", cast.board(), STAKED)
     batch = services.stake_batch([other, defense], " by age ", "ready", by=by, now=STAKED)
-    decision = BoardDecision.objects.get()
+    decision, subject = BoardDecision.objects.get(), {"defense": sorted([defense.pk, other.pk])}
     assert (batch.criteria, batch.staked_at, batch.decision) == ("by age", STAKED, decision)
     assert (decision.kind, decision.reason, decision.decided_by) == (DecisionKind.STAKE, "ready", cast.board())
-    assert (decision.subject, decision.details) == ({"defense": sorted([defense.pk, other.pk])}, {"criteria": "by age"})
+    assert (decision.subject, decision.details) == (subject, {"criteria": "by age"})
     for stake in batch.stakes.all():
-        assert (stake.kind, stake.cents, stake.paid_by) == (StakeKind.BOARD, PRIZE, None)
-        assert {stake.asked_at, stake.staked_at, stake.clock_from} == {STAKED}, "now, for all of them"
-        assert (balance(stake), selectors.unbroken_until(stake)) == (PRIZE, UNTIL)
-    assert balance(ATTACKERS) == before - 2 * PRIZE
+        assert (stake.kind, stake.cents, stake.paid_by, balance(stake)) == (StakeKind.BOARD, PRIZE, None, PRIZE)
+        times = (stake.asked_at, stake.staked_at, stake.clock_from, selectors.unbroken_until(stake))
+        assert times == (STAKED, STAKED, STAKED, UNTIL), "now, for all of them"
     told = {(entry.decision, *entry.causes["stake"]) for entry in LedgerEntry.objects.filter(rule="R32")}
     assert told == {(decision, stake.pk) for stake in batch.stakes.all()}
-    assert list(selectors.staked(STAKED)) == [other, defense] and selectors.stakes_in_force().count() == 2
+    assert (balance(ATTACKERS), selectors.stakes_in_force().count()) == (before - 2 * PRIZE, 2)
+    assert list(selectors.staked(STAKED)) == [other, defense]
 
 
 def half_too_small(d: Defense) -> None:
@@ -115,8 +116,8 @@ def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: 
     by = factories.mandate("stake", cast.board(), now)
     assert refused(code, services.stake_batch, [other, defense], "c", "r", by=by, now=now), why
     assert (StakeBatch.objects.count(), balance(ATTACKERS)) == (batches, held), "all of a batch or none"
-    assert selectors.stake_of(other) is None and other in selectors.stakeable()
-    assert (defense in selectors.stakeable()) is (code == "not_enough"), "the page does not offer it either"
+    offered = [each in selectors.stakeable() for each in (other, defense)]
+    assert (offered, selectors.stake_of(other)) == ([True, code == "not_enough"], None), "nor does the page offer it"
 
 
 def test_a_batch_needs_words_and_only_the_board_stakes_it(defense: Defense) -> None:
@@ -136,12 +137,9 @@ def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(asked: Stake
     assert (asked.kind, asked.paid_by, asked.cents) == (StakeKind.TEAM, defense.entry.team, PRIZE)
     assert list(selectors.stakes_asked()) == [asked] and not selectors.staked(STAKED).exists()
     next_policy(attacker_prize_cents=7)
-    later, held = STAKED + 3 * DAY, balance(ATTACKERS)
-    stake = services.stake_receive(asked, " wire 7 ", by=cast.organizer(), now=later)
-    assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (
-        *(later, later, "wire 7"),
-        cast.organizer(),
-    )
+    later, held, by = STAKED + 3 * DAY, balance(ATTACKERS), cast.organizer()
+    stake = services.stake_receive(asked, " wire 7 ", by=by, now=later)
+    assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (later, later, "wire 7", by)
     assert selectors.unbroken_until(stake) == later + 90 * DAY, "the clock begins with the payment"
     assert (balance(stake), balance(ATTACKERS)) == (PRIZE, held), "as asked for, and from outside"
     assert list(selectors.staked(later)) == [defense]
@@ -164,27 +162,27 @@ def test_a_payment_that_cannot_be_recorded(change: Any, code: str, why: str, ask
 
 def test_who_asks_who_records_a_payment_and_that_it_says_which(asked: Stake) -> None:
     team, red = asked.defense.entry.team, cast.team("red")
+    receives = partial(services.stake_receive, asked, now=STAKED)
     for receipt in ("", " \x00", "x" * 201, "a\nb"):
-        told = {"by": cast.organizer(), "now": STAKED}
-        assert refused("invalid", services.stake_receive, asked, receipt, **told).field == "receipt"
+        assert refused("invalid", receives, receipt, by=cast.organizer()).field == "receipt"
     for who in (cast.captain(team), cast.board(), cast.person("stan")):
-        refused("not_an_organizer", services.stake_receive, asked, "x", by=who, now=STAKED)
+        refused("not_an_organizer", receives, "x", by=who)
     refused("not_captain", services.stake_ask, asked.defense, by=cast.member(team), now=STAKED)
     refused("not_yours", services.stake_ask, asked.defense, by=cast.captain(red), now=STAKED)
 
 
 def test_a_wish_is_over_with_a_break_and_nothing_moved(asked: Stake) -> None:
     cast.broken(asked.defense, STAKED, found=STAKED + DAY)
-    assert ends.stakes_end(now=STAKED + DAY) == 1
+    assert [ends.stakes_end(now=STAKED + days * DAY) for days in (1, 2)] == [1, 0]
     assert (end_of(asked), asked.staked_at) == ((StakeEnd.VOID, STAKED + DAY), None)
-    assert not LedgerEntry.objects.filter(rule="R32").exists() and ends.stakes_end(now=STAKED + 2 * DAY) == 0
+    assert not LedgerEntry.objects.filter(rule="R32").exists()
 
 
-@pytest.mark.parametrize("who", ["captain", "member", "organizer"])
-def test_who_may_drop_a_wish(who: str, asked: Stake, defense: Defense) -> None:
-    by = {"captain": cast.captain, "member": cast.member, "organizer": lambda team: cast.organizer()}[who]
+@pytest.mark.parametrize("who", [cast.captain, cast.member, lambda team: cast.organizer()])
+def test_who_may_drop_a_wish(who: Any, asked: Stake, defense: Defense) -> None:
+    """Its captain, a member, an organizer."""
     refused("not_yours", services.stake_cancel, asked, by=cast.captain(cast.team("red")), now=STAKED)
-    services.stake_cancel(asked, by=by(defense.entry.team), now=STAKED)
+    services.stake_cancel(asked, by=who(defense.entry.team), now=STAKED)
     assert selectors.open_stake_of(defense) is None and defense in selectors.stakeable()
 
 
@@ -203,11 +201,10 @@ def test_who_may_drop_a_wish(who: str, asked: Stake, defense: Defense) -> None:
 )
 def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, at_stake: Stake) -> None:
     found, other = UNTIL + DAY, cast.published(cast.team("red"), now=STAKED)
-    cast.broken(other, STAKED + DAY, found=STAKED + 9 * DAY)
+    cast.broken(other, STAKED + DAY, found=FOUND)
     assert ends.stakes_end(now=found) == 0, "what breaks another defense ends nothing"
     cast.broken(at_stake.defense, sent, found=found, by=other.entry.team)
-    assert ends.stakes_end(now=found) == (end is not None)
-    assert ends.stakes_end(now=found + DAY) == 0, "running it twice changes nothing"
+    assert [ends.stakes_end(now=found + days * DAY) for days in (0, 1)] == [end is not None, 0], "once"
     assert end_of(at_stake) == ((end, found) if end else ("", None)), why
     untold = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert (untold[at_stake.defense_id] is DefenseStanding.BROKEN) is bool(end), "known before the release of the week"
@@ -218,32 +215,32 @@ def test_a_picture_of_the_organizers_ends_no_stake_and_one_never_to_be_labeled_c
 ) -> None:
     """Only attacks break (R29)."""
     image = cast.picture(STAKED + DAY)
-    cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
-    assert ends.stakes_end(now=STAKED + 9 * DAY) == 0
+    cast.break_of(at_stake.defense, image, ruled(image), FOUND)
+    assert ends.stakes_end(now=FOUND) == 0
     image = cast.picture(WEEK_BEGAN - 100 * DAY)
     type(image).objects.filter(pk=image.pk).update(label_from=None)
     Attack.objects.create(team=cast.team("red"), image=image, received_at=STAKED + DAY, week="2026-W47")
-    cast.break_of(at_stake.defense, image, ruled(image), STAKED + 9 * DAY)
-    ends.stakes_end(now=STAKED + 9 * DAY)
-    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
+    cast.break_of(at_stake.defense, image, ruled(image), FOUND)
+    ends.stakes_end(now=FOUND)
+    assert end_of(at_stake) == (StakeEnd.BROKEN, FOUND)
 
 
 def test_the_first_break_found_that_holds_is_when_it_ended(at_stake: Stake) -> None:
     breaks = [cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + days * DAY) for days in (12, 9, 10)]
     ends.stakes_end(now=STAKED + 12 * DAY)
-    assert end_of(at_stake) == (StakeEnd.BROKEN, STAKED + 9 * DAY)
+    assert end_of(at_stake) == (StakeEnd.BROKEN, FOUND)
     cast.overruled(breaks[1], at=STAKED + 13 * DAY)
     assert (ends.stakes_end(now=STAKED + 13 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 10 * DAY))
 
 
 def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -> None:
     """By an appeal: the earlier week outranks the one that ended it (R35)."""
-    cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + 9 * DAY)
-    ends.stakes_end(now=STAKED + 9 * DAY)
+    cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
+    ends.stakes_end(now=FOUND)
     late = cast.broken(at_stake.defense, WEEK_BEGAN - DAY, found=STAKED + 20 * DAY)
     assert (ends.stakes_end(now=STAKED + 20 * DAY), end_of(at_stake)) == (1, (StakeEnd.VOID, STAKED + 20 * DAY))
     cast.overruled(late, at=STAKED + 21 * DAY)
-    assert (ends.stakes_end(now=STAKED + 21 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 9 * DAY))
+    assert (ends.stakes_end(now=STAKED + 21 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, FOUND))
 
 
 @pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
@@ -259,56 +256,51 @@ def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> Non
 
 @pytest.mark.parametrize("sent", [STAKED + DAY, WEEK_BEGAN - DAY], ids=["broken", "void"])
 def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stake: Stake) -> None:
-    found = STAKED + 9 * DAY
-    proof = cast.broken(at_stake.defense, sent, found=found, by=cast.team("red"))
-    ends.stakes_end(now=found)
-    assert not selectors.staked(found).exists()
-    prizes_settle(now=found)
-    cast.overruled(proof, at=found + DAY)
-    assert ends.stakes_end(now=found + DAY) == 1
+    proof = cast.broken(at_stake.defense, sent, found=FOUND, by=cast.team("red"))
+    ends.stakes_end(now=FOUND)
+    assert not selectors.staked(FOUND).exists()
+    prizes_settle(now=FOUND)
+    cast.overruled(proof, at=FOUND + DAY)
+    assert ends.stakes_end(now=FOUND + DAY) == 1
     assert (end_of(at_stake), at_stake.clock_from) == (("", None), STAKED), "its clock is what it was"
-    assert list(selectors.staked(found + DAY)) == [at_stake.defense]
+    assert list(selectors.staked(FOUND + DAY)) == [at_stake.defense]
     assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
-    prizes_settle(now=found + DAY)
-    assert balance(at_stake) == PRIZE, "and the money is back on it"
-    assert selectors.breaks_of_stake(at_stake) == []
+    prizes_settle(now=FOUND + DAY)
+    assert (balance(at_stake), selectors.breaks_of_stake(at_stake)) == (PRIZE, []), "the money is back on it"
 
 
 def test_a_ruling_made_again_with_the_same_outcome_changes_nothing(at_stake: Stake) -> None:
     """More taskers who agree: the break holds on under the newer ruling, and no stake comes back in between."""
-    found = STAKED + 9 * DAY
-    proof = cast.broken(at_stake.defense, STAKED + DAY, found=found)
-    ends.stakes_end(now=found)
-    again = cast.overruled(proof, at=found + DAY, verdict="valid")
-    assert ends.stakes_end(now=found + DAY) == 0
-    assert breaks_record(now=found + 2 * DAY) == 1, "the break is recorded under the newest ruling too"
-    assert Break.objects.get(ruling=again).prediction == proof.prediction
-    assert (breaks_record(now=found + 3 * DAY), ends.stakes_end(now=found + 3 * DAY)) == (0, 0)
+    proof = cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
+    ends.stakes_end(now=FOUND)
+    again = cast.overruled(proof, at=FOUND + DAY, verdict="valid")
+    assert ends.stakes_end(now=FOUND + DAY) == 0
+    assert [breaks_record(now=FOUND + days * DAY) for days in (2, 3)] == [1, 0], "under the newest ruling too"
+    assert (Break.objects.get(ruling=again).prediction, ends.stakes_end(now=FOUND + 3 * DAY)) == (proof.prediction, 0)
 
 
 def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> None:
     """Overruled from bird to bicycle: who said bicycle is right now, who said bird errs (R22)."""
-    image, found = cast.picture(STAKED + DAY, cast.team("red")), STAKED + 9 * DAY
+    image = cast.picture(STAKED + DAY, cast.team("red"))
     ruled(image, label=Label.BIRD)
-    cast.answered(at_stake.defense, image, found, answer=Outcome.BIRD)
-    assert (breaks_record(now=found), ends.stakes_end(now=found)) == (0, 0)
+    cast.answered(at_stake.defense, image, FOUND, answer=Outcome.BIRD)
+    assert (breaks_record(now=FOUND), ends.stakes_end(now=FOUND)) == (0, 0)
     ruled(image, label=Label.BICYCLE, number=2)
-    assert (breaks_record(now=found + DAY), ends.stakes_end(now=found + DAY)) == (1, 1)
+    assert (breaks_record(now=FOUND + DAY), ends.stakes_end(now=FOUND + DAY)) == (1, 1)
 
 
 def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> None:
-    found = STAKED + 9 * DAY
-    proof = cast.broken(at_stake.defense, STAKED + DAY, found=found)
-    ends.stakes_end(now=found)
-    cast.overruled(proof, at=found)
+    proof = cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
+    ends.stakes_end(now=FOUND)
+    cast.overruled(proof, at=FOUND)
     assert at_stake.defense not in selectors.stakeable(), "the board's page does not offer it"
     for door in (
-        lambda: services.batch_check([at_stake.defense], now=found + DAY),  # what the page of a motion says
-        lambda: cast.staked(at_stake.defense, now=found + DAY),
-        lambda: cast.self_staked(at_stake.defense, found + DAY),
+        lambda: services.batch_check([at_stake.defense], now=FOUND + DAY),  # what the page of a motion says
+        lambda: cast.staked(at_stake.defense, now=FOUND + DAY),
+        lambda: cast.self_staked(at_stake.defense, FOUND + DAY),
     ):
         refused("staked", door)
-    ends.stakes_end(now=found + DAY)
+    ends.stakes_end(now=FOUND + DAY)
     assert [each.end for each in Stake.objects.filter(defense=at_stake.defense)] == [""]
 
 
@@ -318,22 +310,17 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
 @pytest.fixture
 def closed(db: None) -> Defense:
     """A defense of closed source at stake."""
-    made = cast.published(cast.team(), now=STAKED - DAY, closed=True)
     cast.funded()
-    cast.staked(made, now=STAKED)
-    return made
+    return cast.staked(cast.published(cast.team(), now=STAKED - DAY, closed=True), now=STAKED).stakes.get().defense
 
 
 def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_new_90_days(
     closed: Defense, tmp_path: Path
 ) -> None:
-    stake, late = cast.stake(closed), STAKED + 400 * DAY
-    assert (selectors.unbroken_until(stake), selectors.is_due(stake, late), shown.clock_of(stake, late)) == (
-        *(None, False),
-        None,
-    )
+    stake, late, opened = cast.stake(closed), STAKED + 400 * DAY, STAKED + 80 * DAY
+    clock = (selectors.unbroken_until(stake), selectors.is_due(stake, late), shown.clock_of(stake, late))
+    assert clock == (None, False, None)
     assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
-    opened = STAKED + 80 * DAY
     entries.source_open(closed.entry, cast.zipped(tmp_path / "s.zip"), by=cast.captain(closed.entry.team), now=opened)
     stake = cast.stake(Defense.objects.get(pk=closed.pk))
     assert (stake.staked_at, stake.clock_from, selectors.unbroken_until(stake)) == (STAKED, opened, opened + 90 * DAY)
@@ -344,9 +331,8 @@ def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_n
 def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_clock(
     closed: Defense, tmp_path: Path
 ) -> None:
-    proof = cast.broken(closed, STAKED + DAY, found=STAKED + 9 * DAY)
-    ends.stakes_end(now=STAKED + 9 * DAY)
-    opened = STAKED + 10 * DAY
+    proof, opened = cast.broken(closed, STAKED + DAY, found=FOUND), FOUND + DAY
+    ends.stakes_end(now=FOUND)
     entries.source_open(closed.entry, cast.zipped(tmp_path / "s"), by=cast.captain(closed.entry.team), now=opened)
     cast.overruled(proof, at=opened)
     ends.stakes_end(now=opened + DAY)
@@ -357,8 +343,8 @@ def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_cloc
 
 
 def returned(stake: Stake, now: datetime, *, granted: bool) -> Stake:
-    told = {"granted": granted, "reason": "fair", "now": now}
-    return services.return_decide(stake, **told, by=factories.mandate("return", cast.board(), now))
+    by = factories.mandate("return", cast.board(), now)
+    return services.return_decide(stake, granted=granted, reason="fair", by=by, now=now)
 
 
 def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
@@ -370,13 +356,12 @@ def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at
     assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
     services.return_ask(at_stake, "again", by=captain, now=STAKED + DAY)
     done = returned(at_stake, STAKED + 2 * DAY, granted=True)
-    decision = BoardDecision.objects.filter(kind=DecisionKind.RETURN).order_by("-pk")[0]
+    decision, subject = BoardDecision.objects.latest("pk"), {"stake": [done.pk], "defense": [done.defense_id]}
     assert (done.end, done.ended_at) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY)
-    subject = {"stake": [done.pk], "defense": [done.defense_id]}
     assert (decision.reason, decision.details, decision.subject) == ("fair", {"granted": True}, subject)
     assert (balance(done), balance(ATTACKERS)) == (0, held + PRIZE)
-    standing = selectors.standing_of(Defense.objects.get(pk=done.defense_id), now=factories.NOW)
-    assert standing is DefenseStanding.PUBLISHED, "what was sent in its time is run still"
+    # What was sent in its time is run still.
+    assert selectors.standing_of(Defense.objects.get(), now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
@@ -387,23 +372,21 @@ def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: De
 
 
 @tables.cases(
-    "do error why",
-    (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), InvalidInput, "why"),
-    (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), NotAllowed, "a member"),
-    (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), NotAllowed, "another team"),
-    (lambda s: services.return_decide(s, granted=True, reason="r", by=factories.mandate("return", cast.board(), STAKED),
-                                      now=STAKED), Conflict, "nobody asked"),
+    "do code why",
+    (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), "invalid", "why"),
+    (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), "not_captain",
+     "a member"),
+    (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), "not_yours",
+     "another team"),
+    (lambda s: returned(s, STAKED, granted=True), "not_asked", "nobody asked"),
     (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
-     Conflict, "asked twice"),
-    (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED),
-                answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED)],
-     NotAllowed, "an organizer is not the board"),
+     "asked_before", "asked twice"),
+    (lambda s: answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED),
+     "not_on_board", "an organizer is not the board"),
 )  # fmt: skip
-def test_returns_that_are_refused(do: Any, error: type[DomainError], why: str, at_stake: Stake) -> None:
-    with pytest.raises(error):
-        do(at_stake)
-    at_stake.refresh_from_db()
-    assert at_stake.ended_at is None, why
+def test_returns_that_are_refused(do: Any, code: str, why: str, at_stake: Stake) -> None:
+    refused(code, do, at_stake)
+    assert end_of(at_stake) == ("", None), why
 
 
 # The clock
@@ -452,7 +435,107 @@ def test_every_standing(at_stake: Stake) -> None:
     cast.staked(won, now=STAKED)
     ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
     rows = [Defense.objects.get(pk=each.pk) for each in (received, published, at_stake.defense, broken, back, won)]
-    assert [standing.value for standing in selectors.standings(rows, now=factories.NOW).values()] == [
-        *("received", "published", "staked", "broken", "withdrawn", "won")
-    ]
+    found = [standing.value for standing in selectors.standings(rows, now=factories.NOW).values()]
+    assert found == ["received", "published", "staked", "broken", "withdrawn", "won"]
     assert won not in selectors.stakeable(), "who has won is not staked again"
+
+
+# Two at once: staking beside staking, beside a break, and handing in beside handing in
+
+BESIDE = pytest.mark.postgres("several at once: SQLite has one writer")
+
+
+def batch(*chosen: Defense) -> None:
+    services.stake_batch(chosen, "c", "r", by=factories.mandate("stake", cast.board(), STAKED), now=STAKED)
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+def test_two_batches_with_the_same_defense_lock_in_one_order(defense: Defense) -> None:
+    other = cast.published(defense.entry.team, "other", now=STAKED - timedelta(days=1))
+    told = sorted(refusals_at_once(partial(batch, defense, other), partial(batch, other, defense)))
+    assert (told, StakeBatch.objects.count(), Stake.objects.count()) == (["", "staked"], 1, 2)
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_beside_a_team_that_asks(defense: Defense) -> None:
+    asking = partial(services.stake_ask, defense, by=cast.captain(defense.entry.team), now=STAKED)
+    told = sorted(refusals_at_once(partial(batch, defense), asking))
+    assert (told, Stake.objects.filter(ended_at=None).count()) == (["", "staked"], 1)
+
+
+def mistaken(defense: Defense) -> None:
+    """A confident mistake in a run that nobody has looked at yet."""
+    image = cast.picture(STAKED)
+    ruled(image)
+    cast.answered(defense, image, STAKED, state=RunState.FINISHED)
+    factories.sent_by_somebody()
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("paid", [False, True], ids=["a batch", "a payment"])
+def test_a_break_that_is_being_recorded_is_waited_for(paid: bool, defense: Defense) -> None:
+    staking = partial(batch, defense)
+    if paid:
+        wish = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+        staking = partial(services.stake_receive, wish, "x", by=cast.organizer(), now=STAKED)
+    mistaken(defense)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert breaks_record(now=STAKED) == 1
+            late = beside(pool, staking)
+            until_waiting()
+        assert late.result(60) == "broken"
+    assert not Stake.objects.filter(staked_at__isnull=False).exists()
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+def test_a_break_found_while_it_is_being_staked_ends_the_stake(defense: Defense) -> None:
+    mistaken(defense)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            cast.staked(defense, now=STAKED)
+            recording = beside(pool, lambda: breaks_record(now=STAKED))
+            until_waiting()
+        assert recording.result(60) == 1
+    assert (ends.stakes_end(now=STAKED), cast.stake(defense).end) == (1, StakeEnd.BROKEN)
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+def test_two_sweeps_beside_each_other(defense: Defense) -> None:
+    cast.staked(defense, now=STAKED)
+    cast.broken(defense, STAKED, found=STAKED)
+    changed: list[int] = []
+    assert (refusals_at_once(*[lambda: changed.append(ends.stakes_end(now=STAKED))] * 2), sum(changed)) == (["", ""], 1)
+
+
+@BESIDE
+@pytest.mark.django_db(transaction=True)
+@tables.cases(
+    "numbers said there why",
+    ((1, 2), ["", "quota_used"], 3, "two at the last place of the week"),
+    ((1, 1), ["", ""], 3, "the same twice is one"),
+)
+def test_two_hand_ins_at_once(
+    numbers: tuple[int, int], said: list[str], there: int, why: str, defense: Defense
+) -> None:
+    team, policy = defense.entry.team, cast.policy()
+    cast.entry(team, now=STAKED)
+    Entry.objects.filter(defense=defense).update(received_at=STAKED)
+
+    def hand_in(number: int) -> None:
+        entries.entry_hand_in(
+            team,
+            cast.given(name=f"late {number}", image=f"ghcr.io/blue/net@sha256:{number:064x}"),
+            by=cast.captain(team),
+            policy=policy,
+            now=STAKED,
+        )
+
+    assert sorted(refusals_at_once(*(partial(hand_in, number) for number in numbers))) == said, why
+    left = (selectors.hand_ins_left(team, policy, STAKED), Entry.objects.count(), Defense.objects.count())
+    assert left == (0, there, there), "nothing is left of the one that was refused"

@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
 
-from common.errors import DomainError
 from common.mail import wait_until_sent
 from contest.messages.sending import messages_send
-from contest.models import Team
+from contest.models import Entitlement, Team
+from contest.teams.entitlements import entitlement_ask
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS
 from tests import factories
@@ -23,17 +23,13 @@ PAPER = "1809.08352"
 
 def researcher(name: str, email: str = "") -> User:
     """An account that competes, with a confirmed address."""
-    user = factories.user(name, TEAMS)
-    user.email = email or f"{name}@example.org"
-    user.save(update_fields=["email"])
-    return user
+    User.objects.filter(pk=factories.user(name, TEAMS).pk).update(email=email or f"{name}@example.org")
+    return User.objects.get(username=name)
 
 
 @pytest.fixture(autouse=True)
-def policy(request: pytest.FixtureRequest) -> None:
-    if "db" in request.fixturenames or "transactional_db" in request.fixturenames:
-        request.getfixturevalue("db" if "db" in request.fixturenames else "transactional_db")
-        factories.policy_version()
+def policy(db: None) -> None:
+    factories.policy_version()
 
 
 @pytest.fixture
@@ -86,13 +82,9 @@ def sent(django_capture_on_commit_callbacks: Any) -> Callable[[Callable[[], Any]
 
 def link_in(letter: EmailMessage) -> str:
     """Return the first address of this site in a letter, without its host."""
-    found = re.search(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))
-    assert found is not None
-    return found[1]
+    return re.findall(r"http://127\.0\.0\.1:8000(/\S+)", str(letter.body))[0]  # type: ignore[no-any-return]
 
 
-def refused(kind: type[DomainError], call: Callable[..., Any], *args: Any, **more: Any) -> DomainError:
-    """The error of this kind that a call is refused with."""
-    with pytest.raises(kind) as found:
-        call(*args, **more)
-    return found.value
+def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = PAPER) -> Entitlement:
+    """What a team asks of the organizers: that it may attack, for a paper of Rosa's."""
+    return entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=now)
