@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -146,6 +147,8 @@ def _in_child(work: Callable[[], int], allowed: int) -> int:
             signal.alarm(allowed * 10)  # for one that waits for ever
             _own_database()
             status = work()
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -174,7 +177,7 @@ def _exchange(mutant: Mutant) -> None:
     gc.unfreeze()  # `tests.conftest` hides what was collected from the garbage collector
     codes = {_key(code): code for code in _codes(compile(mutant.tree, file, "exec"))}
     exchanged = 0
-    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
+    for function in [each for each in gc.get_objects() if type(each) is FunctionType]:
         code = function.__code__
         if code.co_filename == file and len(codes[_key(code)].co_freevars) == len(code.co_freevars):
             function.__code__ = codes[_key(code)]
