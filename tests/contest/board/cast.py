@@ -129,6 +129,14 @@ def decide(case: Case, who: User, now: datetime = LATER, explanation: str = WHY)
     return case_decide(case=case, seen=count_of(case).mark, explanation=explanation, by=who, now=now)
 
 
+def decided(
+    case: Case, members: Sequence[User], ballot: Ballot | VoteChoice, now: datetime = LATER, explanation: str = WHY
+) -> CaseDecision:
+    """Let the first two members vote for the same, and the first of them confirm it."""
+    votes(case, members[:2], ballot, now)
+    return decide(case, members[0], now, explanation)
+
+
 def conflict(who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None) -> Conflict:
     """A conflict as on record, without what declaring one does beside it."""
     told = {"kind": ConflictKind.COAUTHOR, "since": since, "until": until, "declared_at": since}
