@@ -39,8 +39,7 @@ class Appealing:
 def appealing(now: datetime, *, photo: bytes = b"") -> Appealing:
     """Both teams, their captains `red` and `blue`, a member of the board, and rulings of an hour ago."""
     factories.policy_version()
-    sponsor = factories.user("sponsor", "organizers")
-    money.deposit(10 * money.PRIZE, sponsor, now - timedelta(days=40))
+    money.deposit(10 * money.PRIZE, factories.user("sponsor", "organizers"), now - timedelta(days=40))
     for name in ("rita", "rosa"):
         factories.user(name, "review board")
     red, blue = attacks.team("red"), attacks.team("blue")

@@ -88,8 +88,7 @@ def test_a_vote_and_the_confirmation_at_one_moment_never_decide_what_was_not_see
 ) -> None:
     """Either order is right: the vote came too late, or the confirmation was of other votes."""
     cast.votes(appeal.case, scene.members[:2], cast.OVERRULE_BIRD)
-    seen = count_of(appeal.case).mark
-    answers = at_once(sends(0, seen=seen, explanation=WHY), sends(2, choice="uphold"))
+    answers = at_once(sends(0, seen=count_of(appeal.case).mark, explanation=WHY), sends(2, choice="uphold"))
     found = tuple(each.json().get("code") for each in answers)
     assert found in {(None, "decided"), ("votes_changed", None)}
     assert CaseDecision.objects.count() == (found[0] is None)

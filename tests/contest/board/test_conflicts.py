@@ -97,8 +97,7 @@ def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
 
 
 def researcher(email: str, team: Team) -> None:
-    user = case_cast.joins(team, "ann")
-    User.objects.filter(pk=user.pk).update(email=email)
+    User.objects.filter(pk=case_cast.joins(team, "ann").pk).update(email=email)
 
 
 def found(member: User) -> list[tuple[str, str]]:
