@@ -43,8 +43,9 @@ def appealing(now: datetime, *, photo: bytes = b"") -> Appealing:
     for name in ("rita", "rosa"):
         factories.user(name, "review board")
     red, blue = attacks.team("red"), attacks.team("blue")
-    keep = money.defense("A net that keeps still", blue, received=now - timedelta(days=30))
-    stake = money.staked(keep, at=now - timedelta(days=20))
+    stake = money.staked(
+        money.defense("A net that keeps still", blue, received=now - timedelta(days=30)), at=now - timedelta(days=20)
+    )
     sent = week_at(now).start - timedelta(days=2)
     valid, rejected = sends(red, photo or plain(90), sent), sends(red, plain(180), sent + timedelta(hours=1))
     rulings = {
@@ -62,8 +63,9 @@ def plain(shade: int) -> bytes:
 def sends(team: Team, data: bytes, now: datetime) -> Attack:
     """A picture of a team."""
     policy = policy_in_force(now).policy
-    by = attacks.captain(team)
-    return attack_receive(team=team, data=data, policy=policy, now=now, by=by, targets=(), file_name="heron.png")
+    return attack_receive(
+        team=team, data=data, policy=policy, now=now, by=attacks.captain(team), targets=(), file_name="heron.png"
+    )
 
 
 def ruled(image: Image, said: list[dict[str, object]], now: datetime) -> Ruling:

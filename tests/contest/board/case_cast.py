@@ -73,8 +73,13 @@ def picture(scene: Scene) -> tuple[Case, Appeal]:
 
 def motion(scene: Scene, by: User, team: Team | None = None) -> Case:
     """A motion to let a team attack without a paper."""
-    subject = {"team": [(team or scene.red).pk]}
-    return motion_open(DecisionKind.GRANT, subject=subject, reason="They asked, and we know them.", by=by, now=LATER)
+    return motion_open(
+        DecisionKind.GRANT,
+        subject={"team": [(team or scene.red).pk]},
+        reason="They asked, and we know them.",
+        by=by,
+        now=LATER,
+    )
 
 
 def another(scene: Scene, *said: dict[str, Any], sender: Team | None = None) -> Case:

@@ -139,8 +139,9 @@ def decided(
 
 def conflict(who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None) -> Conflict:
     """A conflict as on record, without what declaring one does beside it."""
-    told = {"kind": ConflictKind.COAUTHOR, "since": since, "until": until, "declared_at": since}
-    return Conflict.objects.create(declared_by=who, member=who, team=team, **told)
+    return Conflict.objects.create(
+        declared_by=who, member=who, team=team, kind=ConflictKind.COAUTHOR, since=since, until=until, declared_at=since
+    )
 
 
 OVERRULE_REJECTED = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))

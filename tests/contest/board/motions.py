@@ -229,16 +229,18 @@ def giving_back(rita: User, olga: User) -> Motion:
 def _award(rita: User, team: Team) -> Award:
     stake = cast.staked(cast.defense("net", team))
     run_again(stake)
-    by = mandate("award", rita, NOW)
-    (given,) = award_give(stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=by, now=NOW)
+    (given,) = award_give(
+        stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=mandate("award", rita, NOW), now=NOW
+    )
     return given
 
 
 def _of_award(award: Award, kind: str, **parts: Any) -> Motion:
     """A motion on the half that an award gave, with the parts that are its own."""
     team = award.stake.defense.entry.team
-    subject = {"team": [team.pk], "award": [award.pk]}
-    return Motion(kind=kind, team=team, subject=subject, details={"cents": HALF}, **parts)
+    return Motion(
+        kind=kind, team=team, subject={"team": [team.pk], "award": [award.pk]}, details={"cents": HALF}, **parts
+    )
 
 
 def _withheld_award(rita: User, olga: User) -> Award:

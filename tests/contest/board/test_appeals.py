@@ -271,8 +271,9 @@ def copied_at_stake(scene: Scene, green: Team) -> None:
 
 def broken(scene: Scene, green: Team) -> None:
     """Its defense is at stake since the picture was sent, and broken by it."""
-    stake = cast.staked(cast.defense("hold", green), at=RULED - timedelta(hours=1))
-    cast.broken(stake.defense, scene.attack, found=LATER)
+    cast.broken(
+        cast.staked(cast.defense("hold", green), at=RULED - timedelta(hours=1)).defense, scene.attack, found=LATER
+    )
 
 
 def named_another(scene: Scene, green: Team) -> None:
@@ -301,8 +302,10 @@ Makes = Callable[[Scene, Team], object]
 
 
 def letters(who: str) -> list[tuple[str, str]]:
-    rows = Message.objects.filter(user__username=f"captain of {who}").order_by("pk")
-    return [(each.kind, each.facts.get("outcome", each.facts.get("holds", ""))) for each in rows]
+    return [
+        (each.kind, each.facts.get("outcome", each.facts.get("holds", "")))
+        for each in Message.objects.filter(user__username=f"captain of {who}").order_by("pk")
+    ]
 
 
 def told(who: str) -> set[str]:

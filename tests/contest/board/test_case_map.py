@@ -159,8 +159,10 @@ class People:
         case = self.cases[state]
         address = f"/board/cases/{case.public_id}/{part}"
         call = f"/api/v1/appeals/{(self.appeal(state) or case).public_id}/decisions/"
-        vote = {"choice": "in_favour" if case.kind == "motion" else "uphold"}
-        told = {"vote/": vote, "decide/": {"explanation": "", "previewed": "", "seen": "none"}}
+        told = {
+            "vote/": {"choice": "in_favour" if case.kind == "motion" else "uphold"},
+            "decide/": {"explanation": "", "previewed": "", "seen": "none"},
+        }
         with transaction.atomic():
             answer = {
                 "GET": lambda: client.get(address),
@@ -190,8 +192,7 @@ def test_every_route_of_the_board_is_in_the_map() -> None:
     found = {each for each in addresses() if each.startswith("/board/")} - ELSEWHERE
     assert found == {each for each in HERE if each.startswith("/board/")}
     assert set(addresses()) >= HERE
-    parts = {part for _, method, part in MAP if method != "API"}
-    assert {f"/board/cases/T-00000/{part}" for part in parts} < HERE
+    assert {f"/board/cases/T-00000/{part}" for part in {part for _, method, part in MAP if method != "API"}} < HERE
     assert all(set(answers) == set(ROLES) for answers in MAP.values())
     for state in STATES:
         told = {(method, part) for at, method, part in MAP if at in ("*", state)}

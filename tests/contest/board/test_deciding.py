@@ -134,8 +134,16 @@ def test_a_picture_that_is_kept_out_meanwhile_keeps_its_ruling_and_closes_the_ca
 ) -> None:
     panel, rosa = decided(case, scene.members, MORE).panel, factories.tasker("rosa")
     asked = factories.assignment(rosa, panel, state="released")
-    told = {"reported_at": LATER, "decided_at": AFTER, "decided_by": olga, "decision": "kept_out"}
-    Report.objects.create(assignment=asked, image=scene.image, tasker=rosa, kind="offensive", **told)
+    Report.objects.create(
+        assignment=asked,
+        image=scene.image,
+        tasker=rosa,
+        kind="offensive",
+        reported_at=LATER,
+        decided_at=AFTER,
+        decided_by=olga,
+        decision="kept_out",
+    )
     assert cases_close(now=AFTER) == 1
     case.refresh_from_db()
     assert (case.state, case.result) == (CaseState.CLOSED, scene.ruling)
@@ -204,8 +212,10 @@ def test_the_vote_of_who_steps_aside_afterwards_counts_no_more_and_quorum_is_los
 def late_party(scene: Scene) -> Team:
     """A team whose defense the picture turns out to break, though nobody aimed at it."""
     green = money.team("green")
-    late = money.staked(money.defense("late", green), at=scene.attack.received_at + timedelta(hours=1))
-    money.broken(late.defense, scene.attack)
+    money.broken(
+        money.staked(money.defense("late", green), at=scene.attack.received_at + timedelta(hours=1)).defense,
+        scene.attack,
+    )
     return green
 
 
@@ -266,14 +276,16 @@ def test_remarks_beside_a_decision_are_cleaned_and_bounded(upheld: Case, scene: 
 def test_a_case_is_decided_once_and_the_database_says_so(case: Case, scene: Scene) -> None:
     """R19; forgetting a member keeps what they decided."""
     assert scene.opened() == case
-    again = {"kind": "picture", "image": scene.image, "ruling": scene.ruling, "policy": case.policy}
     with pytest.raises(DatabaseError), transaction.atomic():
-        Case.objects.create(opened_at=LATER, due_at=LATER, **again)
+        Case.objects.create(
+            opened_at=LATER, due_at=LATER, kind="picture", image=scene.image, ruling=scene.ruling, policy=case.policy
+        )
     made = decided(case, scene.members, OVERRULE_REJECTED)
     refused("decided", cast.decide, case, scene.members[1])
-    told = {"votes": [], "quorum": 2, "recused": 0, "policy": made.policy, "decided_at": LATER}
     with pytest.raises(DatabaseError), transaction.atomic():
-        CaseDecision.objects.create(case=case, outcome="uphold", **told)
+        CaseDecision.objects.create(
+            case=case, outcome="uphold", votes=[], quorum=2, recused=0, policy=made.policy, decided_at=LATER
+        )
     for fact in (made, Vote.objects.all()[0]):
         with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
             type(fact).objects.filter(pk=fact.pk).delete()
@@ -298,8 +310,7 @@ def test_what_cannot_be_voted_for(
     choice: VoteChoice, label: str, reasons: list[str], code: str, why: str, case: Case, scene: Scene
 ) -> None:
     cast.tell(case, scene.members[0])
-    told = {"choice": choice, "label": label, "reasons": reasons}
-    refused(code, vote_cast, case=case, by=scene.members[0], now=LATER, **told)
+    refused(code, vote_cast, case=case, by=scene.members[0], now=LATER, choice=choice, label=label, reasons=reasons)
     assert not Vote.objects.exists(), why
 
 

@@ -337,8 +337,7 @@ def test_page_list_letter_and_call_agree(
     assert in_words(ends) in [row["until"] for row in told.facts["rows"]] and closing.facts["first"] == in_words(ends)
     client, picture = signed_in(told.user), attack.image.public_id
     assert (client.get(f"/appeals/new/{picture}/").status_code == 200) is is_open
-    body = {"image": picture, "argument": ARGUMENT}
-    answer = client.post("/api/v1/appeals/", body, content_type="application/json")
+    answer = client.post("/api/v1/appeals/", {"image": picture, "argument": ARGUMENT}, content_type="application/json")
     assert (answer.status_code, answer.json().get("code")) == ((201, None) if is_open else (409, "window_over"))
 
 

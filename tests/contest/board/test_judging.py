@@ -104,8 +104,9 @@ def parties(scene: Scene) -> dict[str, str]:
 
 def test_it_is_about_who_sent_the_picture_and_whose_defense_was_at_stake(scene: Scene) -> None:
     """A copy under embargo makes nobody a party (R24)."""
-    copy = {"received_at": LATER, "week": "2026-W48", "copy_of": scene.attack}
-    Attack.objects.create(team=money.team("green"), image=scene.image, **copy)
+    Attack.objects.create(
+        team=money.team("green"), image=scene.image, received_at=LATER, week="2026-W48", copy_of=scene.attack
+    )
     assert parties(scene) == {"red": "sender", "blue": "defender"}
 
 
@@ -154,15 +155,17 @@ def test_what_a_member_said_of_a_team_stands_for_a_time(
 
 def _declared(scene: Scene) -> None:
     member, kind = scene.members[0], ConflictKind.OTHER
-    told = {"member": member, "team": scene.red, "since": LATER, "by": member, "now": LATER + HOUR}
-    made = conflict_declare(kind=kind, words="", **told)
+    made = conflict_declare(
+        kind=kind, words="", member=member, team=scene.red, since=LATER, by=member, now=LATER + HOUR
+    )
     conflict_end(conflict_id=made.pk, reason="We fell out.", by=member, now=LATER + 2 * HOUR)
 
 
 def _found(scene: Scene) -> None:
     cast.conflict(scene.members[0], scene.red)
-    told = {"found": True, "dismissed_at": LATER + 2 * HOUR, "dismissed_reason": "A namesake."}
-    Conflict.objects.update(declared_at=LATER + HOUR, **told)
+    Conflict.objects.update(
+        declared_at=LATER + HOUR, found=True, dismissed_at=LATER + 2 * HOUR, dismissed_reason="A namesake."
+    )
 
 
 def _of_another(scene: Scene) -> None:
@@ -171,8 +174,13 @@ def _of_another(scene: Scene) -> None:
 
 
 def _merged(scene: Scene) -> None:
-    told = {"reason": "One group.", "by": factories.user("olga", "organizers"), "now": LATER + HOUR}
-    teams_merge(team=scene.red, into=money.team("green"), **told)
+    teams_merge(
+        team=scene.red,
+        into=money.team("green"),
+        reason="One group.",
+        by=factories.user("olga", "organizers"),
+        now=LATER + HOUR,
+    )
 
 
 SINCE: list[tuple[Change, str, list[str], str]] = [
@@ -215,8 +223,7 @@ def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, 
 def step_aside(scene: Scene) -> None:
     for member in scene.members[1:]:
         kind = list(ConflictKind)[Conflict.objects.filter(member=member).count()]
-        told = {"kind": kind, "since": LATER, "declared_at": LATER}
-        Conflict.objects.create(member=member, team=scene.blue, found=True, **told)
+        Conflict.objects.create(member=member, team=scene.blue, found=True, kind=kind, since=LATER, declared_at=LATER)
 
 
 def come_back(scene: Scene) -> None:
@@ -300,8 +307,10 @@ def organizer(db: None) -> User:
 
 
 def reminders() -> list[tuple[str, str]]:
-    rows = Message.objects.filter(kind=MessageKind.CASE_DUE).order_by("made_at", "user__username")
-    return [(each.user.username, each.facts["reminder"]) for each in rows]
+    return [
+        (each.user.username, each.facts["reminder"])
+        for each in Message.objects.filter(kind=MessageKind.CASE_DUE).order_by("made_at", "user__username")
+    ]
 
 
 @pytest.mark.both("the case is locked while its members are looked for")

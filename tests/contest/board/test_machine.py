@@ -68,8 +68,15 @@ class Board(RuleBasedStateMachine):
         team, image = getattr(self.scene, side), self.scene.image
         before = Appeal.objects.filter(team=team, image=image).exists()
         # Whose account it was matters to nobody here.
-        told = {"argument": ARGUMENT, "marks": [], "by": self.scene.members[0], "now": self._later()}
-        if made := self._try(appeal_send, image=image, team=team, **told):
+        if made := self._try(
+            appeal_send,
+            image=image,
+            team=team,
+            argument=ARGUMENT,
+            marks=[],
+            by=self.scene.members[0],
+            now=self._later(),
+        ):
             _reached[f"appealed by {side}"] += 1
             assert not before, "one appeal per team and picture"
             assert (made.side, made.case.state) == ({"red": "attacker", "blue": "defender"}[side], CaseState.OPEN)
@@ -112,9 +119,17 @@ class Board(RuleBasedStateMachine):
     @rule(who=st.integers(1, 3), side=_side)
     def declare(self, who: int, side: str) -> None:
         member, team = self.scene.members[who], getattr(self.scene, side)
-        told = {"kind": ConflictKind.OTHER, "since": self.now, "words": "", "by": member, "now": self._later()}
         if Conflict.objects.filter(dismissed_at=None).count() < 2:
-            self._try(conflict_declare, member=member, team=team, **told)
+            self._try(
+                conflict_declare,
+                member=member,
+                team=team,
+                kind=ConflictKind.OTHER,
+                since=self.now,
+                words="",
+                by=member,
+                now=self._later(),
+            )
 
     @rule(which=st.integers(0, 5))
     def end(self, which: int) -> None:
@@ -200,8 +215,9 @@ class Board(RuleBasedStateMachine):
         }
 
     def _everything(self) -> tuple[Any, ...]:
-        tables = (Ruling, Break, Vote, CaseDecision, LedgerEntry, Panel, Response)
-        return tuple(table.objects.count() for table in tables)
+        return tuple(
+            table.objects.count() for table in (Ruling, Break, Vote, CaseDecision, LedgerEntry, Panel, Response)
+        )
 
     def _try(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
         """Call it; None where it was refused, which leaves nothing behind."""

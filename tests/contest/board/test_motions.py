@@ -277,8 +277,11 @@ def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
 def test_the_policy_says_how_many_votes_it_takes(rita: User, ron: User, ruth: User, olga: User) -> None:
     motion = made.granting(rita, olga)
     case = voted(motion.move(rita), ron, NOW)
-    three = {"version": 9, "numbers": Policy(board_quorum=3).to_json(), "in_force_from": NOW, "reason": "Three votes."}
-    Case.objects.filter(pk=case.pk).update(policy=PolicyVersion.objects.create(**three))
+    Case.objects.filter(pk=case.pk).update(
+        policy=PolicyVersion.objects.create(
+            version=9, numbers=Policy(board_quorum=3).to_json(), in_force_from=NOW, reason="Three votes."
+        )
+    )
     refused("no_quorum", confirmed, case, ron, NOW)
     assert carried(case, ruth, NOW).quorum == 3 and motion.done()
 
