@@ -1,7 +1,7 @@
 """What pages say without their markup, and who is let in."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any
 
@@ -35,6 +35,11 @@ def main(client: Client, address: str) -> str:
 def lacking(page: str, *said: str) -> list[str]:
     """Which of these a page does not say."""
     return [each for each in said if each not in page]
+
+
+def says(page: str, *said: str, but: Sequence[str] = ()) -> None:
+    """A page says these, and none of those that come after `but`."""
+    assert (lacking(page, *said), [each for each in but if each in page]) == ([], [])
 
 
 def queries(act: Callable[[], object]) -> int:

@@ -33,7 +33,7 @@ from tests.contest.board import cast as board
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene, decided
 from tests.contest.money import cast
-from tests.contest.pages import lacking
+from tests.contest.pages import says
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -455,7 +455,7 @@ def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(
     for each in messages:
         client.force_login(each.user)
         shown = client.get(page).content.decode()
-        assert lacking(shown, "nobody appealed it", "The board upheld the ruling.", *not_said) == not_said
+        says(shown, "nobody appealed it", "The board upheld the ruling.", but=not_said)
         assert page in client.get("/appeals/").content.decode()
         assert client.post(page, {"words": "It is a wing."}).status_code == 409
     for who in (stranger, captain(green)):

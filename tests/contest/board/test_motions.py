@@ -44,7 +44,7 @@ from tests.contest.board.cast import conflict
 from tests.contest.board.motions import GIFT, NOW, REASON, Motion
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
-from tests.contest.pages import lacking, main, plain
+from tests.contest.pages import main, plain, posted, says
 from tests.factories import carried, confirmed, voted
 from tests.refusals import refused
 
@@ -320,13 +320,13 @@ def test_an_open_motion_is_shown_to_who_may_judge_it(
     case = motion.move(rita)
     link = f'<a class="id" href="/board/cases/{case.public_id}/">{case.public_id}</a>'
     assert f"Moved by you, 1 of 2 votes; others vote at {link}." in main(board, address)
-    told = (f"A motion waits for you. Say first whether anything ties you to its teams, at {link}.", "Moved by")
-    assert lacking(main(other, address), *told) == ["Moved by"], "of how many votes, and what about, nothing yet"
+    # Of how many votes, and what about, nothing yet.
+    waits = f"A motion waits for you. Say first whether anything ties you to its teams, at {link}."
+    says(main(other, address), waits, but=["Moved by"])
     voted(case, ron, NOW)
     assert f"Moved by rita, 2 of 2 votes; the count can be confirmed at {link}." in main(other, address)
     conflict(ron, motion.team)
-    hidden = [case.public_id, "Before the board"]
-    assert lacking(other.get(address).content.decode(), *hidden) == hidden
+    says(other.get(address).content.decode(), but=[case.public_id, "Before the board"])
 
 
 def test_what_follows_of_an_award_is_shown_on_its_own_pages_alone(
@@ -400,18 +400,16 @@ def test_who_may_not_move_on_the_pages(
     motion = make(board.rita, board.olga)
     Team.objects.filter(pk=motion.team.pk).update(name="lab")
     address, sent, ron = address_of(motion), form(motion) | {"reason": REASON, "do": "move"}, signed_in(board.ron)
-    assert lacking(main(ron, address), offered, ASIDE) == [ASIDE]
+    says(main(ron, address), offered, but=[ASIDE])
     conflict(board.ron, motion.team)
     gone = ron.get(address)
     assert gone.status_code == (200 if instead else 404)
-    assert lacking(gone.content.decode(), offered, instead) == [offered]
+    says(gone.content.decode(), instead, but=[offered])
     others = (client, signed_in(board.stan), signed_in(board.olga))
     assert [each.post(address, sent).status_code for each in others] == [302, 404, 403]
     assert not Case.objects.filter(state="open").exists()
     motion.move(board.rita)
-    refusal = ron.post(address, sent)
-    assert refusal.status_code == answered[0]
-    assert lacking(refusal.content.decode(), answered[1], "open already") == ["open already"]
+    says(posted(ron, address, sent, answered[0]), answered[1], but=["open already"])
 
 
 @pytest.mark.parametrize(("make", "form"), [row[:2] for row in FORMS], ids=[row[0].__name__ for row in FORMS])
@@ -437,11 +435,15 @@ def test_a_motion_is_looked_at_before_it_is_made(
     again = kept(main_of(looked))
     changed = board.post(address, again | {"do": "change"})
     assert [answer.status_code for answer in (looked, changed, short)] == [200, 200, 400]
-    told = ("As the board will read it, and everybody once it is carried", "&lt;b&gt;Two&lt;/b&gt; lines:<br>")
-    assert lacking(main_of(looked), *told, f"/teams/{motion.team.public_id}/") == []
+    says(
+        main_of(looked),
+        "As the board will read it, and everybody once it is carried",
+        "&lt;b&gt;Two&lt;/b&gt; lines:<br>",
+        f"/teams/{motion.team.public_id}/",
+    )
     assert "&lt;b&gt;Two&lt;/b&gt; lines:" in main_of(changed)
     # Said before it is shown, and what was typed is kept.
-    assert lacking(main_of(short), "There are 2 and 1.", ">ok</textarea>") == []
+    says(main_of(short), "There are 2 and 1.", ">ok</textarea>")
     scripts = ["js/posted" in answer.content.decode() for answer in (looked, changed, short, board.get(address))]
     assert scripts == [True, True, True, False], "going back sends nothing again"
     assert not Case.objects.filter(state="open").exists(), "so far it was only looked at"
@@ -449,5 +451,5 @@ def test_a_motion_is_looked_at_before_it_is_made(
     moved, case = board.post(address, again | {"do": "move"}, follow=True), Case.objects.get(state="open")
     assert f"Moved as case {case.public_id}: 2 votes are needed, and yours is the first." in plain(moved)
     assert (case.motion, case.reason) == (motion.kind, said)
-    second = signed_in(ron).post(address, sent | {"do": "move"})
-    assert second.status_code == 409 and "A motion about the same is open already." in main_of(second)
+    second = posted(signed_in(ron), address, sent | {"do": "move"}, 409)
+    assert "A motion about the same is open already." in second
