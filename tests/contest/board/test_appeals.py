@@ -30,7 +30,7 @@ from contest.weeks import week_at
 from tests import factories
 from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board
-from tests.contest.board.case_cast import joins
+from tests.contest.board.case_cast import ANSWER, ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene, decided
 from tests.contest.money import cast
 from tests.contest.pages import says
@@ -39,8 +39,6 @@ from tests.refusals import refused
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 WEEK = "2026-W47"
-ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
-ANSWER = "It is a wing: the branch ends where the feathers begin."
 MARK = {"x": 120, "y": 88, "width": 40, "height": 36, "words": "the branch"}
 
 

@@ -14,7 +14,7 @@ from adjudication.enums import DecidedBy
 from contest.board.appeals import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.deciding import case_decide, cases_close
-from contest.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
+from contest.enums import CaseOutcome, CaseState, VoteChoice
 from contest.models import Appeal, Case, CaseDecision, CaseParty, Message, Team, Vote
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
@@ -44,12 +44,6 @@ def upheld(case: Case, scene: Scene) -> Case:
     """The open case with two votes to uphold the ruling."""
     cast.votes(case, scene.members[:2], UPHOLD)
     return case
-
-
-def test_upheld_the_ruling_stays_and_the_case_is_closed(case: Case, scene: Scene) -> None:
-    made = decided(case, scene.members, UPHOLD, explanation="")
-    assert (made.outcome, made.case.state, made.case.result) == (CaseOutcome.UPHOLD, CaseState.CLOSED, scene.ruling)
-    assert scene.newest() == scene.ruling
 
 
 @pytest.mark.parametrize(
@@ -267,9 +261,11 @@ def test_an_appeal_that_came_after_the_votes_is_read_before_they_are_confirmed(u
     assert cast.decide(upheld, by, explanation="").outcome == CaseOutcome.UPHOLD
 
 
-def test_remarks_beside_a_decision_are_cleaned_and_bounded(upheld: Case, scene: Scene) -> None:
+def test_upheld_the_ruling_stays_and_remarks_beside_it_are_cleaned_and_bounded(upheld: Case, scene: Scene) -> None:
     refused("invalid", cast.decide, upheld, scene.members[0], explanation="x" * 4_001)
-    assert cast.decide(upheld, scene.members[0], explanation=" It\x00 stands.\r\n").explanation == "It stands."
+    made = cast.decide(upheld, scene.members[0], explanation=" It\x00 stands.\r\n")
+    assert (made.outcome, made.explanation) == (CaseOutcome.UPHOLD, "It stands.")
+    assert (made.case.state, made.case.result, scene.newest()) == (CaseState.CLOSED, scene.ruling, scene.ruling)
 
 
 @pytest.mark.both("one open case of a picture and one decision of a case are constraints; facts have triggers")
@@ -319,11 +315,7 @@ def test_what_cannot_be_voted_for(
 
 @pytest.fixture
 def appeal(rejected: Scene) -> Appeal:
-    """The sender's, on a rejection; nothing ties the members to the teams."""
-    case = rejected.opened()
-    for member in rejected.members:
-        cast.tell(case, member)
-    return case_cast.appealed(case, rejected.red, side=AppealSide.ATTACKER)
+    return case_cast.disclosed(rejected)
 
 
 def send(client: Client, appeal: str, **body: Any) -> Any:

@@ -1,8 +1,8 @@
 """Who may appeal what, and until when: page, call, letters, list and settlement agree at every moment (R18, R24)."""
 
 import re
+from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
-from tests.contest.board.case_cast import joins
+from tests.contest.board.case_cast import ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, Scene
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY
@@ -36,7 +36,6 @@ from tests.refusals import refused
 pytestmark = pytest.mark.django_db
 DAY, INSTANT = timedelta(days=1), timedelta(microseconds=1)
 END = RULED + 7 * DAY
-ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
 
 
 def answer(team: Team, image: Image, now: datetime = LATER) -> str:
@@ -65,11 +64,14 @@ def staked_by(**changes: object) -> Happening:
 
 
 def appealed_by(name: str) -> Happening:
-    def happens(scene: Scene) -> None:
-        team, by = Team.objects.get(name=name), factories.user(f"somebody of {name}")
-        appeal_send(image=scene.image, team=team, argument=ARGUMENT, marks=[], by=by, now=LATER)
-
-    return happens
+    return lambda scene: appeal_send(
+        image=scene.image,
+        team=Team.objects.get(name=name),
+        argument=ARGUMENT,
+        marks=[],
+        by=factories.user(f"somebody of {name}"),
+        now=LATER,
+    )
 
 
 def merged(team: str, at: datetime) -> Happening:
@@ -133,19 +135,8 @@ def gold(scene: Scene) -> Image:
     return cast.attack(scene.red, days=2, image=of_the_dataset(scene, "", origin="gold")).image
 
 
-@dataclass
-class Row:
-    """Who asks about a picture, valid or rejected, after what happened, what they are answered, and why."""
-
-    team: str
-    valid: bool
-    expected: str
-    why: str
-    after: tuple[Happening, ...] = ()
-    now: datetime = LATER
-    image: Callable[[Scene], Image] = lambda scene: scene.image
-
-
+# Who asks about a picture, valid or rejected; what they are answered, and why; after what happened; when; which one.
+Row = namedtuple("Row", "team valid expected why after now image", defaults=((), LATER, lambda scene: scene.image))
 LONG_SINCE = MONDAY + DAY - 90 * DAY
 WITHDRAWN = StakeEnd.WITHDRAWN
 TABLE = [

@@ -38,7 +38,6 @@ BALLOTS = [
     OVERRULE_BICYCLE,
     OVERRULE_REJECTED,
 ]
-ARGUMENT = "The wing covers the whole body, and a second bird stands behind the branch to the left."
 _who, _side = st.integers(0, 3), st.sampled_from(["red", "blue"])
 _reached: Counter[str] = Counter()
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("a state machine draws its steps at random")]
@@ -72,7 +71,7 @@ class Board(RuleBasedStateMachine):
             appeal_send,
             image=image,
             team=team,
-            argument=ARGUMENT,
+            argument=cast.WHY,
             marks=[],
             by=self.scene.members[0],
             now=self._later(),

@@ -4,6 +4,7 @@ once while it lies on the team's account, and once when it was paid out before."
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,14 +16,14 @@ from contest.awards.settling import prizes_settle
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
 from contest.breaks import breaks_record, standing_breaks
-from contest.enums import AccountKind, CaseState, StakeEnd, VoteChoice
-from contest.models import Case, LedgerEntry, Payment
+from contest.enums import AccountKind, StakeEnd, VoteChoice
+from contest.models import CaseDecision, LedgerEntry, Payment
 from contest.money.due import payable
 from contest.money.figures import debts
 from contest.money.ledger import check
 from contest.money.payments import payment_ask, payment_pay
 from contest.stakes.ends import stakes_end
-from labeling.models import Image, Panel
+from labeling.models import Image
 from scoring.enums import RunState
 from scoring.models import Defense, Run, RunItem
 from tests import factories
@@ -33,7 +34,6 @@ from tests.contest.money.cast import PRIZE, balance
 from tests.contest.pages import main
 
 pytestmark = pytest.mark.django_db
-SignIn = Callable[[User], Client]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PAID = RULED + 8 * DAY  # the appeals of the week are closed
 DECIDED = RULED + 9 * DAY
@@ -69,27 +69,21 @@ def paid_out(scene: Scene) -> None:
     assert balance(scene.red) == 0 and asked.cents == PRIZE
 
 
-def decide(scene: Scene, ballot: Ballot | VoteChoice, now: datetime) -> Case:
+def decide(scene: Scene, ballot: Ballot | VoteChoice, now: datetime) -> CaseDecision:
     """A member doubts the ruling, two vote, and one of them confirms."""
     case = case_open(image=scene.image, by=scene.members[0], now=now)
-    cast.decided(case, scene.members, ballot, now)
+    made = cast.decided(case, scene.members, ballot, now)
     sweep(now)
-    case.refresh_from_db()
-    return case
+    return made
 
 
-def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], None]:
-    def change(scene: Scene) -> None:
-        for hours, ballot in enumerate(ballots):
-            decide(scene, ballot, DECIDED + hours * HOUR)
-
-    return change
+def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], object]:
+    return lambda scene: [decide(scene, ballot, DECIDED + hours * HOUR) for hours, ballot in enumerate(ballots)]
 
 
 def joined_by(*said: dict[str, object]) -> Callable[[Scene], None]:
     def change(scene: Scene) -> None:
-        assert decide(scene, VoteChoice.MORE_TASKERS, DECIDED).state == CaseState.PANEL
-        panel = Panel.objects.get(image=scene.image)
+        panel = decide(scene, VoteChoice.MORE_TASKERS, DECIDED).panel
         cast.answers(panel, *said, now=DECIDED + HOUR)
         cast.rule(panel, now=DECIDED + HOUR)
         sweep(DECIDED + HOUR)
@@ -135,7 +129,7 @@ def test_what_follows_for_a_prize(
 
 @pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
 def test_the_pages_of_money_tell_of_it(
-    paid: bool, scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch, rita: User, signed_in: SignIn
+    paid: bool, scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch, rita: User, signed_in: Any
 ) -> None:
     money.released("2026-W47", "2026-W48", "2026-W49")
     monkeypatch.setattr("django.utils.timezone.now", lambda: DECIDED + DAY)

@@ -1,7 +1,6 @@
 """The pages and calls of appeals: who may open what, what they show, and what they refuse (R18, R24)."""
 
 import json
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from tests.contest.pages import main, posted, queries, says
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
 MARK = {"x": 120, "y": 88, "width": 40, "height": 36, "words": "the <branch>"}
-SignIn = Callable[[User | Tasker], Client]
 
 
 @pytest.fixture
@@ -52,27 +50,21 @@ def green() -> Team:
 
 
 @pytest.fixture
-def blue(scene: Appealing, signed_in: SignIn) -> Client:
+def blue(scene: Appealing, signed_in: Any) -> Client:
     """The captain of the team whose defense was at stake."""
     return signed_in(attacks.captain(scene.blue))
 
 
 @pytest.fixture
-def red(scene: Appealing, signed_in: SignIn) -> Client:
+def red(scene: Appealing, signed_in: Any) -> Client:
     """The captain of the team that sent both pictures."""
     return signed_in(attacks.captain(scene.red))
 
 
-def sent(scene: Appealing, at: datetime) -> Appeal:
-    """Blue's appeal against the valid verdict."""
-    by, image = attacks.captain(scene.blue), scene.valid.image
-    return appeal_send(image=image, team=scene.blue, argument=ARGUMENT, marks=[MARK], by=by, now=at)
-
-
-def attackers(scene: Appealing, at: datetime) -> Appeal:
-    """Red's appeal against the rejection."""
-    by, image = attacks.captain(scene.red), scene.rejected.image
-    return appeal_send(image=image, team=scene.red, argument=ARGUMENT, marks=[], by=by, now=at)
+def sent(scene: Appealing, at: datetime, by: Team | None = None, argument: str = ARGUMENT) -> Appeal:
+    """An appeal: blue's against the valid verdict unless said otherwise, red's against the rejection."""
+    team, image = by or scene.blue, (scene.rejected if by == scene.red else scene.valid).image
+    return appeal_send(image=image, team=team, argument=argument, marks=[MARK], by=attacks.captain(team), now=at)
 
 
 def new(scene: Appealing) -> str:
@@ -99,7 +91,7 @@ WHO: dict[str, dict[str, int]] = {
 
 @pytest.mark.parametrize("asks", [[*REFUSED][:3], [*REFUSED][3:], ["blue", "red", "green"]])
 def test_who_may_open_what(
-    asks: list[str], scene: Appealing, green: Team, at: datetime, tara: Tasker, olga: User, signed_in: SignIn
+    asks: list[str], scene: Appealing, green: Team, at: datetime, tara: Tasker, olga: User, signed_in: Any
 ) -> None:
     """R8, R24: the argument of an appeal is read by the two sides alone."""
     appeal, embargoed = sent(scene, at), sends(scene.red, plain(7), at).image
@@ -152,13 +144,19 @@ def test_a_page_opened_for_another_team_sends_nothing(scene: Appealing, blue: Cl
 
 
 def test_the_list_shows_what_each_side_may_appeal_and_when_that_ends(
-    scene: Appealing, blue: Client, red: Client, green: Team, at: datetime, signed_in: SignIn
+    scene: Appealing, blue: Client, red: Client, green: Team, at: datetime, signed_in: Any
 ) -> None:
     """And then the appeals with their clock, and those of others."""
-    defender, attacker = main(blue, "/appeals/"), main(red, "/appeals/")
     theirs, own = scene.rejected.image.public_id, scene.valid.image.public_id
-    says(defender, new(scene), "A net that keeps still</a> was at stake", "valid, a bird", "in 6 days", but=[theirs])
-    says(attacker, scene.rejected.public_id, "rejected: a tasker was not sure", "in 6 days", but=[own])
+    says(
+        main(blue, "/appeals/"),
+        new(scene),
+        "A net that keeps still</a> was at stake",
+        "valid, a bird",
+        "in 6 days",
+        but=[theirs],
+    )
+    says(main(red, "/appeals/"), scene.rejected.public_id, "rejected: a tasker was not sure", "in 6 days", but=[own])
     says(
         main(signed_in(attacks.captain(green)), "/appeals/"),
         "Nothing. When a picture is ruled valid",
@@ -201,8 +199,8 @@ def test_a_team_types_looks_at_it_and_sends(scene: Appealing, blue: Client) -> N
     # How large the box is, is told with the release.
     says(form, "valid, a bird", "Every tasker is sure of both questions", but=["of at least"])
     more = main_of(blue.post(new(scene), typed("more", argument="")))
-    rows = [each.count('name="mark_x"') for each in (form, more)]
-    assert rows == [2, 4], "empty ones first; then two are filled, and two are to be"
+    # Empty rows first; then two are filled, and two are to be.
+    assert [each.count('name="mark_x"') for each in (form, more)] == [2, 4]
     says(
         main_of(blue.post(new(scene), typed("preview"))),
         "As the board and the other side will read it",
@@ -216,8 +214,8 @@ def test_a_team_types_looks_at_it_and_sends(scene: Appealing, blue: Client) -> N
     appeal = Appeal.objects.get()
     assert sent_to == [f"/appeals/{appeal.public_id}/"] * 2, "what was appealed meanwhile leads there"
     assert appeal.marks == [MARK, {"x": 0, "y": 0, "width": 299, "height": 299, "words": ""}]
-    receipt = f"Receipt {appeal.public_id}: your appeal is received."
-    says(main(blue, sent_to[0]), receipt, "the &lt;branch&gt;", "before the board", "The board is to decide")
+    received = f"Receipt {appeal.public_id}: your appeal is received."
+    says(main(blue, sent_to[0]), received, "the &lt;branch&gt;", "before the board", "The board is to decide")
 
 
 def test_an_attacker_reads_which_rule_failed_and_how_large_the_box_is(scene: Appealing, red: Client) -> None:
@@ -228,7 +226,7 @@ def test_an_attacker_reads_which_rule_failed_and_how_large_the_box_is(scene: App
 
 
 def test_who_appeals_an_overrule_reads_the_boards_explanation(scene: Appealing, at: datetime, blue: Client) -> None:
-    decide(attackers(scene, at).case, board.OVERRULE_BIRD, at)
+    decide(sent(scene, at, scene.red).case, board.OVERRULE_BIRD, at)
     page = main(blue, f"/appeals/new/{scene.rejected.image.public_id}/")
     says(page, "The review board made it.", board.WHY, but=["Rule by rule"])
 
@@ -283,7 +281,7 @@ def test_the_answer_of_the_other_side_is_read_once_the_board_decided(
 
 def test_when_each_side_is_named(scene: Appealing, blue: Client, red: Client, at: datetime) -> None:
     """R24: a defender once the week is released; who sent an attack that is public at once."""
-    defended, attacked = sent(scene, at).case.public_id, attackers(scene, at).case.public_id
+    defended, attacked = sent(scene, at).case.public_id, sent(scene, at, scene.red).case.public_id
     says(main(blue, f"/appeals/case/{attacked}/"), "team red", ARGUMENT, "rejected: a tasker was not sure")
     assert "team blue" not in main(red, f"/appeals/case/{defended}/")
     money.released(scene.valid.week)
@@ -330,8 +328,7 @@ def test_two_appeals_in_one_case_are_both_read(
 ) -> None:
     money.staked(money.defense("hold", green, received=at - 30 * DAY), at=at - 20 * DAY)
     first, said = sent(scene, at), "The beak is not a beak but a twig, as the shadow below it shows."
-    by, image = attacks.captain(green), scene.valid.image
-    appeal_send(image=image, team=green, argument=said, marks=[MARK], by=by, now=at)
+    sent(scene, at, green, said)
     says(main(blue, f"/appeals/{first.public_id}/"), "Appealed in the same case", said, but=["green"])
     both = main(red, f"/appeals/case/{first.case.public_id}/")
     assert [both.count(each) for each in (ARGUMENT, said, "<svg")] == [1, 1, 2]
@@ -396,7 +393,7 @@ def test_an_appeal_is_sent_and_listed_by_the_api(scene: Appealing, at: datetime,
 
 
 def test_the_api_says_with_a_stable_code_what_stands_against_an_appeal(
-    scene: Appealing, at: datetime, signed_in: SignIn, blue: Client, red: Client, green: Team
+    scene: Appealing, at: datetime, signed_in: Any, blue: Client, red: Client, green: Team
 ) -> None:
     embargoed = sends(scene.red, plain(7), at).image.public_id
     earlier, other = sent(scene, at), signed_in(attacks.captain(green))
