@@ -58,8 +58,7 @@ def green(scene: Scene) -> Team:
 
 
 def send(scene: Scene, team: Team | None = None, **told: Any) -> Appeal:
-    team = team or scene.blue
-    given = {"argument": ARGUMENT, "marks": [], "now": LATER} | told
+    team, given = team or scene.blue, {"argument": ARGUMENT, "marks": [], "now": LATER} | told
     return appeals.appeal_send(image=scene.image, team=team, by=captain(team), **given)
 
 
@@ -355,10 +354,6 @@ ASKED = ("case_decided", "more taskers are asked")
 RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: a tasker was not sure"
 
 
-def asked(scene: Scene, case: Case) -> None:
-    decided(case, scene.members, VoteChoice.MORE_TASKERS)
-
-
 def asked_and_ruled(scene: Scene, case: Case) -> None:
     panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     board.answers(panel, SURE, UNSURE, SURE, now=LATER)
@@ -374,7 +369,10 @@ def overruled_twice(scene: Scene, case: Case) -> None:
 # Each row: what happened before the release, and what it is told of with the release.
 LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] = [
     (lambda scene, case: None, [("appeal_against", "")], "an appeal that it may still answer"),
-    (asked, [ASKED], "more taskers are at it"),
+    (
+        lambda scene, case: decided(case, scene.members, VoteChoice.MORE_TASKERS),
+        *([ASKED], "more taskers are at it"),
+    ),
     (
         asked_and_ruled,
         [ASKED, ("case_decided", RULED_AGAIN), ("ruling_changed", "rejected: a tasker was not sure")],

@@ -197,7 +197,6 @@ def test_a_case_shows_answers_certificate_arguments_and_where_it_came_from(
 def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scene: Scene, client: Client) -> None:
     case = scene.opened()
     panel = cast.decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
-    assert panel is not None
     cast.answers(panel, SURE, SURE, now=LATER + DAY)
     assert len(answers_of(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
     panel.refresh_from_db()
@@ -208,14 +207,6 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
     assert [(each.ruling.number, len(each.columns)) for each in shown] == [(1, 3), (2, 3)]
     assert not set(shown[0].columns) & set(shown[1].columns)
     says(words(client, page(case)), "Ruling 1: rejected", "Ruling 2: valid, a bird")
-
-
-def test_an_overrule_tells_what_the_answers_alone_give(scene: Scene, client: Client) -> None:
-    case = scene.opened()
-    cast.decided(case, scene.members, cast.OVERRULE_BIRD)
-    shown = rulings_of(scene.image, answers_of(scene.image))
-    assert [(each.by_board, each.as_answered, each.same_as) for each in shown] == [(False, True, 0), (True, False, 1)]
-    assert "The answers alone give: rejected: a tasker was not sure." in words(client, page(case))
 
 
 def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(scene: Scene) -> None:
@@ -395,13 +386,17 @@ def test_what_follows_and_what_the_public_reads_is_shown_before(voted: Case, sce
     assert scene.newest().number == 1
 
 
-def test_a_decision_is_confirmed_and_shown_as_it_was_previewed(voted: Case, client: Client) -> None:
+def test_a_decision_is_confirmed_and_shown_as_it_was_previewed_beside_what_the_answers_alone_give(
+    voted: Case, scene: Scene, client: Client
+) -> None:
     preview = client.post(page(voted, "decide/"), {"seen": "x", "explanation": WHY, "previewed": ""})
     assert preview.status_code == 200 and not hasattr(Case.objects.get(pk=voted.pk), "decision")
-    answer, closed = confirm(client, voted), client.get(page(voted))
-    assert (answer.status_code, answer["Location"]) == (303, page(voted))
-    assert public_part(preview) == public_part(closed)
-    assert "Ruling 2: valid, a bird" in plain(closed) and 'id="vote-form"' not in main_of(closed)
+    assert confirm(client, voted)["Location"] == page(voted)
+    closed = client.get(page(voted))
+    assert public_part(preview) == public_part(closed) and 'id="vote-form"' not in main_of(closed)
+    says(plain(closed), "Ruling 2: valid, a bird", "The answers alone give: rejected: a tasker was not sure.")
+    shown = rulings_of(scene.image, answers_of(scene.image))
+    assert [(each.by_board, each.as_answered, each.same_as) for each in shown] == [(False, True, 0), (True, False, 1)]
 
 
 def public_part(answer: Any) -> str:

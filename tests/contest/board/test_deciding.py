@@ -221,22 +221,6 @@ def test_a_team_that_the_case_is_about_by_now_counts_before_any_sweep(upheld: Ca
         cast.decide(upheld, scene.members[0])
 
 
-@pytest.mark.parametrize(
-    ("days", "party", "why"),
-    [
-        (1, True, "later in the week of the attack, which is paid for breaking it (R35)"),
-        (7, False, "in the week after"),
-    ],
-)
-def test_a_team_whose_stake_began_in_the_week_of_the_attack_is_part_of_its_case(
-    days: int, party: bool, why: str, case: Case, scene: Scene
-) -> None:
-    green = money.team("green")
-    money.staked(money.defense("late", green), at=scene.attack.received_at + timedelta(days=days))
-    parties_refresh(case.public_id, now=LATER)
-    assert CaseParty.objects.filter(case=case, team=green).exists() is party, why
-
-
 def test_nobody_looks_at_a_case_before_its_new_team_is_recorded(
     case: Case, scene: Scene, stan: User, signed_in: Any
 ) -> None:

@@ -115,9 +115,13 @@ def test_a_picture_that_names_its_targets_is_about_their_teams_alone(scene: Scen
     assert parties(scene) == {"red": "sender", "green": "defender"}
 
 
-def test_who_staked_in_a_later_week_is_no_party_unless_it_breaks_them(scene: Scene) -> None:
-    late = money.staked(money.defense("late", money.team("green")), at=scene.attack.received_at + 7 * DAY)
-    assert "green" not in parties(scene)
+def test_who_staked_later_is_a_party_in_the_week_of_the_attack_and_afterwards_if_it_breaks_them(scene: Scene) -> None:
+    """R35: later in its week the attack is paid for breaking it."""
+    _, late = (
+        money.staked(money.defense("late", money.team(name)), at=scene.attack.received_at + days * DAY)
+        for name, days in (("grey", 1), ("green", 7))
+    )
+    assert parties(scene) == {"red": "sender", "blue": "defender", "grey": "defender"}
     money.broken(late.defense, scene.attack)
     assert [parties_add(scene.opened(), now=LATER) for _ in range(2)] == [1, 0]
     assert parties(scene)["green"] == "defender"
