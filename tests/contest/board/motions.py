@@ -153,7 +153,6 @@ def awarding(rita: User, olga: User) -> Motion:
     team = _makers(olga)
     stake = cast.staked(cast.defense("net", team))
     run_again(stake)
-
     return Motion(
         kind="award",
         team=team,
@@ -221,10 +220,8 @@ def giving_back(rita: User, olga: User) -> Motion:
 def _award(rita: User, team: Team) -> Award:
     stake = cast.staked(cast.defense("net", team))
     run_again(stake)
-    (given,) = award_give(
-        stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=mandate("award", rita, NOW), now=NOW
-    )
-    return given
+    by = mandate("award", rita, NOW)
+    return award_give(stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=by, now=NOW)[0]
 
 
 def _of_award(award: Award, kind: str, **parts: Any) -> Motion:

@@ -356,8 +356,7 @@ RULED_AGAIN = "the taskers who were asked in addition have answered, and the rul
 
 def asked_and_ruled(scene: Scene, case: Case) -> None:
     panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
-    board.answers(panel, SURE, UNSURE, SURE, now=LATER)
-    board.rule(panel, now=LATER)
+    board.rule(panel, SURE, UNSURE, SURE, now=LATER)
     assert cases_close(now=LATER) == 1
 
 

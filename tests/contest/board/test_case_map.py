@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group
 from django.db import transaction
 from django.test import Client
 
 from contest.enums import VoteChoice
 from contest.models import Appeal, Case, Stake
-from labeling.people import REVIEW_BOARD
 from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
@@ -145,7 +143,7 @@ class People:
             for role in ("member", "past member"):
                 cast.tell(case, self.people[role])
         cast.conflict(self.people["recused"], self.scene.red)
-        self.people["past member"].groups.remove(Group.objects.get(name=REVIEW_BOARD))
+        self.people["past member"].groups.clear()
 
     def _decided(self, choice: VoteChoice, case: Case | None = None) -> Case:
         case = case or case_cast.picture(self.scene.beside())[0]

@@ -200,8 +200,7 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
     cast.answers(panel, SURE, SURE, now=LATER + DAY)
     assert len(answers_of(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
     panel.refresh_from_db()
-    cast.answers(panel, SURE, now=LATER + DAY)
-    cast.rule(panel, now=LATER + 2 * DAY)
+    cast.rule(panel, SURE, now=LATER + 2 * DAY)
     assert cases_close(now=LATER + 2 * DAY) == 1
     shown = rulings_of(scene.image, answers_of(scene.image))
     assert [(each.ruling.number, len(each.columns)) for each in shown] == [(1, 3), (2, 3)]
@@ -501,7 +500,5 @@ def test_a_motion_says_what_is_moved_and_who_moved_takes_it_back(
 
 def test_a_picture_without_a_team_opens_at_once(scene: Scene, client: Client) -> None:
     image = factories.image(source="A library", author="Ann")
-    panel = factories.panel(image, dealt_at=RULED - DAY)
-    cast.answers(panel, SURE, SURE, UNSURE)
-    cast.rule(panel)
+    cast.rule(factories.panel(image, dealt_at=RULED - DAY), SURE, SURE, UNSURE)
     assert "Taken in from A library, by Ann" in words(client, page(replace(scene, image=image).opened()))

@@ -202,11 +202,6 @@ def declared(**more: str) -> dict[str, str]:
     return {"declare": "1", "team": "red", "kind": "coauthor", "since": "", "words": "A paper of 2025."} | more
 
 
-def on_record(member: User, team: Team, **more: Any) -> Conflict:
-    told = {"kind": ConflictKind.INSTITUTION, "since": money.BEFORE, "declared_at": LATER} | more
-    return Conflict.objects.create(member=member, team=team, **told)
-
-
 @pytest.mark.parametrize("name", ["red", "RED", "id"])
 def test_a_member_declares_one_and_is_told_what_changes(name: str, scene: Scene, client: Client, mia: User) -> None:
     case_cast.picture(scene)
@@ -256,7 +251,7 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_is_kept(
 
 def test_a_member_ends_what_was_declared_and_not_what_was_found(scene: Scene, client: Client, mia: User) -> None:
     mine, hers = (cast.conflict(member, scene.red) for member in scene.members[:2])
-    by_us = on_record(mia, scene.blue, found=True)
+    by_us = cast.conflict(mia, scene.blue, found=True)
     says(words(client, MINE), "found by the contest", "they dismiss it with a reason")
     told = {"end": "1", "reason": "The paper is withdrawn."}
     unsaid = told | {"conflict": str(mine.pk), "reason": " "}
@@ -268,7 +263,7 @@ def test_a_member_ends_what_was_declared_and_not_what_was_found(scene: Scene, cl
 
 
 def test_a_member_reads_not_what_an_organizer_wrote(scene: Scene, client: Client, mia: User, olga: User) -> None:
-    on_record(mia, scene.red, declared_by=olga, words="We were told in trust.")
+    cast.conflict(mia, scene.red, declared_by=olga, words="We were told in trust.")
     says(main(client, MINE), "an organizer", "they end it with a reason", but=["in trust", 'name="end"'])
 
 
@@ -296,7 +291,7 @@ def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, o
 
 def test_organizers_declare_and_dismiss_and_end(scene: Scene, organizer: Client, mia: User, olga: User) -> None:
     organizer.post(ALL, declared(member=mia.username))
-    made, by_us = Conflict.objects.get(), on_record(mia, scene.blue, found=True)
+    made, by_us = Conflict.objects.get(), cast.conflict(mia, scene.blue, found=True)
     assert (made.member, made.declared_by) == (mia, olga)
     dismissed, ended = {"dismiss": "1", "conflict": str(by_us.pk)}, {"end": "1", "conflict": str(made.pk)}
     assert [organizer.post(ALL, form).status_code for form in (dismissed | {"reason": " "}, ended)] == [400, 400]

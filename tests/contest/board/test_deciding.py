@@ -93,8 +93,7 @@ def test_more_taskers_join_the_panel_of_a_valid_verdict(
     refused("being_decided", scene.opened, now=AFTER)
     refused("decided", cast.vote, made.case, scene.members[2], UPHOLD, AFTER)
     assert cases_close(now=AFTER) == 0, "nothing was ruled yet"
-    cast.answers(panel, *said, now=AFTER)
-    ruling = cast.rule(panel, now=AFTER)
+    ruling = cast.rule(panel, *said, now=AFTER)
     assert (ruling.verdict, ruling.reasons, len(ruling.response_ids)) == (verdict, reasons, 6), why
     assert (cases_close(now=AFTER), cases_close(now=AFTER)) == (1, 0)
     case.refresh_from_db()
@@ -117,8 +116,7 @@ def test_a_fresh_panel_replaces_that_of_a_rejection(
     """R19; both panels stay on record."""
     panel = decided(rejected.opened(), rejected.members, MORE).panel
     assert (panel.number, panel.size) == (2, 3)
-    cast.answers(panel, *said, now=AFTER)
-    ruling = cast.rule(panel, now=AFTER)
+    ruling = cast.rule(panel, *said, now=AFTER)
     assert (ruling.number, ruling.verdict, len(ruling.response_ids)) == (2, verdict, 3), why
     assert cases_close(now=AFTER) == 1 and Panel.objects.filter(image=rejected.image).count() == 2
 
@@ -147,8 +145,7 @@ def test_no_more_join_than_there_is_room_for(scene: Scene) -> None:
     for size in (6, 9):
         panel = decided(scene.opened(now=AFTER), scene.members, MORE, AFTER).panel
         assert panel.size == size
-        cast.answers(panel, *[SURE] * 3, now=AFTER)
-        cast.rule(panel, now=AFTER)
+        cast.rule(panel, *[SURE] * 3, now=AFTER)
         cases_close(now=AFTER)
     refused("panel_too_large", decided, scene.opened(now=AFTER), scene.members, MORE, AFTER)
 

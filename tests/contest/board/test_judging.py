@@ -22,7 +22,6 @@ from contest.board.tending import cases_tend
 from contest.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.models import Attack, Case, CaseParty, Conflict, Disclosure, Message, Team, Vote
 from contest.teams.merging import teams_merge
-from labeling.people import REVIEW_BOARD
 from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
@@ -76,8 +75,7 @@ def test_for_which_time_a_conflict_counts(
 
 
 def test_a_dismissed_conflict_and_one_with_another_team_count_for_nothing(case: Case, scene: Scene) -> None:
-    cast.conflict(scene.members[0], scene.red)
-    Conflict.objects.update(found=True, dismissed_at=LATER, dismissed_reason="Another person.")
+    cast.conflict(scene.members[0], scene.red, found=True, dismissed_at=LATER, dismissed_reason="Another person.")
     cast.conflict(scene.members[0], money.team("green"))
     assert recused_from(case) == set() and cases_seen_by(scene.members[0]).count() == 1
 
@@ -117,10 +115,8 @@ def test_a_picture_that_names_its_targets_is_about_their_teams_alone(scene: Scen
 
 def test_who_staked_later_is_a_party_in_the_week_of_the_attack_and_afterwards_if_it_breaks_them(scene: Scene) -> None:
     """R35: later in its week the attack is paid for breaking it."""
-    _, late = (
-        money.staked(money.defense("late", money.team(name)), at=scene.attack.received_at + days * DAY)
-        for name, days in (("grey", 1), ("green", 7))
-    )
+    scene.party("grey", scene.attack.received_at + DAY)
+    late = money.staked(money.defense("late", money.team("green")), at=scene.attack.received_at + 7 * DAY)
     assert parties(scene) == {"red": "sender", "blue": "defender", "grey": "defender"}
     money.broken(late.defense, scene.attack)
     assert [parties_add(scene.opened(), now=LATER) for _ in range(2)] == [1, 0]
@@ -166,15 +162,8 @@ def _declared(scene: Scene) -> None:
 
 
 def _found(scene: Scene) -> None:
-    cast.conflict(scene.members[0], scene.red)
-    Conflict.objects.update(
-        declared_at=LATER + HOUR, found=True, dismissed_at=LATER + 2 * HOUR, dismissed_reason="A namesake."
-    )
-
-
-def _of_another(scene: Scene) -> None:
-    cast.conflict(scene.members[1], scene.red)
-    Conflict.objects.update(declared_at=LATER + HOUR, until=LATER + 2 * HOUR)
+    told = {"found": True, "dismissed_at": LATER + 2 * HOUR, "dismissed_reason": "A namesake."}
+    cast.conflict(scene.members[0], scene.red, declared_at=LATER + HOUR, **told)
 
 
 def _merged(scene: Scene) -> None:
@@ -194,7 +183,10 @@ SINCE: list[tuple[Change, str, list[str], str]] = [
         lambda scene: cast.conflict(scene.members[0], scene.red, OPENED - 2 * HOUR, OPENED - HOUR),
         *("red", [], "one that was on record before they spoke"),
     ),
-    (_of_another, "red", [], "one of another member"),
+    (
+        lambda scene: cast.conflict(scene.members[1], scene.red, declared_at=LATER + HOUR, until=LATER + 2 * HOUR),
+        *("red", [], "one of another member"),
+    ),
     (_merged, "green", ["green"], "of the team that it was merged into they said nothing"),
     (lambda scene: None, "green", ["green"], "of a team that they were never asked about"),
     (lambda scene: None, "blue", [], "of every team of the case"),
@@ -227,7 +219,7 @@ def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, 
 def step_aside(scene: Scene) -> None:
     for member in scene.members[1:]:
         kind = list(ConflictKind)[Conflict.objects.filter(member=member).count()]
-        Conflict.objects.create(member=member, team=scene.blue, found=True, kind=kind, since=LATER, declared_at=LATER)
+        cast.conflict(member, scene.blue, LATER, kind=kind, found=True)
 
 
 def come_back(scene: Scene) -> None:
@@ -236,7 +228,7 @@ def come_back(scene: Scene) -> None:
 
 def on_the_board(yes: bool) -> Change:
     return lambda scene: [
-        member.groups.set(Group.objects.filter(name=REVIEW_BOARD) if yes else []) for member in scene.members[1:]
+        member.groups.set(Group.objects.filter(name="review board") if yes else []) for member in scene.members[1:]
     ]
 
 
@@ -367,24 +359,11 @@ def test_nobody_is_reminded_of_what_is_decided_or_has_no_member_left(case: Case,
     assert reminders() == [] and not AuditEntry.objects.filter(action="case.remind").exists()
 
 
-def test_the_cockpit_reminds_and_says_when_it_did(
-    case: Case, organizer: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("django.utils.timezone.now", lambda: case.due_at + HOUR)
-    client, address = signed_in(organizer), f"/organizer/cases/{case.public_id}/remind/"
-    assert f'action="{address}"' in main(client, "/organizer/")
-    done = client.post(address, follow=True)
-    assert done.redirect_chain[-1][0] == "/organizer/#board-cases"
-    says(plain(done), f"4 members are reminded of case {case.public_id}.", "reminded 0 s ago")
-    again = main_of(client.post(address, follow=True))
-    says(again, "were reminded of this case within the last day", but=[f'action="{address}"'])
-    assert len(reminders()) == 4
-
-
-def test_who_may_press_the_button(
+def test_organizers_alone_remind_from_the_cockpit_which_says_when_they_did(
     case: Case, scene: Scene, organizer: User, stan: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: case.due_at)
+    client, address = signed_in(organizer), f"/organizer/cases/{case.public_id}/remind/"
     people = {
         "stranger": Client(),
         "no role": signed_in(stan),
@@ -392,8 +371,14 @@ def test_who_may_press_the_button(
         "sender": signed_in(case_cast.joins(scene.red, "rob")),
         "member": signed_in(scene.members[0]),
     }
-    address = f"/organizer/cases/{case.public_id}/remind/"
     expected = {"stranger": 302, "no role": 404, "tasker": 403, "sender": 403, "member": 403}
     assert codes(people, address, {}) == expected and reminders() == []
-    assert signed_in(organizer).post("/organizer/cases/C-000000/remind/").status_code == 404
-    assert signed_in(organizer).get(address).status_code == 405
+    assert client.post("/organizer/cases/C-000000/remind/").status_code == 404
+    assert client.get(address).status_code == 405
+    assert f'action="{address}"' in main(client, "/organizer/")
+    done = client.post(address, follow=True)
+    assert done.redirect_chain[-1][0] == "/organizer/#board-cases"
+    says(plain(done), f"4 members are reminded of case {case.public_id}.", "reminded 0 s ago")
+    again = main_of(client.post(address, follow=True))
+    says(again, "were reminded of this case within the last day", but=[f'action="{address}"'])
+    assert len(reminders()) == 4

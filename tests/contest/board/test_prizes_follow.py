@@ -83,9 +83,7 @@ def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], object]:
 
 def joined_by(*said: dict[str, object]) -> Callable[[Scene], None]:
     def change(scene: Scene) -> None:
-        panel = decide(scene, VoteChoice.MORE_TASKERS, DECIDED).panel
-        cast.answers(panel, *said, now=DECIDED + HOUR)
-        cast.rule(panel, now=DECIDED + HOUR)
+        cast.rule(decide(scene, VoteChoice.MORE_TASKERS, DECIDED).panel, *said, now=DECIDED + HOUR)
         sweep(DECIDED + HOUR)
 
     return change

@@ -15,12 +15,11 @@ from contest.enums import StakeEnd, VoteChoice
 from contest.models import Appeal, Attack, Case, Stake, Statement, Team
 from contest.weeks import week_at
 from labeling.models import Tasker
-from labeling.people import TEAMS
 from tests import factories
 from tests.contest.attacks import cast as attacks
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import cast as board
-from tests.contest.board.appealing import ARGUMENT, Appealing, appealing, plain, sends
+from tests.contest.board.appealing import ARGUMENT, Appealing, appealing, sends
 from tests.contest.board.case_cast import ANSWER
 from tests.contest.money import cast as money
 from tests.contest.pages import main, posted, queries, says
@@ -94,7 +93,7 @@ def test_who_may_open_what(
     asks: list[str], scene: Appealing, green: Team, at: datetime, tara: Tasker, olga: User, signed_in: Any
 ) -> None:
     """R8, R24: the argument of an appeal is read by the two sides alone."""
-    appeal, embargoed = sent(scene, at), sends(scene.red, plain(7), at).image
+    appeal, embargoed = sent(scene, at), sends(scene.red, attacks.picture(7, 299), at).image
     of = {
         "valid": scene.valid.image.public_id,
         "rejected": scene.rejected.image.public_id,
@@ -107,7 +106,7 @@ def test_who_may_open_what(
         "tasker": tara,
         "organizer": olga,
         "board": User.objects.get(username="rita"),
-        "no team": factories.user("fay", TEAMS),
+        "no team": factories.user("fay", "teams"),
         **{team.name.removeprefix("team "): attacks.captain(team) for team in (scene.blue, scene.red, green)},
     }
     for who in asks:
@@ -395,7 +394,7 @@ def test_an_appeal_is_sent_and_listed_by_the_api(scene: Appealing, at: datetime,
 def test_the_api_says_with_a_stable_code_what_stands_against_an_appeal(
     scene: Appealing, at: datetime, signed_in: Any, blue: Client, red: Client, green: Team
 ) -> None:
-    embargoed = sends(scene.red, plain(7), at).image.public_id
+    embargoed = sends(scene.red, attacks.picture(7, 299), at).image.public_id
     earlier, other = sent(scene, at), signed_in(attacks.captain(green))
     status, told = post(blue, asked(scene))
     assert (status, told["code"], told["receipt"]) == (409, "appealed", earlier.public_id)
