@@ -20,8 +20,7 @@ from tests.contest.board.cast import LATER, Scene
 from tests.contest.money import cast as money
 from tests.scoring.cast import stored
 
-SMALL = "[[[20,30],[160,30],[160,180],[20,180]]]"
-SMALL_BOX = (2000, 3000, 16000, 18000)
+SMALL: dict[str, Any] = {"outline": "[[[20,30],[160,30],[160,180],[20,180]]]", "box": (2000, 3000, 16000, 18000)}
 ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who looks for it cannot call it complete."
 ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
 
@@ -91,7 +90,7 @@ def rich(members: int = 3) -> tuple[Scene, Case]:
     """A rejected picture on which taskers differ, with outlines, appealed by its sender, and a settled case like it."""
     scene = Scene.make(valid=False, members=members)
     on_pixels(scene)
-    unsure = {"bird": Answer.UNSURE_YES, "outline": SMALL, "box": SMALL_BOX}
+    unsure = {"bird": Answer.UNSURE_YES} | SMALL
     before = another(scene, unsure, cast.SURE, cast.SURE)
     cast.decided(
         before, scene.members, VoteChoice.UPHOLD, explanation="It stands: one tasker was not sure, and says why."

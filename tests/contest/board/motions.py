@@ -46,6 +46,9 @@ class Motion:
     details: Mapping[str, Any]
 
 
+Make = Callable[[User, User], Motion]
+
+
 def _makers(olga: User) -> Team:
     cast.deposit(GIFT, olga)
     return cast.team("makers")
@@ -279,7 +282,7 @@ def forfeiting(rita: User, olga: User) -> Motion:
     )
 
 
-MOTIONS: list[Callable[[User, User], Motion]] = [
+MOTIONS: list[Make] = [
     staking,
     returning,
     keeping,

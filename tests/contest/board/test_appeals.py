@@ -160,13 +160,6 @@ def test_both_teams_and_the_members_who_may_judge_are_told_at_once(scene: Scene)
 
 # The other side -------------------------------------------------------------------------------------------------------
 
-EMPTY_WORDS = [
-    ("invalid", "  \x00 ", "nothing that could be read"),
-    ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
-    ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
-    ("says_too_little", "no " * 30, "one word over and over"),
-]
-
 
 def test_the_other_side_answers_once_before_the_decision_and_says_something_as_an_argument_does(
     scene: Scene, green: Team
@@ -176,7 +169,12 @@ def test_the_other_side_answers_once_before_the_decision_and_says_something_as_a
         Case.objects.filter(pk=case.pk).update(state=state, closed_at=closed)
         refused("decided", answer, case, scene.red)
     Case.objects.filter(pk=case.pk).update(state=CaseState.OPEN, closed_at=None)
-    for code, words, why in EMPTY_WORDS:
+    for code, words, why in (
+        ("invalid", "  \x00 ", "nothing that could be read"),
+        ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
+        ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
+        ("says_too_little", "no " * 30, "one word over and over"),
+    ):
         assert refused(code, answer, case, scene.red, words).field == "words", why
     refused("appealed", answer, case, scene.blue)
     with pytest.raises(NotFound):
@@ -210,19 +208,17 @@ def test_the_clock_runs_until_the_board_decided(scene: Scene) -> None:
 
 def test_an_appeal_changed_something_where_another_outcome_holds(scene: Scene) -> None:
     """And waits for the taskers that it led to."""
-    appeal, changed = send(scene), []
-    for ballot in (VoteChoice.UPHOLD, board.OVERRULE_REJECTED):
+    case = send(scene).case
+    for ballot, changed in ((VoteChoice.UPHOLD, False), (board.OVERRULE_REJECTED, True)):
         with transaction.atomic():
-            decided(appeal.case, scene.members, ballot)
-            changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
+            decided(case, scene.members, ballot)
+            assert appeals.is_changed(appeals.appeals_of(scene.blue).get()) is changed
             transaction.set_rollback(True)
-    panel = decided(appeal.case, scene.members, VoteChoice.MORE_TASKERS).panel
+    panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     board.answers(panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
-    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
+    assert not appeals.is_changed(appeals.appeals_of(scene.blue).get())
     board.rule(panel, now=LATER + 2 * DAY)
-    assert cases_close(now=LATER + 2 * DAY) == 1
-    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
-    assert [bool(each) for each in changed] == [False, True, False, True]
+    assert cases_close(now=LATER + 2 * DAY) == 1 and appeals.is_changed(appeals.appeals_of(scene.blue).get())
 
 
 # Payments wait --------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tests import factories
 from tests.contest.board import case_cast, cast
 from tests.contest.board.at_once import LONG, at_once, beside, codes
 from tests.contest.board.cast import LATER, WHY, Scene
-from tests.contest.board.motions import NOW, Motion, awarding, granting, staking, withholding
+from tests.contest.board.motions import NOW, Make, Motion, awarding, granting, staking, withholding
 from tests.contest.money.cast import BEFORE
 from tests.contest.stakes.test_races import until_waiting
 from tests.factories import voted
@@ -86,8 +86,6 @@ def test_a_vote_and_the_confirmation_at_one_moment_never_decide_what_was_not_see
 
 
 # Motions --------------------------------------------------------------------------------------------------------------
-
-Make = Callable[[User, User], Motion]
 
 
 def ready(make: Make, rita: User, ron: User, olga: User) -> tuple[Motion, Case]:

@@ -149,14 +149,11 @@ class People:
         case = case or case_cast.picture(self.scene.beside())[0]
         return cast.decided(case, self.scene.members, choice, explanation="").case
 
-    def appeal(self, state: str) -> Appeal | None:
-        return Appeal.objects.filter(case=self.cases[state]).first()
-
     def status(self, client: Client, state: str, method: str, part: str) -> int:
         """The answer, with what it did taken back."""
         case = self.cases[state]
         address = f"/board/cases/{case.public_id}/{part}"
-        call = f"/api/v1/appeals/{(self.appeal(state) or case).public_id}/decisions/"
+        call = f"/api/v1/appeals/{(Appeal.objects.filter(case=case).first() or case).public_id}/decisions/"
         told = {
             "vote/": {"choice": "in_favour" if case.kind == "motion" else "uphold"},
             "decide/": {"explanation": "", "previewed": "", "seen": "none"},
@@ -181,9 +178,8 @@ def clients(people: People, signed_in: Any) -> Callable[[str], Client]:
     return lambda role: signed_in(people.people[role]) if people.people[role] else Client()
 
 
-BOARD = ("member", "undisclosed", "recused")
 # Whom the board's pages are closed to is turned away before the case is looked at: asked in two states.
-ASKED = [(state, role) for state in STATES for role in (ROLES if state in ("open", "motion open") else BOARD)]
+ASKED = [(state, role) for state in STATES for role in (ROLES if state in ("open", "motion open") else ON_THE_BOARD)]
 
 
 def test_every_route_of_the_board_is_in_the_map() -> None:
@@ -212,7 +208,14 @@ def test_who_may_open_the_other_pages(clients: Callable[[str], Client]) -> None:
 
 def test_nothing_names_a_case_to_who_steps_aside(people: People, clients: Callable[[str], Client]) -> None:
     scene, client, ids = people.scene, clients("recused"), [each.public_id for each in people.cases.values()]
-    names = ("", scene.image.public_id, scene.red.public_id, scene.red.name, people.appeal("open").public_id, *ids)
+    names = (
+        "",
+        scene.image.public_id,
+        scene.red.public_id,
+        scene.red.name,
+        Appeal.objects.get(case=people.cases["open"]).public_id,
+        *ids,
+    )
     for asked, name in [("open", ""), ("panel", ""), ("closed", ""), *(("all", name) for name in names)]:
         page = client.get("/board/", {"state": asked, "find": name})
         shown = (set(page.context["counts"].values()), page.context["to_vote"], len(page.context["rows"]))

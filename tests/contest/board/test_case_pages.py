@@ -25,7 +25,6 @@ from tests.contest.pages import plain, posted, queries, says, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("it_is_later")]
 DAY = timedelta(days=1)
-SMALL: dict[str, Any] = {"outline": case_cast.SMALL, "box": case_cast.SMALL_BOX}
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +208,7 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
 
 
 def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(scene: Scene) -> None:
-    image = scene.beside(SURE, SURE, SMALL).image
+    image = scene.beside(SURE, SURE, case_cast.SMALL).image
     found = smallest_box_of(rulings_of(image, answers_of(image))[0], image)
     assert found is not None and (found.share.numerator, found.share.denominator) == (21_000, 89_401)
     assert (found.percent, found.is_enough, found.number) == ("23.48\N{NO-BREAK SPACE}%", False, 3)
@@ -232,7 +231,7 @@ def test_how_reliable_somebody_was_counts_gold_and_agreement_on_other_pictures(s
 
 def test_settled_cases_like_it_are_offered_the_nearest_first(opened: Case, scene: Scene, mia: User) -> None:
     alike = case_cast.another(scene, SURE, SURE, UNSURE)
-    small = case_cast.another(scene, SURE, UNSURE, SMALL)
+    small = case_cast.another(scene, SURE, UNSURE, case_cast.SMALL)
     for each in (alike, small, case_cast.another(scene)):
         cast.decided(each, scene.members, VoteChoice.UPHOLD)
     found = picture_content(opened, mia, now=LATER)["similar"]
@@ -341,12 +340,6 @@ def test_a_vote_that_comes_after_the_decision_keeps_its_words(opened: Case, scen
     assert Vote.objects.count() == 2
 
 
-def test_a_case_without_enough_members_says_that_it_waits(opened: Case, scene: Scene, client: Client) -> None:
-    for member in scene.members[1:]:
-        cast.conflict(member, scene.red)
-    assert "1 member is left who may decide this, and 2 are needed." in words(client, page(opened))
-
-
 # Deciding -------------------------------------------------------------------------------------------------------------
 
 
@@ -432,11 +425,17 @@ def test_what_cannot_be_confirmed_is_said_and_keeps_what_was_typed(
     assert confirm(client, voted).status_code == 303, "what is shown now is confirmed"
 
 
-def test_without_a_quorum_or_a_vote_of_ones_own_nothing_is_confirmed(opened: Case, client: Client, mia: User) -> None:
+def test_without_a_quorum_or_a_vote_of_ones_own_nothing_is_confirmed(
+    opened: Case, scene: Scene, client: Client, mia: User
+) -> None:
+    """And a case that too few may decide says that it waits."""
     assert client.get(page(opened, "decide/"))["Location"] == page(opened)
     assert client.post(page(opened, "decide/"), {"explanation": WHY, "previewed": WHY}).status_code == 403
     cast.vote(opened, mia, VoteChoice.UPHOLD)
     assert "A decision needs 2 votes: 1 more. Your vote is kept." in plain(confirm(client, opened, **WORDLESS))
+    for member in scene.members[1:]:
+        cast.conflict(member, scene.red)
+    assert "1 member is left who may decide this, and 2 are needed." in words(client, page(opened))
     assert Case.objects.get(pk=opened.pk).state == CaseState.OPEN
 
 

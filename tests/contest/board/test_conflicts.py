@@ -96,10 +96,6 @@ def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
 # What the contest finds -----------------------------------------------------------------------------------------------
 
 
-def researcher(email: str, team: Team) -> None:
-    User.objects.filter(pk=case_cast.joins(team, "ann").pk).update(email=email)
-
-
 def found(member: User) -> list[tuple[str, str]]:
     conflicts_find(now=LATER)
     return list(
@@ -122,13 +118,13 @@ def found(member: User) -> list[tuple[str, str]]:
 )
 def test_one_institution(board: str, team: str, kinds: list[str], why: str, rita: User) -> None:
     User.objects.filter(pk=rita.pk).update(email=board)
-    researcher(team, money.team("green"))
+    User.objects.filter(pk=case_cast.joins(money.team("green"), "ann").pk).update(email=team)
     assert found(rita) == [("green", kind) for kind in kinds], why
 
 
 def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
     green, grey, blue = money.team("green"), money.team("grey"), money.team("azure")
-    researcher("ann.lee@gmail.com", green)
+    User.objects.filter(pk=case_cast.joins(green, "ann").pk).update(email="ann.lee@gmail.com")
     Entitlement.objects.create(team=grey, kind="paper", arxiv_id="1809.08352", email="x@example.org", asked_at=LATER)
     PastMember.objects.create(team=blue, user=rita, left_at=LATER)
     ties_tell(member=rita, domains=[], people=["annlee@googlemail.com"], papers=["arXiv:1809.08352v2"], now=LATER)
@@ -140,7 +136,7 @@ def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
 @pytest.mark.both("a conflict is locked while it ends, and members while some are looked for")
 def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: User, olga: User) -> None:
     User.objects.filter(pk=rita.pk).update(email="rita@mit.edu")
-    researcher("ann@mit.edu", money.team("green"))
+    User.objects.filter(pk=case_cast.joins(money.team("green"), "ann").pk).update(email="ann@mit.edu")
     assert found(rita) == [("green", "institution")]
     row = Conflict.objects.get()
     refused("found", end, row, rita)

@@ -367,10 +367,13 @@ def test_organizers_read_of_a_copy_that_its_window_begins_with_the_release(copie
     assert (last.at, last.words) == (None, "The window for appeals begins with the release of the picture's week.")
 
 
-WINDOWS = "contest/windows.py"
 ALONE = [
-    (r"\.appeal_days\b", {WINDOWS}, "the days of an appeal"),
-    (r"\bcopies_close_at\b", {WINDOWS, "contest/settled.py"}, "whose days a sender has; a week waits for copies"),
+    (r"\.appeal_days\b", {"contest/windows.py"}, "the days of an appeal"),
+    (
+        r"\bcopies_close_at\b",
+        {"contest/windows.py", "contest/settled.py"},
+        "whose days a sender has; a week waits for copies",
+    ),
 ]
 
 

@@ -31,7 +31,7 @@ from tests.contest.pages import codes, main, plain, says
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-SECOND, HOUR, DAY = timedelta(seconds=1), timedelta(hours=1), timedelta(days=1)
+INSTANT, HOUR, DAY = timedelta(microseconds=1), timedelta(hours=1), timedelta(days=1)
 OPENED, AFTER, CLOSED = LATER, LATER + 5 * HOUR, LATER + 3 * DAY
 Change = Callable[[Scene], object]
 
@@ -80,17 +80,13 @@ def test_a_dismissed_conflict_and_one_with_another_team_count_for_nothing(case: 
     assert recused_from(case) == set() and cases_seen_by(scene.members[0]).count() == 1
 
 
-@pytest.mark.parametrize("merged", ["before", "after"])
-def test_a_merged_team_is_the_same_one(merged: str, scene: Scene, olga: User) -> None:
-    green, told = money.team("green"), {"reason": "One group.", "by": olga, "now": LATER}
-    cast.conflict(scene.members[0], green)
-    if merged == "before":
-        teams_merge(team=scene.blue, into=green, **told)
-    case = scene.opened()
-    if merged == "after":
-        assert recused_from(case) == set()
-        teams_merge(team=scene.blue, into=green, **told)
-    assert recused_from(case) == {scene.members[0].pk} and not cases_seen_by(scene.members[0]).exists()
+def test_a_merged_team_is_the_same_one_in_cases_of_before_and_after(case: Case, scene: Scene, olga: User) -> None:
+    green, member = money.team("green"), scene.members[0]
+    cast.conflict(member, green)
+    assert recused_from(case) == set()
+    teams_merge(team=scene.blue, into=green, reason="One group.", by=olga, now=LATER)
+    assert [recused_from(each) for each in (case, scene.beside().opened())] == [{member.pk}] * 2
+    assert not cases_seen_by(member).exists()
 
 
 # Which teams a case is about ------------------------------------------------------------------------------------------
@@ -137,20 +133,8 @@ def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
     return found
 
 
-WORDS: list[tuple[timedelta, list[str], str]] = [
-    (timedelta(0), [], "said of another case at the same time"),
-    (DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
-    (DISCLOSURE_STANDS + timedelta(microseconds=1), ["red"], "said too long before the case was opened"),
-    (-10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
-]
-
-
-@pytest.mark.parametrize(("after", "teams", "why"), WORDS, ids=[row[2] for row in WORDS])
-def test_what_a_member_said_of_a_team_stands_for_a_time(
-    after: timedelta, teams: list[str], why: str, case: Case, scene: Scene
-) -> None:
-    cast.tell(case, scene.members[0], LATER)
-    assert asked(scene, scene.red, LATER + after) == teams, why
+def _nothing(scene: Scene) -> None:
+    pass
 
 
 def _declared(scene: Scene) -> None:
@@ -176,31 +160,36 @@ def _merged(scene: Scene) -> None:
     )
 
 
-SINCE: list[tuple[Change, str, list[str], str]] = [
-    (_declared, "red", ["red"], "a conflict was declared since, though it is over"),
-    (_found, "red", ["red"], "one was found since, though it was dismissed"),
+# What happens, about which team a member is asked, and how long after they spoke; of which teams they speak again.
+SINCE: list[tuple[Change, str, timedelta, list[str], str]] = [
+    (_nothing, "red", timedelta(0), [], "said of another case at the same time"),
+    (_nothing, "red", DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
+    (_nothing, "red", DISCLOSURE_STANDS + INSTANT, ["red"], "said too long before the case was opened"),
+    (_nothing, "red", -10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
+    (_declared, "red", 3 * HOUR, ["red"], "a conflict was declared since, though it is over"),
+    (_found, "red", 3 * HOUR, ["red"], "one was found since, though it was dismissed"),
     (
         lambda scene: cast.conflict(scene.members[0], scene.red, OPENED - 2 * HOUR, OPENED - HOUR),
-        *("red", [], "one that was on record before they spoke"),
+        *("red", 3 * HOUR, [], "one that was on record before they spoke"),
     ),
     (
         lambda scene: cast.conflict(scene.members[1], scene.red, declared_at=LATER + HOUR, until=LATER + 2 * HOUR),
-        *("red", [], "one of another member"),
+        *("red", 3 * HOUR, [], "one of another member"),
     ),
-    (_merged, "green", ["green"], "of the team that it was merged into they said nothing"),
-    (lambda scene: None, "green", ["green"], "of a team that they were never asked about"),
-    (lambda scene: None, "blue", [], "of every team of the case"),
+    (_merged, "green", 3 * HOUR, ["green"], "of the team that it was merged into they said nothing"),
+    (_nothing, "green", 3 * HOUR, ["green"], "of a team that they were never asked about"),
+    (_nothing, "blue", 3 * HOUR, [], "of every team of the case"),
 ]
 
 
-@pytest.mark.parametrize(("happens", "about", "teams", "why"), SINCE, ids=[row[3] for row in SINCE])
-def test_what_takes_their_word_back(
-    happens: Change, about: str, teams: list[str], why: str, case: Case, scene: Scene
+@pytest.mark.parametrize(("happens", "about", "after", "teams", "why"), SINCE, ids=[row[4] for row in SINCE])
+def test_what_a_member_said_of_a_team_stands_for_a_time_until_something_takes_it_back(
+    happens: Change, about: str, after: timedelta, teams: list[str], why: str, case: Case, scene: Scene
 ) -> None:
     cast.tell(case, scene.members[0], LATER)
     happens(scene)
     team = Team.objects.filter(name=about).first() or money.team(about)
-    assert asked(scene, team, LATER + 3 * HOUR) == teams, why
+    assert asked(scene, team, LATER + after) == teams, why
 
 
 def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, scene: Scene) -> None:
@@ -336,11 +325,11 @@ def test_a_case_is_reminded_of_when_it_is_due_within_a_day_and_once_a_day(
 ) -> None:
     names, due = (case.public_id, case_cast.another(scene).public_id), case.due_at
     # More than a day is left.
-    refused("not_due", case_remind, public_id=names[0], by=organizer, now=due - DAY - SECOND)
+    refused("not_due", case_remind, public_id=names[0], by=organizer, now=due - DAY - INSTANT)
     for at in (due - DAY, due, due + 29 * DAY):
         sent = [len(case_remind(public_id=name, by=organizer, now=at)) for name in names]
         assert sent == [4, 4], "each case by itself"
-        refused("reminded", case_remind, public_id=names[0], by=organizer, now=at + DAY - SECOND)
+        refused("reminded", case_remind, public_id=names[0], by=organizer, now=at + DAY - INSTANT)
     assert len(reminders()) == 24 and AuditEntry.objects.filter(action="case.remind").count() == 6
 
 

@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from html import unescape
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -40,7 +41,7 @@ from tests.contest.attacks.cast import main_of
 from tests.contest.awards.test_awards import run_again
 from tests.contest.board import motions as made
 from tests.contest.board.cast import conflict
-from tests.contest.board.motions import GIFT, NOW, REASON, Motion
+from tests.contest.board.motions import GIFT, NOW, REASON, Make, Motion
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
 from tests.contest.pages import main, plain, posted, says
@@ -49,8 +50,6 @@ from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 AGAINST = VoteChoice.AGAINST
-Make = Callable[[User, User], Motion]
-SignIn = Callable[[User], Client]
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +68,6 @@ Board = namedtuple("Board", "rita ron ruth olga stan")
 @pytest.fixture
 def board(rita: User, ron: User, ruth: User, olga: User, stan: User) -> Board:
     return Board(rita, ron, ruth, olga, stan)
-
-
-def newest() -> int:
-    return BoardDecision.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def test_every_kind_is_carried_out_and_checked_without_doing_it() -> None:
@@ -98,9 +93,9 @@ def what_is_carried_is_done_with_its_decision(motion: Motion, case: Case, board:
 def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case: Case, board: Board) -> None:
     voted(case, board.ron, NOW)
     motion.spoil()
-    before = newest()
+    before = BoardDecision.objects.count()
     refused(motion.refused, confirmed, case, board.ron, NOW)
-    assert newest() == before and Case.objects.get(pk=case.pk).state == CaseState.OPEN
+    assert BoardDecision.objects.count() == before and Case.objects.get(pk=case.pk).state == CaseState.OPEN
     board.ruth.groups.clear()
     voted(case, board.ron, NOW, AGAINST)
     assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
@@ -139,11 +134,11 @@ def a_tie_changes_nothing(motion: Motion, case: Case, board: Board) -> None:
 
 
 def what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, case: Case, board: Board) -> None:
-    before = newest()
+    before = BoardDecision.objects.count()
     for member in (board.ron, board.ruth):
         voted(case, member, NOW, AGAINST)
     assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST
-    assert not motion.done() and newest() == before
+    assert not motion.done() and BoardDecision.objects.count() == before
     assert carried(motion.move(board.ruth), board.ron, NOW) and motion.done()
 
 
@@ -291,19 +286,19 @@ def address_of(motion: Motion) -> str:
     return "/board/withheld/"
 
 
-OF_EACH_PAGE = [
-    made.staking,
-    made.keeping,
-    made.granting,
-    made.ending,
-    made.giving_an_award_back,
-    made.withholding_a_share,
-]
-
-
-@pytest.mark.parametrize("make", OF_EACH_PAGE, ids=[make.__name__ for make in OF_EACH_PAGE])
+@pytest.mark.parametrize(
+    "make",
+    [
+        made.staking,
+        made.keeping,
+        made.granting,
+        made.ending,
+        made.giving_an_award_back,
+        made.withholding_a_share,
+    ],
+)
 def test_an_open_motion_is_shown_to_who_may_judge_it(
-    make: Make, rita: User, ron: User, olga: User, signed_in: SignIn
+    make: Make, rita: User, ron: User, olga: User, signed_in: Any
 ) -> None:
     motion = make(rita, olga)
     address, board, other = address_of(motion), signed_in(rita), signed_in(ron)
@@ -321,7 +316,7 @@ def test_an_open_motion_is_shown_to_who_may_judge_it(
 
 
 def test_what_follows_of_an_award_is_shown_on_its_own_pages_alone(
-    rita: User, ron: User, olga: User, signed_in: SignIn
+    rita: User, ron: User, olga: User, signed_in: Any
 ) -> None:
     motion = made.awarding(rita, olga)
     other = cast.staked(cast.defense("other", cast.team("others")), at=cast.MONDAY + timedelta(1))
@@ -368,10 +363,8 @@ def own(motion: Motion) -> str:
 
 def kept(page: str) -> dict[str, list[str]]:
     """The fields that the page of a motion which is not made yet sends again."""
-    found: dict[str, list[str]] = {}
-    for name, value in re.findall(r'<textarea name="([^"]+)" hidden>(.*?)</textarea>', page, re.DOTALL):
-        found.setdefault(name, []).append(unescape(value))
-    return found
+    fields = re.findall(r'<textarea name="([^"]+)" hidden>(.*?)</textarea>', page, re.DOTALL)
+    return {name: [unescape(value) for each, value in fields if each == name] for name, _ in fields}
 
 
 @pytest.mark.parametrize(
@@ -384,7 +377,7 @@ def test_who_may_not_move_on_the_pages(
     instead: str,
     answered: tuple[int, str],
     board: Board,
-    signed_in: SignIn,
+    signed_in: Any,
     client: Client,
 ) -> None:
     """Who steps aside for the team is offered nothing, and does not learn that it is moved already."""
@@ -404,7 +397,7 @@ def test_who_may_not_move_on_the_pages(
 
 
 @pytest.mark.parametrize(("make", "form"), [row[:2] for row in FORMS], ids=[row[0].__name__ for row in FORMS])
-def test_what_is_looked_at_is_moved(make: Make, form: Form, rita: User, olga: User, signed_in: SignIn) -> None:
+def test_what_is_looked_at_is_moved(make: Make, form: Form, rita: User, olga: User, signed_in: Any) -> None:
     motion, mover = make(rita, olga), signed_in(rita)
     address, sent = address_of(motion), form(motion) | {"reason": REASON}
     again = kept(mover.post(address, sent).content.decode())
@@ -417,7 +410,7 @@ def test_what_is_looked_at_is_moved(make: Make, form: Form, rita: User, olga: Us
 
 @pytest.mark.parametrize(("make", "form"), [FORMS[2][:2], FORMS[8][:2]], ids=["granting", "withholding"])
 def test_a_motion_is_looked_at_before_it_is_made(
-    make: Make, form: Form, rita: User, ron: User, olga: User, signed_in: SignIn
+    make: Make, form: Form, rita: User, ron: User, olga: User, signed_in: Any
 ) -> None:
     motion, said, board = make(rita, olga), f"<b>Two</b> lines:\n{REASON}", signed_in(rita)
     address, sent = address_of(motion), form(motion) | {"reason": said}

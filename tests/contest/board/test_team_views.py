@@ -160,7 +160,7 @@ def test_the_list_shows_what_each_side_may_appeal_and_when_that_ends(
         main(signed_in(attacks.captain(green)), "/appeals/"),
         "Nothing. When a picture is ruled valid",
         "Your team has appealed nothing.",
-        "None. When another",
+        "None. When another team appeals",
     )
     appeal = sent(scene, at)
     says(main(blue, "/appeals/"), f"/appeals/{appeal.public_id}/", "before the board", "is to decide")
