@@ -219,21 +219,29 @@ def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: 
     assert moves.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
-def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: User, olga: User) -> None:
-    """Who votes for an award votes for those that share it: another one is another motion, with parties of its own."""
+@pytest.fixture
+def batch(olga: User) -> list[Stake]:
+    """Two stakes of one batch; the second began 40 days later, and shares an award that is given after its time."""
     cast.deposit(GIFT, olga)
-    batch, makers, others = cast.batch(), cast.team("makers"), cast.team("others")
-    stake = cast.staked(cast.defense("net", makers), of=batch)
-    late = cast.staked(cast.defense("late", others), of=batch, at=cast.MONDAY + timedelta(days=40))
-    for each in (stake, late):
+    batch, told = cast.batch(), (("makers", cast.MONDAY), ("others", cast.MONDAY + timedelta(days=40)))
+    stakes = [cast.staked(cast.defense(f"of {name}", cast.team(name)), of=batch, at=at) for name, at in told]
+    for each in stakes:
         run_again(each)
-    told = {"statement": "It stood.", "reason": REASON, "by": rita}
-    case, later = voted(moves.award_move(stake, now=NOW, **told), ron, NOW), NOW + timedelta(days=30)
-    refused("others_share", confirmed, case, ron, later)
+    return stakes
+
+
+@pytest.mark.parametrize(("days", "teams"), [(0, {"makers"}), (30, {"makers", "others"})])
+def test_an_award_is_moved_about_those_who_share_it(days: int, teams: set[str], batch: list[Stake], rita: User) -> None:
+    now = NOW + timedelta(days=days)
+    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
+    assert {party.team.name for party in case.parties.all()} == teams
+
+
+def test_an_award_that_others_would_share_by_now_is_refused(batch: list[Stake], rita: User, ron: User) -> None:
+    """Who votes for an award votes for those that share it: another one is another motion."""
+    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
+    refused("others_share", confirmed, voted(case, ron, NOW), ron, NOW + timedelta(days=30))
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
-    motion_drop(case=case, by=rita, now=later)
-    again = moves.award_move(late, now=later, **told)
-    assert [{party.team for party in each.parties.all()} for each in (case, again)] == [{makers}, {makers, others}]
 
 
 REASONS = [
