@@ -25,9 +25,9 @@ ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who loo
 ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
 
 
-def on_pixels(scene: Scene) -> None:
+def on_pixels(scene: Scene, seed: int = 7) -> None:
     """Give the picture of a scene pixels that can be served: those of another row, which goes."""
-    drawn = stored(draw(Label.BIRD, np.random.default_rng(7), 299))
+    drawn = stored(draw(Label.BIRD, np.random.default_rng(seed), 299))
     sha, drawn_sha = scene.image.pixels_sha256, drawn.pixels_sha256
     Image.objects.filter(pk=drawn.pk).update(pixels_sha256=sha[::-1])
     Image.objects.filter(pk=scene.image.pk).update(pixels_sha256=drawn_sha)

@@ -12,7 +12,7 @@ from django.core import mail
 from django.db import DatabaseError, transaction
 from django.test import Client
 
-from common.errors import InvalidInput, NotFound
+from common.errors import InvalidInput
 from contest.board import appeals
 from contest.board.appeals import case_of_party
 from contest.board.deciding import cases_close
@@ -177,8 +177,7 @@ def test_the_other_side_answers_once_before_the_decision_and_says_something_as_a
     ):
         assert refused(code, answer, case, scene.red, words).field == "words", why
     refused("appealed", answer, case, scene.blue)
-    with pytest.raises(NotFound):
-        answer(case, green)
+    refused("not_found", answer, case, green)
     assert answer(case, scene.red, f"  {ANSWER}  ").words == ANSWER
     refused("stated", answer, case, scene.red)
     assert Statement.objects.count() == 1
@@ -190,8 +189,7 @@ def test_the_other_side_answers_once_before_the_decision_and_says_something_as_a
 def test_a_team_reads_its_own_appeals_and_those_of_what_was_merged_into_it(scene: Scene, green: Team) -> None:
     appeal = send(scene)
     for name, team in ((appeal.public_id, green), ("L-0000\x00", scene.blue)):
-        with pytest.raises(NotFound):
-            appeals.appeal_seen_by(name, team)
+        refused("not_found", appeals.appeal_seen_by, name, team)
     teams_merge(team=scene.blue, into=green, reason="One.", by=factories.user("otto", "organizers"), now=LATER)
     assert list(appeals.appeals_of(green)) == [appeal]
     assert appeals.appeal_seen_by(appeal.public_id, green) == appeal
@@ -319,13 +317,11 @@ def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(
     assert scene.members[2].pk in recused_from(case), (
         "green is a party all the same: who is tied to it steps aside (R21)"
     )
-    with pytest.raises(NotFound):
-        answer(case, green)
+    refused("not_found", answer, case, green)
     decided(case, scene.members, board.OVERRULE_REJECTED)
     assert told("green") == set() and told("red") == EVERYTHING
     assert cases_of(green, now=LATER) == [] and green not in teams_told(case, now=LATER)
-    with pytest.raises(NotFound):
-        case_of_party(case.public_id, green, now=LATER)
+    refused("not_found", case_of_party, case.public_id, green, now=LATER)
     cast.released(WEEK)
     assert cases_of(green, now=LATER) == [case] and green in teams_told(case, now=LATER)
     assert case_of_party(case.public_id, green, now=LATER) == case

@@ -18,10 +18,8 @@ from contest.board.deciding import cases_close
 from contest.breaks import breaks_record, standing_breaks
 from contest.enums import AccountKind, StakeEnd, VoteChoice
 from contest.models import CaseDecision, LedgerEntry, Payment
+from contest.money import figures, ledger, payments
 from contest.money.due import payable
-from contest.money.figures import debts
-from contest.money.ledger import check
-from contest.money.payments import payment_ask, payment_pay
 from contest.stakes.ends import stakes_end
 from labeling.models import Image
 from scoring.enums import RunState
@@ -64,8 +62,8 @@ def shared_scene(module_world: Path) -> Scene:
 
 
 def paid_out(scene: Scene) -> None:
-    asked = payment_ask(team=scene.red, by=factories.user("olga", "organizers"), now=PAID)
-    payment_pay(payment_id=asked.pk, reference="ref 1", by=factories.user("olaf", "organizers"), now=PAID)
+    asked = payments.payment_ask(team=scene.red, by=factories.user("olga", "organizers"), now=PAID)
+    payments.payment_pay(payment_id=asked.pk, reference="ref 1", by=factories.user("olaf", "organizers"), now=PAID)
     assert balance(scene.red) == 0 and asked.cents == PRIZE
 
 
@@ -118,11 +116,11 @@ def test_what_follows_for_a_prize(
     assert (balance(scene.red), payable(scene.red, now=DECIDED + 30 * DAY).due) == (due, due), why
     assert balance(scene.stake) == (0 if broken else PRIZE), "at stake again, or given"
     assert balance(AccountKind.ATTACKERS) == PRIZE - owed, "what is owed was lent by the half of the attackers"
-    assert sum(each.cents for each in debts()) == owed
+    assert sum(each.cents for each in figures.debts()) == owed
     assert list(LedgerEntry.objects.order_by("pk").values())[: len(entries)] == entries, "added, and none is changed"
     assert LedgerEntry.objects.filter(corrects__isnull=False).count() == (0 if paid else back), why
     assert Payment.objects.count() == (1 if paid else 0), "and nothing is paid by itself"
-    assert check().wrong == ()
+    assert ledger.check().wrong == ()
 
 
 @pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
@@ -157,4 +155,4 @@ def test_a_rejected_picture_that_is_valid_after_all_wins_as_of_its_own_week(scen
     decide(scene, OVERRULE_BIRD, now)
     assert (balance(scene.red), balance(green)) == (PRIZE, 0)
     assert LedgerEntry.objects.get(corrects__isnull=False, source__team=green).cents == PRIZE
-    assert check().wrong == ()
+    assert ledger.check().wrong == ()
