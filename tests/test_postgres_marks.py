@@ -63,11 +63,11 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     ),
     "contest/board/motions.py": ("contest/board/test_at_once.py", "test_one_confirms_what_changes_at_that_moment"),
     "contest/board/reminding.py": (
-        "contest/board/test_reminding.py",
+        "contest/board/test_judging.py",
         "test_who_has_not_voted_is_reminded_and_who_steps_aside_is_not",
     ),
     "contest/board/tending.py": (
-        "contest/board/test_quorum.py",
+        "contest/board/test_judging.py",
         "test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again",
     ),
     "contest/breaks.py": ("contest/test_breaks.py", "test_the_database_keeps_a_break"),

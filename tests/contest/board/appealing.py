@@ -3,17 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from adjudication.models import Ruling
 from contest.attacks.services import attack_receive
 from contest.models import Attack, Stake, Team
 from contest.weeks import week_at
-from labeling.models import Image
-from labeling.png import encode_png
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks import cast as attacks
-from tests.contest.board.cast import SURE, UNSURE, answers, rule
+from tests.contest.board.cast import SURE, UNSURE, rule
 from tests.contest.money import cast as money
 
 ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
@@ -28,7 +25,6 @@ class Appealing:
     stake: Stake
     valid: Attack
     rejected: Attack
-    rulings: dict[str, Ruling]
 
     @property
     def defense(self) -> Defense:
@@ -39,36 +35,29 @@ class Appealing:
 def appealing(now: datetime, *, photo: bytes = b"") -> Appealing:
     """Both teams, their captains `red` and `blue`, a member of the board, and rulings of an hour ago."""
     factories.policy_version()
-    sponsor = factories.user("sponsor", "organizers")
-    money.deposit(10 * money.PRIZE, sponsor, now - timedelta(days=40))
+    money.deposit(10 * money.PRIZE, factories.user("sponsor", "organizers"), now - timedelta(days=40))
     for name in ("rita", "rosa"):
         factories.user(name, "review board")
     red, blue = attacks.team("red"), attacks.team("blue")
-    keep = money.defense("A net that keeps still", blue, received=now - timedelta(days=30))
-    stake = money.staked(keep, at=now - timedelta(days=20))
+    stake = money.staked(
+        money.defense("A net that keeps still", blue, received=now - timedelta(days=30)), at=now - timedelta(days=20)
+    )
     sent = week_at(now).start - timedelta(days=2)
-    valid, rejected = sends(red, photo or plain(90), sent), sends(red, plain(180), sent + timedelta(hours=1))
-    rulings = {
-        "valid": ruled(valid.image, [SURE] * 3, now - timedelta(hours=1)),
-        "rejected": ruled(rejected.image, [SURE, SURE, UNSURE], now - timedelta(hours=1)),
-    }
-    return Appealing(red, blue, stake, valid, rejected, rulings)
-
-
-def plain(shade: int) -> bytes:
-    """A picture of one colour and of the contest's size."""
-    return encode_png(299, 299, bytes([shade]) * (299 * 299 * 3))
+    valid = sends(red, photo or attacks.picture(90, 299), sent)
+    rejected = sends(red, attacks.picture(180, 299), sent + timedelta(hours=1))
+    for each, said in ((valid, [SURE] * 3), (rejected, [SURE, SURE, UNSURE])):
+        rule(factories.panel(each.image, dealt_at=now - timedelta(hours=3)), *said, now=now - timedelta(hours=1))
+    return Appealing(red, blue, stake, valid, rejected)
 
 
 def sends(team: Team, data: bytes, now: datetime) -> Attack:
     """A picture of a team."""
-    policy = policy_in_force(now).policy
-    by = attacks.captain(team)
-    return attack_receive(team=team, data=data, policy=policy, now=now, by=by, targets=(), file_name="heron.png")
-
-
-def ruled(image: Image, said: list[dict[str, object]], now: datetime) -> Ruling:
-    """What the rules make of these answers."""
-    panel = factories.panel(image, dealt_at=now - timedelta(hours=2))
-    answers(panel, *said, now=now)
-    return rule(panel, now=now)
+    return attack_receive(
+        team=team,
+        data=data,
+        policy=policy_in_force(now).policy,
+        now=now,
+        by=attacks.captain(team),
+        targets=(),
+        file_name="heron.png",
+    )

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 from django.db import connections
 
 from common.errors import DomainError
+from tests.at_once import at_once as at_once
 
 LONG = 60.0
 
@@ -20,18 +20,6 @@ def done(act: Callable[[], Any]) -> Any:
         return error.code
     finally:
         connections.close_all()
-
-
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """Do all in threads that begin together; return what `done` says of each."""
-    begin = Barrier(len(acts))
-
-    def run(act: Callable[[], Any]) -> Any:
-        begin.wait(LONG)
-        return done(act)
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return [each.result(LONG) for each in [pool.submit(run, act) for act in acts]]
 
 
 def codes(found: list[Any]) -> list[str]:

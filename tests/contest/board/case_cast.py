@@ -20,20 +20,14 @@ from tests.contest.board.cast import LATER, Scene
 from tests.contest.money import cast as money
 from tests.scoring.cast import stored
 
-SMALL = "[[[20,30],[160,30],[160,180],[20,180]]]"
-SMALL_BOX = (2000, 3000, 16000, 18000)
+SMALL: dict[str, Any] = {"outline": "[[[20,30],[160,30],[160,180],[20,180]]]", "box": (2000, 3000, 16000, 18000)}
 ARGUMENT = "The wing is cut off at the left border: see mark a. A tasker who looks for it cannot call it complete."
 ANSWER = "Nothing is cut off. The dark part at the border is the branch that the bird sits on."
 
 
-def pixels(label: Label = Label.BIRD, seed: int = 7) -> Image:
-    """A drawn picture that is in the store."""
-    return stored(draw(label, np.random.default_rng(seed), 299))
-
-
 def on_pixels(scene: Scene, seed: int = 7) -> None:
     """Give the picture of a scene pixels that can be served: those of another row, which goes."""
-    drawn = pixels(seed=seed)
+    drawn = stored(draw(Label.BIRD, np.random.default_rng(seed), 299))
     sha, drawn_sha = scene.image.pixels_sha256, drawn.pixels_sha256
     Image.objects.filter(pk=drawn.pk).update(pixels_sha256=sha[::-1])
     Image.objects.filter(pk=scene.image.pk).update(pixels_sha256=drawn_sha)
@@ -42,8 +36,6 @@ def on_pixels(scene: Scene, seed: int = 7) -> None:
 
 def appealed(case: Case, by: Team, *, side: AppealSide = AppealSide.DEFENDER, **more: Any) -> Appeal:
     """An appeal on a case, by rows alone."""
-    assert case.image is not None and case.ruling is not None
-    defender = side == AppealSide.DEFENDER
     party_add(case, by, PartyRole.APPELLANT, now=LATER)
     told = {"argument": ARGUMENT, "marks": [{"x": 2, "y": 60, "width": 40, "height": 50, "words": "the wing"}]}
     return Appeal.objects.create(
@@ -51,11 +43,19 @@ def appealed(case: Case, by: Team, *, side: AppealSide = AppealSide.DEFENDER, **
         team=by,
         image=case.image,
         ruling=case.ruling,
-        defense=money.defense(f"of {by.name} {case.public_id}", by) if defender else None,
+        defense=money.defense(f"of {by.name} {case.public_id}", by) if side == AppealSide.DEFENDER else None,
         side=side,
         sent_at=LATER,
         **(told | more),
     )
+
+
+def disclosed(scene: Scene) -> Appeal:
+    """The sender's appeal against a rejection, to whose teams nothing ties the members."""
+    case = scene.opened()
+    for member in scene.members:
+        cast.tell(case, member)
+    return appealed(case, scene.red, side=AppealSide.ATTACKER)
 
 
 def said(case: Case, by: Team) -> Statement:
@@ -65,16 +65,20 @@ def said(case: Case, by: Team) -> Statement:
 
 def picture(scene: Scene) -> tuple[Case, Appeal]:
     """The open case of a scene, appealed by the defender and answered by the sender."""
-    case = scene.opened()
-    appeal = appealed(case, scene.blue)
-    said(case, scene.red)
-    return case, appeal
+    appeal = appealed(scene.opened(), scene.blue)
+    said(appeal.case, scene.red)
+    return appeal.case, appeal
 
 
 def motion(scene: Scene, by: User, team: Team | None = None) -> Case:
     """A motion to let a team attack without a paper."""
-    subject = {"team": [(team or scene.red).pk]}
-    return motion_open(DecisionKind.GRANT, subject=subject, reason="They asked, and we know them.", by=by, now=LATER)
+    return motion_open(
+        DecisionKind.GRANT,
+        subject={"team": [(team or scene.red).pk]},
+        reason="They asked, and we know them.",
+        by=by,
+        now=LATER,
+    )
 
 
 def another(scene: Scene, *said: dict[str, Any], sender: Team | None = None) -> Case:
@@ -86,19 +90,14 @@ def rich(members: int = 3) -> tuple[Scene, Case]:
     """A rejected picture on which taskers differ, with outlines, appealed by its sender, and a settled case like it."""
     scene = Scene.make(valid=False, members=members)
     on_pixels(scene)
-    before = another(
-        scene,
-        {"bird": Answer.UNSURE_YES, "outline": SMALL, "box": SMALL_BOX},
-        cast.SURE,
-        cast.SURE,
+    unsure = {"bird": Answer.UNSURE_YES} | SMALL
+    before = another(scene, unsure, cast.SURE, cast.SURE)
+    cast.decided(
+        before, scene.members, VoteChoice.UPHOLD, explanation="It stands: one tasker was not sure, and says why."
     )
-    for member in scene.members[:2]:
-        cast.vote(before, member, VoteChoice.UPHOLD)
-    cast.decide(before, scene.members[0], explanation="The answers stand: one tasker was not sure, and says why.")
     # Said too long ago to stand for the next case.
     Disclosure.objects.filter(case=before).update(made_at=LATER - 2 * DISCLOSURE_STANDS)
-    case = scene.opened()
-    appealed(case, scene.red, side=AppealSide.ATTACKER)
+    case = appealed(scene.opened(), scene.red, side=AppealSide.ATTACKER).case
     said(case, scene.blue)
     return scene, case
 

@@ -45,8 +45,9 @@ def answers(panel: Panel, *said: dict[str, Any], now: datetime = RULED) -> None:
         factories.response(factories.tasker(f"teller{next(_numbers)}"), panel, now=now, **each)
 
 
-def rule(panel: Panel, *, now: datetime = RULED) -> Ruling:
-    """Let the sweep rule on a full panel."""
+def rule(panel: Panel, *said: dict[str, Any], now: datetime = RULED) -> Ruling:
+    """Let new taskers fill a panel, where they say something, and the sweep rule on it."""
+    answers(panel, *said, now=now)
     assert panel_settle(panel_id=panel.pk, policy_at=policy_in_force, now=now)
     return Ruling.objects.filter(image=panel.image_id).order_by("-number")[0]
 
@@ -74,8 +75,7 @@ class Scene:
         image = factories.image(origin="attack", received_at=sent, label_from=RULED - timedelta(days=2))
         attack = cast.attack(red, days=SENT_DAYS, image=image)
         panel = factories.panel(attack.image, dealt_at=RULED - timedelta(days=1))
-        answers(panel, *([SURE] * 3 if valid else [SURE, SURE, UNSURE]))
-        ruling = rule(panel)
+        ruling = rule(panel, *([SURE] * 3 if valid else [SURE, SURE, UNSURE]))
         board = [member(f"member{number}") for number in range(members)]
         return cls(red, blue, stake, attack, attack.image, panel, ruling, board)
 
@@ -94,8 +94,8 @@ class Scene:
         image = factories.image(origin="attack", received_at=sent, label_from=RULED)
         attack = cast.attack(sender or self.red, days=SENT_DAYS + 1, image=image)
         panel = factories.panel(image, dealt_at=RULED - timedelta(days=1))
-        answers(panel, *(said or ([SURE] * 3 if valid else [SURE, SURE, UNSURE])))
-        return replace(self, attack=attack, image=image, panel=panel, ruling=rule(panel))
+        ruling = rule(panel, *(said or ([SURE] * 3 if valid else [SURE, SURE, UNSURE])))
+        return replace(self, attack=attack, image=image, panel=panel, ruling=ruling)
 
     def party(self, name: str = "green", at: datetime | None = None) -> Team:
         """One more team, whose defense was at stake when the picture was sent, or since `at`."""
@@ -129,10 +129,20 @@ def decide(case: Case, who: User, now: datetime = LATER, explanation: str = WHY)
     return case_decide(case=case, seen=count_of(case).mark, explanation=explanation, by=who, now=now)
 
 
-def conflict(who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None) -> Conflict:
+def decided(
+    case: Case, members: Sequence[User], ballot: Ballot | VoteChoice, now: datetime = LATER, explanation: str = WHY
+) -> CaseDecision:
+    """Let the first two members vote for the same, and the first of them confirm it."""
+    votes(case, members[:2], ballot, now)
+    return decide(case, members[0], now, explanation)
+
+
+def conflict(
+    who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None, **more: Any
+) -> Conflict:
     """A conflict as on record, without what declaring one does beside it."""
-    told = {"kind": ConflictKind.COAUTHOR, "since": since, "until": until, "declared_at": since}
-    return Conflict.objects.create(declared_by=who, member=who, team=team, **told)
+    told = {"kind": ConflictKind.COAUTHOR, "declared_by": who, "declared_at": since} | more
+    return Conflict.objects.create(member=who, team=team, since=since, until=until, **told)
 
 
 OVERRULE_REJECTED = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))

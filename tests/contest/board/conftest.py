@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 
 from contest.models import Case
 from tests import factories
-from tests.contest.board.cast import Scene
+from tests.contest.board.cast import LATER, Scene
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,18 @@ def rejected(scene: Scene) -> Scene:
 def case(scene: Scene) -> Case:
     """The open case of the scene's picture."""
     return scene.opened()
+
+
+@pytest.fixture
+def mia(scene: Scene) -> User:
+    """The first member of the scene's board."""
+    return scene.members[0]
+
+
+@pytest.fixture
+def it_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages find the moment at which the scene's cases are opened."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
 
 
 @pytest.fixture

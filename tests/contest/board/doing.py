@@ -14,9 +14,7 @@ from contest.models import LedgerEntry, Stake
 from contest.stakes.ends import stakes_end
 from labeling.models import Image
 
-Entry = tuple[Any, ...]
-Followed = tuple[set[int], set[int], dict[int, tuple[str, str]], list[Entry]]
-_WORDS = "This explanation stands in a ruling that is taken back again."
+Followed = tuple[set[int], set[int], dict[int, tuple[str, str]], list[tuple[Any, ...]]]
 
 
 def by_doing(image: Image, ballot: Ballot, now: datetime) -> Followed:
@@ -24,7 +22,7 @@ def by_doing(image: Image, ballot: Ballot, now: datetime) -> Followed:
     with transaction.atomic():
         before, ends = _broken(image), _ends()
         newest = LedgerEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-        overrule(image, ballot, _WORDS, now=now)
+        overrule(image, ballot, "This explanation stands in a ruling that is taken back again.", now=now)
         breaks_derive(now=now, image=image)
         stakes_end(now=now)
         prizes_settle(now=now)
@@ -44,7 +42,7 @@ def as_derived(found: Follows) -> Followed:
     return broken, unbroken, turns, [_entry(row) for row in found.entries]
 
 
-def _entry(row: LedgerEntry) -> Entry:
+def _entry(row: LedgerEntry) -> tuple[Any, ...]:
     sides = [(side.kind, side.team_id, side.stake_id) for side in (row.source, row.target)]
     return (*sides, row.cents, row.rule, row.why, row.corrects is not None)
 

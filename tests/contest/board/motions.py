@@ -46,6 +46,9 @@ class Motion:
     details: Mapping[str, Any]
 
 
+Make = Callable[[User, User], Motion]
+
+
 def _makers(olga: User) -> Team:
     cast.deposit(GIFT, olga)
     return cast.team("makers")
@@ -53,14 +56,9 @@ def _makers(olga: User) -> Team:
 
 def _paid(team: Team) -> Account:
     """An account on which a prize lies."""
-    told: dict[str, Any] = {"rule": "R35", "why": "A prize.", "causes": {}, "now": MONDAY}
-    move(account(AccountKind.ATTACKERS), account(AccountKind.TEAM, team=team), WON, **told)
-    return account(AccountKind.TEAM, team=team)
-
-
-def _paid_out(of: Account) -> None:
-    told: dict[str, Any] = {"rule": "R35", "why": "Paid.", "causes": {}, "now": NOW}
-    move(of, account(AccountKind.OUTSIDE), of.balance_cents or WON, **told)
+    of = account(AccountKind.TEAM, team=team)
+    move(account(AccountKind.ATTACKERS), of, WON, rule="R35", why="A prize.", causes={}, now=MONDAY)
+    return of
 
 
 def staking(rita: User, olga: User) -> Motion:
@@ -158,16 +156,12 @@ def awarding(rita: User, olga: User) -> Motion:
     team = _makers(olga)
     stake = cast.staked(cast.defense("net", team))
     run_again(stake)
-
-    def spoil() -> None:
-        cast.ruled(cast.attack(cast.team("red")).image, "")
-
     return Motion(
         kind="award",
         team=team,
         move=lambda by: moves.award_move(stake, statement="It stood.", reason=REASON, by=by, now=NOW),
         done=lambda: Award.objects.filter(stake=stake).exists() and balance(team) == HALF,
-        spoil=spoil,
+        spoil=lambda: cast.ruled(cast.attack(cast.team("red")).image, ""),
         refused="not_yet",
         subject={"stake": [stake.pk], "defense": [stake.defense_id]},
         details={"statement": "It stood."},
@@ -183,7 +177,7 @@ def withholding(rita: User, olga: User) -> Motion:
         team=team,
         move=lambda by: moves.withhold_move(of, 500, reason=REASON, by=by, now=NOW),
         done=lambda: [each.cents for each in withheld()] == [500] and balance(team) == WON - 500,
-        spoil=lambda: _paid_out(of),
+        spoil=lambda: cast.paid_out(team, WON, now=NOW),
         refused="not_enough",
         subject={"team": [team.pk]},
         details={"cents": 500},
@@ -230,15 +224,15 @@ def _award(rita: User, team: Team) -> Award:
     stake = cast.staked(cast.defense("net", team))
     run_again(stake)
     by = mandate("award", rita, NOW)
-    (given,) = award_give(stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=by, now=NOW)
-    return given
+    return award_give(stake=stake, statement="It stood.", reason="Met.", policy=Policy(), by=by, now=NOW)[0]
 
 
 def _of_award(award: Award, kind: str, **parts: Any) -> Motion:
     """A motion on the half that an award gave, with the parts that are its own."""
     team = award.stake.defense.entry.team
-    subject = {"team": [team.pk], "award": [award.pk]}
-    return Motion(kind=kind, team=team, subject=subject, details={"cents": HALF}, **parts)
+    return Motion(
+        kind=kind, team=team, subject={"team": [team.pk], "award": [award.pk]}, details={"cents": HALF}, **parts
+    )
 
 
 def _withheld_award(rita: User, olga: User) -> Award:
@@ -288,7 +282,7 @@ def forfeiting(rita: User, olga: User) -> Motion:
     )
 
 
-MOTIONS: list[Callable[[User, User], Motion]] = [
+MOTIONS: list[Make] = [
     staking,
     returning,
     keeping,

@@ -1,83 +1,69 @@
-"""Sending an appeal, answering one, who is told, and what is counted of them (R18)."""
+"""Sending an appeal and answering one; which teams are told of the case, see it and answer in it, and from when on
+(R18, R24, R29)."""
 
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core import mail
 from django.db import DatabaseError, transaction
+from django.test import Client
 
-from common.errors import DomainError, InvalidInput, NotFound
+from common.errors import InvalidInput
 from contest.board import appeals
+from contest.board.appeals import case_of_party
 from contest.board.deciding import cases_close
-from contest.board.recusal import teams_of
+from contest.board.known import teams_told
+from contest.board.recusal import recused_from, teams_of
+from contest.board.team_shown import cases_of
 from contest.enums import AppealSide, CaseState, MessageKind, VoteChoice
-from contest.models import Appeal, Case, Member, Message, Statement, Team
+from contest.messages.cases_told import cases_tell
+from contest.messages.sending import messages_send
+from contest.messages.telling import NEWS
+from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Statement, Team
 from contest.settled import Weeks
 from contest.teams.merging import teams_merge
 from contest.weeks import week_at
 from tests import factories
+from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board
-from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene
+from tests.contest.board.case_cast import ANSWER, ARGUMENT, joins
+from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene, decided
 from tests.contest.money import cast
+from tests.contest.pages import shows
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(days=1)
-ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
-ANSWER = "It is a wing: the branch ends where the feathers begin."
+WEEK = "2026-W47"
 MARK = {"x": 120, "y": 88, "width": 40, "height": 36, "words": "the branch"}
 
 
 @pytest.fixture(scope="module")
 def shared_scene(module_world: Path) -> Scene:
-    """With green, a third team."""
+    """With green, a third team that has money for a stake, and a captain of each."""
     made = Scene.make()
+    cast.deposit(10 * cast.PRIZE, factories.user("a sponsor", "organizers"))
     for team in (made.red, made.blue, cast.team("green")):
-        joins(team)
+        joins(team, f"captain of {team.name}")
     return made
 
 
 @pytest.fixture
-def green() -> Team:
+def green(scene: Scene) -> Team:
     return Team.objects.get(name="green")
 
 
-@pytest.fixture
-def staked(green: Team) -> Team:
-    """Green, whose defense was at stake too."""
-    cast.deposit(cast.PRIZE * 4, factories.user("a sponsor", "organizers"))
-    cast.staked(cast.defense("hold", green))
-    return green
+def send(scene: Scene, team: Team | None = None, **told: Any) -> Appeal:
+    team, given = team or scene.blue, {"argument": ARGUMENT, "marks": [], "now": LATER} | told
+    return appeals.appeal_send(image=scene.image, team=team, by=captain(team), **given)
 
 
-def joins(team: Team) -> User:
-    user = factories.user(f"captain of {team.name}")
-    Member.objects.create(team=team, user=user, captain=True, joined_at=cast.BEFORE)
-    return user
-
-
-def captain(team: Team) -> User:
-    return User.objects.get(membership__team=team, membership__captain=True)
-
-
-def send(scene: Scene, team: Team | None = None, now: datetime = LATER, **told: Any) -> Appeal:
-    team = team or scene.blue
-    given = {"argument": ARGUMENT, "marks": []} | told
-    return appeals.appeal_send(image=scene.image, team=team, by=captain(team), now=now, **given)
-
-
-def answer(scene: Scene, case: Case, team: Team | None = None, words: str = ANSWER, **told: Any) -> Statement:
-    team = team or scene.red
-    by, now = captain(team), told.pop("now", LATER)
-    return appeals.statement_send(case=case, team=team, words=words, by=by, now=now)
-
-
-def refused(code: str, call: Any, *args: Any, **told: Any) -> DomainError:
-    with pytest.raises(DomainError) as found:
-        call(*args, **told)
-    assert found.value.code == code
-    return found.value
+def answer(case: Case, team: Team, words: str = ANSWER) -> Statement:
+    return appeals.statement_send(case=case, team=team, words=words, by=captain(team), now=LATER)
 
 
 # Sending --------------------------------------------------------------------------------------------------------------
@@ -92,14 +78,14 @@ def test_an_appeal_opens_the_case_of_its_picture_with_both_teams(scene: Scene) -
     assert set(teams_of(case)) == {scene.red, scene.blue}
 
 
-def test_a_second_team_joins_the_case(scene: Scene, staked: Team) -> None:
+def test_a_second_team_joins_the_case(scene: Scene, green: Team) -> None:
     """The other side is told again, and the board once; who has a conflict with the team forgets the case (R21)."""
-    torn, first = scene.members[0], send(scene)
-    board.conflict(torn, staked)
-    second = send(scene, staked, LATER + DAY)
+    cast.staked(cast.defense("hold", green))
+    board.conflict(scene.members[0], green)
+    first, second = send(scene), send(scene, green, now=LATER + DAY)
     assert first.case == second.case and Case.objects.count() == 1
-    assert set(teams_of(first.case)) == {scene.red, scene.blue, staked}
-    assert refused("appealed", send, scene, staked).appeal == second  # type: ignore[attr-defined]  # of Appealed
+    assert set(teams_of(first.case)) == {scene.red, scene.blue, green}
+    assert refused("appealed", send, scene, green).appeal == second
     against = Message.objects.filter(kind=MessageKind.APPEAL_AGAINST).order_by("pk")
     assert [each.user.username.removeprefix("captain of ") for each in against] == ["red", "green", "red"]
     opened = Message.objects.filter(kind=MessageKind.CASE_OPENED).values_list("user", flat=True)
@@ -144,6 +130,7 @@ def test_what_cannot_be_sent_is_refused_at_its_field(scene: Scene) -> None:
         {"argument": SHORTEST, "marks": [{"x": 0, "y": 0, "width": 299, "height": 299}]},
         {"argument": (ARGUMENT * 200)[:8_000], "marks": [{**MARK, "words": "w" * 200}] * 20},
     ],
+    ids=["shortest", "longest"],
 )
 def test_what_is_just_within_the_bounds_is_taken(told: Any, scene: Scene) -> None:
     assert send(scene, **told).pk
@@ -152,109 +139,84 @@ def test_what_is_just_within_the_bounds_is_taken(told: Any, scene: Scene) -> Non
 @pytest.mark.both("triggers keep appeals and answers as they are")
 def test_the_database_refuses_to_change_an_appeal_or_a_statement(scene: Scene) -> None:
     appeal = send(scene)
-    statement = answer(scene, appeal.case)
-    for row, column in ((appeal, "argument"), (statement, "words")):
+    for row, column in ((appeal, "argument"), (answer(appeal.case, scene.red), "words")):
         with pytest.raises(DatabaseError), transaction.atomic():
             type(row).objects.filter(pk=row.pk).update(**{column: "otherwise"})
         with pytest.raises(DatabaseError), transaction.atomic():
             row.delete()
 
 
-# Who is told ----------------------------------------------------------------------------------------------------------
-
-
-def told(kind: MessageKind) -> dict[str, Message]:
-    return {each.user.username: each for each in Message.objects.filter(kind=kind).select_related("user")}
-
-
 def test_both_teams_and_the_members_who_may_judge_are_told_at_once(scene: Scene) -> None:
     board.conflict(scene.members[2], scene.red)
     appeal = send(scene)
-    receipt, against = told(MessageKind.APPEAL_RECEIVED), told(MessageKind.APPEAL_AGAINST)
-    assert set(receipt) == {"captain of blue"} and set(against) == {"captain of red"}
-    assert receipt["captain of blue"].about == f"/appeals/{appeal.public_id}/"
-    assert against["captain of red"].about == f"/appeals/case/{appeal.case.public_id}/"
-    assert "blue" not in str(against["captain of red"].facts), "who appealed is not named before the release"
-    assert set(told(MessageKind.CASE_OPENED)) == {"member0", "member1"}, "nobody who steps aside"
+    page, theirs = f"/appeals/{appeal.public_id}/", f"/appeals/case/{appeal.case.public_id}/"
+    kinds = (MessageKind.APPEAL_RECEIVED, MessageKind.APPEAL_AGAINST)
+    told = {(each.kind, each.user.username, each.about) for each in Message.objects.filter(kind__in=kinds)}
+    assert told == {(kinds[0], "captain of blue", page), (kinds[1], "captain of red", theirs)}
+    against, opened = (Message.objects.filter(kind=kind) for kind in (kinds[1], MessageKind.CASE_OPENED))
+    assert "blue" not in str(against.get().facts), "who appealed is not named before the release"
+    assert {each.user for each in opened} == set(scene.members[:2]), "nobody who steps aside"
 
 
 # The other side -------------------------------------------------------------------------------------------------------
 
 
-def test_the_other_side_answers_once_while_the_board_votes(scene: Scene, green: Team) -> None:
+def test_the_other_side_answers_once_before_the_decision_and_says_something_as_an_argument_does(
+    scene: Scene, green: Team
+) -> None:
     case = send(scene).case
-    assert answer(scene, case, words=f"  {ANSWER}  ").words == ANSWER
-    refused("stated", answer, scene, case)
-    refused("appealed", answer, scene, case, scene.blue)
-    with pytest.raises(NotFound):
-        answer(scene, case, green)
-    assert Statement.objects.count() == 1
-
-
-EMPTY_WORDS = [
-    ("invalid", "  \x00 ", "nothing that could be read"),
-    ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
-    ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
-    ("says_too_little", "no " * 30, "one word over and over"),
-]
-
-
-def test_an_answer_says_something_as_an_argument_does_and_comes_before_the_decision(scene: Scene) -> None:
-    case = send(scene).case
-    for code, words, why in EMPTY_WORDS:
-        assert refused(code, answer, scene, case, words=words).field == "words", why
     for state, closed in ((CaseState.PANEL, None), (CaseState.CLOSED, LATER)):
         Case.objects.filter(pk=case.pk).update(state=state, closed_at=closed)
-        refused("decided", answer, scene, case)
+        refused("decided", answer, case, scene.red)
+    Case.objects.filter(pk=case.pk).update(state=CaseState.OPEN, closed_at=None)
+    for code, words, why in (
+        ("invalid", "  \x00 ", "nothing that could be read"),
+        ("invalid", "It is a wing of a bird. " * 400, "more than anybody reads"),
+        ("says_too_little", SHORTEST[:-1], "one character less than an argument has"),
+        ("says_too_little", "no " * 30, "one word over and over"),
+    ):
+        assert refused(code, answer, case, scene.red, words).field == "words", why
+    refused("appealed", answer, case, scene.blue)
+    refused("not_found", answer, case, green)
+    assert answer(case, scene.red, f"  {ANSWER}  ").words == ANSWER
+    refused("stated", answer, case, scene.red)
+    assert Statement.objects.count() == 1
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_team_reads_its_own_appeals_and_those_of_what_was_merged_into_it(scene: Scene) -> None:
-    appeal, big = send(scene), cast.team("big")
-    with pytest.raises(NotFound):
-        appeals.appeal_seen_by(appeal.public_id, big)
-    with pytest.raises(NotFound):
-        appeals.appeal_seen_by("L-0000\x00", scene.blue)
-    joins(big)
-    teams_merge(team=scene.blue, into=big, reason="One.", by=factories.user("otto", "organizers"), now=LATER)
-    assert list(appeals.appeals_of(big)) == [appeal]
-    assert appeals.appeal_seen_by(appeal.public_id, big) == appeal
+def test_a_team_reads_its_own_appeals_and_those_of_what_was_merged_into_it(scene: Scene, green: Team) -> None:
+    appeal = send(scene)
+    for name, team in ((appeal.public_id, green), ("L-0000\x00", scene.blue)):
+        refused("not_found", appeals.appeal_seen_by, name, team)
+    teams_merge(team=scene.blue, into=green, reason="One.", by=factories.user("otto", "organizers"), now=LATER)
+    assert list(appeals.appeals_of(green)) == [appeal]
+    assert appeals.appeal_seen_by(appeal.public_id, green) == appeal
 
 
 def test_the_clock_runs_until_the_board_decided(scene: Scene) -> None:
     case = send(scene).case
-    assert appeals.clock_of(case, LATER).due_at == LATER + 14 * DAY
-    assert not appeals.clock_of(case, case.due_at - timedelta(microseconds=1)).late
-    assert appeals.clock_of(case, case.due_at).late
-    board.votes(case, scene.members[:2], VoteChoice.UPHOLD)
-    decision = board.decide(case, scene.members[0], explanation="")
+    for late, now in ((False, case.due_at - timedelta(microseconds=1)), (True, case.due_at)):
+        assert (appeals.clock_of(case, now).due_at, appeals.clock_of(case, now).late) == (LATER + 14 * DAY, late)
+    decision = decided(case, scene.members, VoteChoice.UPHOLD)
     clock = appeals.clock_of(Case.objects.get(pk=case.pk), case.due_at + DAY)
     assert (clock.state, clock.late, clock.decided_at) == (CaseState.CLOSED, False, decision.decided_at)
 
 
-def decided(scene: Scene, case: Case, ballot: Any, now: datetime = LATER + DAY) -> None:
-    board.votes(case, scene.members[:2], ballot, now)
-    board.decide(case, scene.members[0], now)
-
-
 def test_an_appeal_changed_something_where_another_outcome_holds(scene: Scene) -> None:
     """And waits for the taskers that it led to."""
-    appeal, changed = send(scene), []
-    for ballot in (VoteChoice.UPHOLD, board.OVERRULE_REJECTED):
+    case = send(scene).case
+    for ballot, changed in ((VoteChoice.UPHOLD, False), (board.OVERRULE_REJECTED, True)):
         with transaction.atomic():
-            decided(scene, appeal.case, ballot)
-            changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
+            decided(case, scene.members, ballot)
+            assert appeals.is_changed(appeals.appeals_of(scene.blue).get()) is changed
             transaction.set_rollback(True)
-    decided(scene, appeal.case, VoteChoice.MORE_TASKERS)
-    scene.panel.refresh_from_db()
-    board.answers(scene.panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
-    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
-    board.rule(scene.panel, now=LATER + 2 * DAY)
-    assert cases_close(now=LATER + 2 * DAY) == 1
-    changed.append(appeals.is_changed(appeals.appeals_of(scene.blue).get()))
-    assert [bool(each) for each in changed] == [False, True, False, True]
+    panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
+    board.answers(panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
+    assert not appeals.is_changed(appeals.appeals_of(scene.blue).get())
+    board.rule(panel, now=LATER + 2 * DAY)
+    assert cases_close(now=LATER + 2 * DAY) == 1 and appeals.is_changed(appeals.appeals_of(scene.blue).get())
 
 
 # Payments wait --------------------------------------------------------------------------------------------------------
@@ -271,16 +233,220 @@ def test_a_week_is_not_past_its_appeals_while_a_case_of_it_is_not_closed(scene: 
         known = Weeks(after)
         assert known.settled(week, of=of), "what is due is posted; payments alone wait"
         assert known.appeals_closed(week, of=of) is closed
-        assert (known.appeals_close_at(week, of=of) is None) is not closed
-        assert (week in known.open_before(after, of=of)) is not closed
+        waits = (known.appeals_close_at(week, of=of) is None, week in known.open_before(after, of=of))
+        assert waits == (not closed, not closed)
 
 
 def test_a_case_keeps_the_week_open_that_sent_the_picture_again(scene: Scene, green: Team) -> None:
     again = cast.attack(green, days=20, image=scene.image, copy_of=scene.attack)
-    case = send(scene).case
-    after, of = LATER + 60 * DAY, scene.stake.defense
+    case, after, of = send(scene).case, LATER + 60 * DAY, scene.stake.defense
     cast.answered(of, scene.image, 1, at=RULED)
-    names = [week.name for week in Weeks(after).open_before(after, of=of)]
-    assert names == [scene.attack.week, again.week]
+    assert [week.name for week in Weeks(after).open_before(after, of=of)] == [scene.attack.week, again.week]
     Case.objects.filter(pk=case.pk).update(state=CaseState.CLOSED, closed_at=LATER)
     assert Weeks(after).open_before(after, of=of) == []
+
+
+# What makes green a party of the case. --------------------------------------------------------------------------------
+
+
+def copied(scene: Scene, green: Team) -> None:
+    """It sent the same picture after red."""
+    cast.attack(green, days=3, image=scene.image, copy_of=scene.attack)
+
+
+def copied_at_stake(scene: Scene, green: Team) -> None:
+    """And had a defense at stake that it was aimed at."""
+    copied(scene, green)
+    aimed_at(scene, green)
+
+
+def broken(scene: Scene, green: Team) -> None:
+    """Its defense is at stake since the picture was sent, and broken by it."""
+    cast.broken(
+        cast.staked(cast.defense("hold", green), at=RULED - timedelta(hours=1)).defense, scene.attack, found=LATER
+    )
+
+
+def named_another(scene: Scene, green: Team) -> None:
+    """Red named blue's defense alone; green's was at stake too, and is broken."""
+    AttackTarget.objects.create(attack=scene.attack, defense=scene.stake.defense)
+    cast.broken(aimed_at(scene, green).defense, scene.attack, found=LATER)
+
+
+def aimed_at(scene: Scene, green: Team) -> Stake:
+    """Its defense was at stake when the picture was sent."""
+    return cast.staked(cast.defense("hold", green))
+
+
+def named(scene: Scene, green: Team) -> None:
+    """Red named its defense."""
+    AttackTarget.objects.create(attack=scene.attack, defense=aimed_at(scene, green).defense)
+
+
+def sent_by_a_part(scene: Scene, green: Team) -> None:
+    """Red was merged into green, which had sent a copy."""
+    copied(scene, green)
+    Team.objects.filter(pk=scene.red.pk).update(merged_into=green, merged_at=LATER)
+
+
+Makes = Callable[[Scene, Team], object]
+
+
+def letters(who: str) -> list[tuple[str, str]]:
+    return [
+        (each.kind, each.facts.get("outcome", each.facts.get("holds", "")))
+        for each in Message.objects.filter(user__username=f"captain of {who}").order_by("pk")
+    ]
+
+
+def told(who: str) -> set[str]:
+    return {kind for kind, _ in letters(who)}
+
+
+EVERYTHING = {"appeal_against", "case_decided", "ruling_changed"}
+OVERRULED = [("case_decided", "the ruling is overruled"), ("ruling_changed", "rejected: the object is partly hidden")]
+
+
+@pytest.mark.parametrize("makes", [copied, copied_at_stake, broken, named_another])
+def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(
+    makes: Makes, scene: Scene, green: Team
+) -> None:
+    makes(scene, green)
+    case = send(scene).case
+    board.conflict(scene.members[2], green)
+    assert scene.members[2].pk in recused_from(case), (
+        "green is a party all the same: who is tied to it steps aside (R21)"
+    )
+    refused("not_found", answer, case, green)
+    decided(case, scene.members, board.OVERRULE_REJECTED)
+    assert told("green") == set() and told("red") == EVERYTHING
+    assert cases_of(green, now=LATER) == [] and green not in teams_told(case, now=LATER)
+    refused("not_found", case_of_party, case.public_id, green, now=LATER)
+    cast.released(WEEK)
+    assert cases_of(green, now=LATER) == [case] and green in teams_told(case, now=LATER)
+    assert case_of_party(case.public_id, green, now=LATER) == case
+    assert cases_tell(now=LATER) and letters("green") == OVERRULED
+
+
+@pytest.mark.parametrize("makes", [copied, broken])
+def test_who_learns_of_it_with_the_release_is_told_of_what_happens_after_it(
+    makes: Makes, scene: Scene, green: Team
+) -> None:
+    makes(scene, green)
+    cast.released(WEEK)
+    case = send(scene).case
+    assert answer(case, green).team == green
+    decided(case, scene.members, board.OVERRULE_REJECTED)
+    before = letters("green")
+    assert sorted(kind for kind, _ in before) == sorted(EVERYTHING), "at once"
+    assert cases_tell(now=LATER) == 0 and letters("green") == before, "and not again"
+
+
+ASKED = ("case_decided", "more taskers are asked")
+RULED_AGAIN = "the taskers who were asked in addition have answered, and the ruling is rejected: a tasker was not sure"
+
+
+def asked_and_ruled(scene: Scene, case: Case) -> None:
+    panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
+    board.rule(panel, SURE, UNSURE, SURE, now=LATER)
+    assert cases_close(now=LATER) == 1
+
+
+def overruled_twice(scene: Scene, case: Case) -> None:
+    decided(case, scene.members, board.OVERRULE_REJECTED)
+    decided(scene.opened(), scene.members, board.OVERRULE_BIRD)
+
+
+# Each row: what happened before the release, and what it is told of with the release.
+LATE: list[tuple[Callable[[Scene, Case], object], list[tuple[str, str]], str]] = [
+    (lambda scene, case: None, [("appeal_against", "")], "an appeal that it may still answer"),
+    (
+        lambda scene, case: decided(case, scene.members, VoteChoice.MORE_TASKERS),
+        *([ASKED], "more taskers are at it"),
+    ),
+    (
+        asked_and_ruled,
+        [ASKED, ("case_decided", RULED_AGAIN), ("ruling_changed", "rejected: a tasker was not sure")],
+        "and were",
+    ),
+    (
+        overruled_twice,
+        [OVERRULED[0], OVERRULED[0], ("ruling_changed", "valid, a bird")],
+        "of the rulings the one that holds, of the decisions each",
+    ),
+]
+
+
+@pytest.mark.parametrize(("happened", "expected", "why"), LATE, ids=[row[2] for row in LATE])
+def test_with_the_release_they_are_told_once_what_happened_before_it(
+    happened: Callable[[Scene, Case], object], expected: list[tuple[str, str]], why: str, scene: Scene, green: Team
+) -> None:
+    copied(scene, green)
+    happened(scene, send(scene).case)
+    at_once = {who: letters(who) for who in ("red", "blue")}
+    assert cases_tell(now=LATER) == 0 and letters("green") == [], "nothing before the release"
+    cast.released(WEEK)
+    assert (cases_tell(now=LATER), letters("green")) == (len(expected), expected), why
+    Member.objects.create(team=green, user=factories.user("captain of late"), joined_at=LATER)
+    assert cases_tell(now=LATER + DAY) == 0 and letters("late") == [], "twice tells nothing, nobody is told in arrears"
+    assert {who: letters(who) for who in ("red", "blue")} == at_once, "who was told at once is not told again"
+    User.objects.filter(username="captain of green").update(email="green@example.org")
+    assert (messages_send(clock=lambda: LATER), messages_send(clock=lambda: LATER)) == (len(expected), 0)
+    assert [each.to for each in mail.outbox] == [["green@example.org"]] * len(expected)
+
+
+def test_a_release_of_long_ago_is_no_news(scene: Scene, green: Team) -> None:
+    copied(scene, green)
+    decided(send(scene).case, scene.members, VoteChoice.UPHOLD)
+    cast.released(WEEK)
+    Release.objects.update(released_at=LATER - NEWS)
+    assert cases_tell(now=LATER) == 0
+    Release.objects.update(released_at=LATER)
+    assert cases_tell(now=LATER) == 1 and letters("green") == [("case_decided", "the ruling is upheld")]
+
+
+@pytest.mark.parametrize("makes", [aimed_at, named, sent_by_a_part])
+def test_who_sent_it_and_at_whom_it_was_aimed_is_told_at_once(makes: Makes, scene: Scene, green: Team) -> None:
+    """Whose defense held and whose was broken alike: what they are told must not say which of them it broke."""
+    makes(scene, green)
+    case = send(scene).case
+    assert cases_of(green, now=LATER) == [case]
+    if makes is aimed_at:
+        cast.broken(Stake.objects.get(defense__entry__team=green).defense, scene.attack, found=LATER)
+    decided(case, scene.members, board.OVERRULE_REJECTED)
+    assert told("green") == EVERYTHING
+
+
+def test_whoever_appealed_reads_the_case_though_it_was_not_aimed_at_them(scene: Scene, green: Team) -> None:
+    broken(scene, green)
+    send(scene)
+    case = send(scene, green).case
+    decided(case, scene.members, board.OVERRULE_REJECTED)
+    assert case_of_party(case.public_id, green, now=LATER) == case
+    assert told("green") == EVERYTHING - {"appeal_against"} | {"appeal_received"}
+
+
+def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(
+    rejected: Scene, green: Team, client: Client
+) -> None:
+    """And until then it is the board's alone."""
+    copied(rejected, green)
+    case, stranger = rejected.opened(by=rejected.members[0]), joins(cast.team("other"), "captain of other")
+    page = f"/appeals/case/{case.public_id}/"
+    client.force_login(captain(rejected.red))
+    assert client.get(page).status_code == 404
+    decided(case, rejected.members, VoteChoice.UPHOLD)
+    messages = Message.objects.filter(kind=MessageKind.CASE_DECIDED)
+    assert {each.user: each.about for each in messages} == {captain(rejected.red): page, captain(rejected.blue): page}
+    not_said = ["The argument", "Your team did not answer"]
+    for each in messages:
+        client.force_login(each.user)
+        shown = client.get(page).content.decode()
+        shows(shown, "nobody appealed it", "The board upheld the ruling.", but=not_said)
+        assert page in client.get("/appeals/").content.decode()
+        assert client.post(page, {"words": "It is a wing."}).status_code == 409
+    for who in (stranger, captain(green)):
+        client.force_login(who)
+        assert client.get(page).status_code == 404
+    cast.released(WEEK)
+    assert client.get(page).status_code == 200 and green in teams_told(case, now=LATER)

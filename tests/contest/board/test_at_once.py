@@ -14,7 +14,7 @@ from contest.board.appeals import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
-from contest.enums import AppealSide, CaseState, VoteChoice
+from contest.enums import CaseState, VoteChoice
 from contest.models import Appeal, BoardDecision, Case, CaseDecision, Conflict, PastMember, Statement, Team
 from contest.money.ledger import check
 from contest.teams import entitlements
@@ -23,7 +23,7 @@ from tests.at_once import until_waiting
 from tests.contest.board import case_cast, cast
 from tests.contest.board.at_once import LONG, at_once, beside, codes
 from tests.contest.board.cast import LATER, WHY, Scene
-from tests.contest.board.motions import NOW, Motion, awarding, granting, staking, withholding
+from tests.contest.board.motions import NOW, Make, Motion, awarding, granting, staking, withholding
 from tests.contest.money.cast import BEFORE
 from tests.factories import voted
 
@@ -40,9 +40,10 @@ def test_two_teams_that_appeal_at_once_are_in_one_case_each_once() -> None:
     send = partial(appeal_send, image=scene.image, argument=WHY, marks=[], now=LATER)
     found = at_once(*[partial(send, team=team, by=by) for team, by in zip(teams, people, strict=True)] * 2)
     assert connection.vendor == "postgresql"
-    assert codes(found) == ["", "", "appealed", "appealed"] and Case.objects.count() == 1
-    assert set(Appeal.objects.values_list("team", "case")) == {(team.pk, Case.objects.get().pk) for team in teams}
-    case, by = Case.objects.get(), case_cast.joins(scene.red, "of red")
+    case = Case.objects.get()
+    assert codes(found) == ["", "", "appealed", "appealed"]
+    assert set(Appeal.objects.values_list("team", "case")) == {(team.pk, case.pk) for team in teams}
+    by = case_cast.joins(scene.red, "of red")
     found = at_once(*[partial(statement_send, case=case, team=scene.red, words=WHY, by=by, now=LATER)] * 3)
     assert codes(found) == ["", "stated", "stated"] and Statement.objects.count() == 1
 
@@ -51,53 +52,40 @@ def test_two_teams_that_appeal_at_once_are_in_one_case_each_once() -> None:
 
 
 @pytest.fixture
-def scene() -> Scene:
-    return Scene.make(valid=False)
+def appeal() -> Appeal:
+    return case_cast.disclosed(Scene.make(valid=False))
 
 
 @pytest.fixture
-def appeal(scene: Scene) -> Appeal:
-    case = scene.opened()
-    for member in scene.members:
-        cast.tell(case, member)
-    return case_cast.appealed(case, scene.red, side=AppealSide.ATTACKER)
-
-
-@pytest.fixture
-def sends(scene: Scene, appeal: Appeal, signed_in: Any) -> Callable[..., Callable[[], Any]]:
+def sends(appeal: Appeal, signed_in: Any) -> Callable[..., Callable[[], Any]]:
     """Return a function that makes a call of a member."""
-    clients = [signed_in(member) for member in scene.members]
+    clients = [signed_in(User.objects.get(username=f"member{number}")) for number in range(3)]
     address = f"/api/v1/appeals/{appeal.public_id}/decisions/"
     return lambda number, **body: partial(clients[number].post, address, body, content_type="application/json")
 
 
-def test_members_who_vote_and_confirm_at_one_moment_decide_once(scene: Scene, appeal: Appeal, sends: Any) -> None:
+def test_members_who_vote_and_confirm_at_one_moment_decide_once(appeal: Appeal, sends: Any) -> None:
     answers = at_once(*[sends(number, choice="overrule", label="bird") for number in range(3)])
-    assert [each.status_code for each in answers] == [201, 201, 201]
-    count = count_of(Case.objects.get())
-    assert len(count.votes) == 3, "nobody's vote is lost, whoever saw whose"
+    count = count_of(appeal.case)
+    # Nobody's vote is lost, whoever saw whose.
+    assert ([each.status_code for each in answers], len(count.votes)) == ([201, 201, 201], 3)
     answers = at_once(*[sends(number, seen=count.mark, explanation=WHY) for number in range(3)])
     assert sorted(each.status_code for each in answers) == [201, 409, 409]
     assert {each.json().get("code") for each in answers} == {None, "decided"}
-    assert (CaseDecision.objects.count(), scene.image.rulings.count()) == (1, 2)
+    assert (CaseDecision.objects.count(), appeal.image.rulings.count()) == (1, 2)
     assert Case.objects.get().state == CaseState.CLOSED
 
 
-def test_a_vote_and_the_confirmation_at_one_moment_never_decide_what_was_not_seen(
-    scene: Scene, appeal: Appeal, sends: Any
-) -> None:
+def test_a_vote_and_the_confirmation_at_one_moment_never_decide_what_was_not_seen(appeal: Appeal, sends: Any) -> None:
     """Either order is right: the vote came too late, or the confirmation was of other votes."""
-    cast.votes(appeal.case, scene.members[:2], cast.OVERRULE_BIRD)
-    seen = count_of(appeal.case).mark
-    answers = at_once(sends(0, seen=seen, explanation=WHY), sends(2, choice="uphold"))
+    cast.votes(appeal.case, User.objects.filter(username__in=("member0", "member1")), cast.OVERRULE_BIRD)
+    answers = at_once(sends(0, seen=count_of(appeal.case).mark, explanation=WHY), sends(2, choice="uphold"))
     found = tuple(each.json().get("code") for each in answers)
     assert found in {(None, "decided"), ("votes_changed", None)}
     assert CaseDecision.objects.count() == (found[0] is None)
 
 
 # Motions --------------------------------------------------------------------------------------------------------------
-
-Make = Callable[[User, User], Motion]
 
 
 def ready(make: Make, rita: User, ron: User, olga: User) -> tuple[Motion, Case]:
@@ -114,10 +102,10 @@ def confirm(case: Case, member: User, seen: str) -> Callable[[], CaseDecision]:
 def test_two_confirm_a_motion_at_once(make: Make, rita: User, ron: User, olga: User) -> None:
     """Each kind holds rows of its own: defenses, teams, the pool, an account."""
     motion, case = ready(make, rita, ron, olga)
-    seen, before = count_of(case).mark, BoardDecision.objects.count()
+    seen = count_of(case).mark
     assert codes(at_once(confirm(case, rita, seen), confirm(case, ron, seen))) == ["", "decided"]
-    assert motion.done() and BoardDecision.objects.count() == before + 1
-    assert CaseDecision.objects.filter(case=case).count() == 1 and check().wrong == ()
+    assert [model.objects.filter(case=case).count() for model in (BoardDecision, CaseDecision)] == [1, 1]
+    assert motion.done() and check().wrong == ()
 
 
 def test_one_confirms_while_the_other_drops_it(rita: User, ron: User, olga: User) -> None:
@@ -176,7 +164,6 @@ def test_a_motion_that_finds_a_conflict_while_another_about_its_team_is_decided(
         decided = beside(pool, confirm(case, ron, count_of(case).mark))
         assert holds_case.wait(LONG)
         moved = beside(pool, lambda: motion.move(ron))
-        outcomes = decided.result(LONG), moved.result(LONG)
-    assert isinstance(outcomes[0], CaseDecision)
-    assert outcomes[1] == "entitled_already", "one after the other: the team has what the second motion asks for"
+        # One after the other: the team has what the second motion asks for.
+        assert (type(decided.result(LONG)), moved.result(LONG)) == (CaseDecision, "entitled_already")
     assert motion.done()

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.test import Client
 
 from contest.enums import VoteChoice
 from contest.models import Appeal, Case, Stake
-from labeling.models import Tasker
-from labeling.people import REVIEW_BOARD
 from tests import factories
+from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import Scene
 from tests.contest.money import cast as money
+from tests.contest.pages import main, shows
 from tests.test_pages import addresses
 
 pytestmark = pytest.mark.django_db
@@ -65,8 +64,6 @@ OUTSIDE = {
     "organizer": 403,
     "past member": 404,
 }
-VOTE = {"choice": "uphold"}
-IN_FAVOUR = {"choice": "in_favour"}
 
 
 def of_board(member: int, undisclosed: int, recused: int = 404) -> dict[str, int]:
@@ -122,7 +119,7 @@ class People:
 
     def __init__(self) -> None:
         self.scene = Scene.make(members=2)
-        self.people: dict[str, User | Tasker | None] = {
+        self.people: dict[str, Any] = {
             "stranger": None,
             "no role": factories.user("nora"),
             "tasker": factories.tasker("tara"),
@@ -144,35 +141,29 @@ class People:
         }
         for case in self.cases.values():
             for role in ("member", "past member"):
-                cast.tell(case, self.user(role))
-        cast.conflict(self.user("recused"), self.scene.red)
-        self.user("past member").groups.remove(Group.objects.get(name=REVIEW_BOARD))
+                cast.tell(case, self.people[role])
+        cast.conflict(self.people["recused"], self.scene.red)
+        self.people["past member"].groups.clear()
 
     def _decided(self, choice: VoteChoice, case: Case | None = None) -> Case:
         case = case or case_cast.picture(self.scene.beside())[0]
-        cast.votes(case, self.scene.members, choice)
-        cast.decide(case, self.scene.members[1], explanation="")
-        return Case.objects.get(pk=case.pk)
-
-    def user(self, role: str) -> User:
-        found = self.people[role]
-        assert isinstance(found, User)
-        return found
-
-    def appeal(self, state: str) -> Appeal | None:
-        return Appeal.objects.filter(case=self.cases[state]).first()
+        return cast.decided(case, self.scene.members, choice, explanation="").case
 
     def status(self, client: Client, state: str, method: str, part: str) -> int:
         """The answer, with what it did taken back."""
-        case, appeal = self.cases[state], self.appeal(state)
-        base, vote = f"/board/cases/{case.public_id}/", IN_FAVOUR if case.kind == "motion" else VOTE
-        told = {"vote/": vote, "decide/": {"explanation": "", "previewed": "", "seen": "none"}}
+        case = self.cases[state]
+        address = f"/board/cases/{case.public_id}/{part}"
+        call = f"/api/v1/appeals/{(Appeal.objects.filter(case=case).first() or case).public_id}/decisions/"
+        told = {
+            "vote/": {"choice": "in_favour" if case.kind == "motion" else "uphold"},
+            "decide/": {"explanation": "", "previewed": "", "seen": "none"},
+        }
         with transaction.atomic():
-            if method == "API":
-                address = f"/api/v1/appeals/{(appeal or case).public_id}/decisions/"
-                answer = client.post(address, VOTE, content_type="application/json")
-            else:
-                answer = client.post(base + part, told.get(part, {})) if method == "POST" else client.get(base + part)
+            answer = {
+                "GET": lambda: client.get(address),
+                "POST": lambda: client.post(address, told.get(part, {})),
+                "API": lambda: client.post(call, {"choice": "uphold"}, content_type="application/json"),
+            }[method]()
             transaction.set_rollback(True)
         return answer.status_code
 
@@ -184,24 +175,18 @@ def people(module_world: Path) -> People:
 
 @pytest.fixture
 def clients(people: People, signed_in: Any) -> Callable[[str], Client]:
-    def _client(role: str) -> Client:
-        who = people.people[role]
-        return signed_in(who) if who else Client()
-
-    return _client
+    return lambda role: signed_in(people.people[role]) if people.people[role] else Client()
 
 
-BOARD = ("member", "undisclosed", "recused")
 # Whom the board's pages are closed to is turned away before the case is looked at: asked in two states.
-ASKED = [(state, role) for state in STATES for role in (ROLES if state in ("open", "motion open") else BOARD)]
+ASKED = [(state, role) for state in STATES for role in (ROLES if state in ("open", "motion open") else ON_THE_BOARD)]
 
 
 def test_every_route_of_the_board_is_in_the_map() -> None:
     found = {each for each in addresses() if each.startswith("/board/")} - ELSEWHERE
     assert found == {each for each in HERE if each.startswith("/board/")}
     assert set(addresses()) >= HERE
-    parts = {part for _, method, part in MAP if method != "API"}
-    assert {f"/board/cases/T-00000/{part}" for part in parts} < HERE
+    assert {f"/board/cases/T-00000/{part}" for part in {part for _, method, part in MAP if method != "API"}} < HERE
     assert all(set(answers) == set(ROLES) for answers in MAP.values())
     for state in STATES:
         told = {(method, part) for at, method, part in MAP if at in ("*", state)}
@@ -222,20 +207,23 @@ def test_who_may_open_the_other_pages(clients: Callable[[str], Client]) -> None:
 
 
 def test_nothing_names_a_case_to_who_steps_aside(people: People, clients: Callable[[str], Client]) -> None:
-    scene, client, of = people.scene, clients("recused"), list(people.cases.values())
-    names = ["", scene.image.public_id, scene.red.public_id, scene.red.name, people.appeal("open").public_id]
-    names += [each.public_id for each in of]
+    scene, client, ids = people.scene, clients("recused"), [each.public_id for each in people.cases.values()]
+    names = (
+        "",
+        scene.image.public_id,
+        scene.red.public_id,
+        scene.red.name,
+        Appeal.objects.get(case=people.cases["open"]).public_id,
+        *ids,
+    )
     for asked, name in [("open", ""), ("panel", ""), ("closed", ""), *(("all", name) for name in names)]:
         page = client.get("/board/", {"state": asked, "find": name})
-        listed = page.content.decode().partition("<table")[2]
-        assert [each.public_id for each in of if each.public_id in listed] == [], (asked, name)
-        assert set(page.context["counts"].values()) == {0}, (asked, name)
-        assert (page.context["to_vote"], len(page.context["rows"])) == (0, 0), (asked, name)
-    front = client.get("/").content.decode()
-    assert [each.public_id for each in of if each.public_id in front] == []
+        shown = (set(page.context["counts"].values()), page.context["to_vote"], len(page.context["rows"]))
+        assert shown == ({0}, 0, 0), (asked, name)
+        shows(page.content.decode().partition("<table")[2], but=ids)
+    shows(client.get("/").content.decode(), but=ids)
     # The same addresses do tell who may know.
-    seen = clients("member").get("/board/", {"state": "all", "find": ""})
-    assert seen.context["counts"]["all"] == len(of)
+    assert clients("member").get("/board/", {"state": "all", "find": ""}).context["counts"]["all"] == len(ids)
 
 
 def test_another_case_leads_nowhere_to_one_that_the_reader_steps_aside_from(
@@ -246,23 +234,17 @@ def test_another_case_leads_nowhere_to_one_that_the_reader_steps_aside_from(
     # Nothing of the picture is blue's or red's: nothing was at stake when it was sent.
     Stake.objects.update(staked_at=cast.RULED, clock_from=cast.RULED)
     mine.parties.exclude(team=grey).delete()
-    hidden = {people.cases["closed"].public_id, people.cases["motion open"].public_id}
-    pages = {}
-    for role in ("recused", "member"):
-        cast.tell(mine, people.user(role))
-        pages[role] = clients(role).get(f"/board/cases/{mine.public_id}/").content.decode()
-    assert [name for name in hidden if name in pages["recused"]] == []
-    assert {name for name in hidden if name in pages["member"]} == hidden
+    others = [people.cases["closed"].public_id, people.cases["motion open"].public_id]
+    for role, shown, hidden in (("recused", [], others), ("member", others, [])):
+        cast.tell(mine, people.people[role])
+        shows(main(clients(role), f"/board/cases/{mine.public_id}/"), *shown, but=hidden)
 
 
 def test_organizers_read_no_arguments(people: People, clients: Callable[[str], Client]) -> None:
     said = "Words of a member of it."
-    cast.vote(people.cases["open"], people.user("member"), VoteChoice.UPHOLD, words=said, public=True)
+    cast.vote(people.cases["open"], people.people["member"], VoteChoice.UPHOLD, words=said, public=True)
     for page in ("/organizer/", "/organizer/conflicts/", "/organizer/attacks/", "/organizer/now/"):
-        answer = clients("organizer").get(page)
-        assert answer.status_code == 200
-        words = answer.content.decode()
-        assert [each for each in (case_cast.ARGUMENT, case_cast.ANSWER, said) if each in words] == [], page
+        shows(main(clients("organizer"), page), but=[case_cast.ARGUMENT, case_cast.ANSWER, said])
 
 
 def test_a_case_that_is_not_there_is_answered_like_one_stepped_aside_from(
@@ -271,11 +253,5 @@ def test_a_case_that_is_not_there_is_answered_like_one_stepped_aside_from(
     rex, case = clients("recused"), people.cases["open"]
     for part in ("", "disclose/", "decide/"):
         hidden, nowhere = (rex.get(f"/board/cases/{name}/{part}") for name in (case.public_id, "C-000000"))
-        assert (hidden.status_code, nowhere.status_code) == (404, 404)
-        assert main_of(hidden) == main_of(nowhere)
+        assert (hidden.status_code, nowhere.status_code, main_of(hidden)) == (404, 404, main_of(nowhere))
     assert rex.get("/board/cases/\x00/").status_code == 404
-
-
-def main_of(answer: Any) -> str:
-    page: str = answer.content.decode()
-    return page.partition("<main")[2].partition("</main>")[0]

@@ -111,8 +111,7 @@ POLICIES = st.builds(Policy, outline_gate=st.sampled_from(list(OutlineGate)), oc
 def test_the_certificate_says_what_the_verdict_says(opinions: list[Opinion], policy: Policy) -> None:
     found = certify(opinions, policy, width=SIDE, height=SIDE)
     decision = adjudicate(opinions, policy, width=SIDE, height=SIDE)
-    failed = tuple(line.reason for line in found.lines if not line.met)
-    assert failed == decision.reasons
+    assert tuple(line.reason for line in found.lines if not line.met) == decision.reasons
     # Whoever is named made the rule fail: without a failing rule nobody is, with one somebody is, in a marked cell.
     for line in found.lines:
         assert bool(line.whose) is not line.met

@@ -1,55 +1,53 @@
-"""Who may appeal what, and until when (R18)."""
+"""Who may appeal what, and until when: page, call, letters, list and settlement agree at every moment (R18, R24)."""
 
+import re
+from collections import namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.conf import settings
+from django.core.cache import cache
 
 from common.errors import DomainError
+from contest.attacks.life import story
 from contest.board.appeals import appeal_send
-from contest.board.grounds import Appealed, appeal_ground, appealable
-from contest.enums import AppealSide, CaseState, StakeEnd
-from contest.models import Attack, Case, Stake, Team
+from contest.board.grounds import appeal_ground, appealable, reader_for
+from contest.enums import AppealSide, CaseState, MessageKind, StakeEnd
+from contest.messages import deadlines
+from contest.messages.verdicts import in_words, verdicts_tell
+from contest.models import Attack, Case, Message, Release, Stake, Team
+from contest.record.pictures import rulings_seen_by
+from contest.settled import Weeks
 from contest.stakes.ends import stakes_end
+from contest.weeks import week_at
 from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from tests import factories
+from tests.contest.board.case_cast import ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, Scene
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
 DAY, INSTANT = timedelta(days=1), timedelta(microseconds=1)
 END = RULED + 7 * DAY
-ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
 
 
-@dataclass
-class Asked:
-    """Which team asks about which picture, and when."""
-
-    team: Team
-    image: Image
-    now: datetime = LATER
-
-
-def answer(asked: Asked) -> str:
-    """The side that the team is on, or the code of what stands against it; the list says the same."""
-    listed = {ground.ruling.image_id: ground for ground in appealable(asked.team, asked.now)}
+def answer(team: Team, image: Image, now: datetime = LATER) -> str:
+    """The side that a team is on, or the code of what stands against it; the list says the same."""
+    listed = {ground.ruling.image_id: ground for ground in appealable(team, now)}
     try:
-        ground = appeal_ground(asked.image, asked.team, asked.now)
+        ground = appeal_ground(image, team, now)
     except DomainError as error:
-        assert asked.image.pk not in listed
+        assert image.pk not in listed
         return error.code
-    assert listed[asked.image.pk] == ground
+    assert listed[image.pk] == ground
     return ground.side.value
-
-
-def appealed(scene: Scene, by: str = "blue") -> None:
-    team, person = Team.objects.get(name=by), factories.user(f"somebody of {by}")
-    appeal_send(image=scene.image, team=team, argument=ARGUMENT, marks=[], by=person, now=LATER)
 
 
 # What happened before somebody asks. ----------------------------------------------------------------------------------
@@ -65,8 +63,15 @@ def staked_by(**changes: object) -> Happening:
     return lambda scene: Stake.objects.filter(pk=scene.stake.pk).update(**changes)
 
 
-def appealed_by(team: str) -> Happening:
-    return lambda scene: appealed(scene, team)
+def appealed_by(name: str) -> Happening:
+    return lambda scene: appeal_send(
+        image=scene.image,
+        team=Team.objects.get(name=name),
+        argument=ARGUMENT,
+        marks=[],
+        by=factories.user(f"somebody of {name}"),
+        now=LATER,
+    )
 
 
 def merged(team: str, at: datetime) -> Happening:
@@ -93,10 +98,8 @@ def withdrawn(scene: Scene) -> None:
 
 
 def broken_by_it(scene: Scene) -> None:
-    proof = cast.broken(scene.stake.defense, scene.attack, found=RULED + timedelta(minutes=5))
-    assert stakes_end(now=RULED + timedelta(minutes=6)) and proof.image == scene.image
-    scene.stake.refresh_from_db()
-    assert scene.stake.end == StakeEnd.BROKEN
+    cast.broken(scene.stake.defense, scene.attack, found=RULED + timedelta(minutes=5))
+    assert stakes_end(now=RULED + timedelta(minutes=6)) == 1
 
 
 def broken_by_another_before(scene: Scene) -> None:
@@ -129,24 +132,11 @@ def of_the_dataset(scene: Scene, label: str = "bird", **more: str) -> Image:
 
 
 def gold(scene: Scene) -> Image:
-    image = of_the_dataset(scene, "", origin="gold")
-    cast.attack(scene.red, days=2, image=image)
-    return image
+    return cast.attack(scene.red, days=2, image=of_the_dataset(scene, "", origin="gold")).image
 
 
-@dataclass
-class Row:
-    """Who asks about a picture, valid or rejected, after what happened, what they are answered, and why."""
-
-    team: str
-    valid: bool
-    expected: str
-    why: str
-    after: tuple[Happening, ...] = ()
-    now: datetime = LATER
-    image: Callable[[Scene], Image] = lambda scene: scene.image
-
-
+# Who asks about a picture, valid or rejected; what they are answered, and why; after what happened; when; which one.
+Row = namedtuple("Row", "team valid expected why after now image", defaults=((), LATER, lambda scene: scene.image))
 LONG_SINCE = MONDAY + DAY - 90 * DAY
 WITHDRAWN = StakeEnd.WITHDRAWN
 TABLE = [
@@ -248,43 +238,28 @@ def test_who_may_appeal(row: Row, scene: Scene) -> None:
     for happens in row.after:
         happens(scene)
     team = Team.objects.filter(name=row.team).first() or cast.team(row.team)
-    assert answer(Asked(team, image, row.now)) == row.expected, row.why
+    assert answer(team, image, row.now) == row.expected, row.why
 
 
 def test_what_stands_against_an_appeal_is_said_in_words(scene: Scene) -> None:
     """A picture under embargo is refused as one that is not there is (R24)."""
-    asked, said = Asked(scene.blue, of_this_week(scene), MONDAY + 7 * DAY), []
-    for image in (asked.image, Image(public_id="P-00000000")):
-        with pytest.raises(DomainError) as found:
-            appeal_ground(image, asked.team, asked.now)
-        said.append((type(found.value), found.value.code, found.value.message))
-    assert said[0] == said[1]
-    with pytest.raises(DomainError, match="could be appealed before Mon 30 Nov 2026 00:00:00 UTC"):
-        appeal_ground(scene.image, scene.blue, END)
-    appealed(scene)
-    with pytest.raises(Appealed) as earlier:
-        appeal_ground(scene.image, scene.blue, LATER)
-    assert earlier.value.appeal.public_id in earlier.value.message
+    pictures, sunday = (of_this_week(scene), Image(public_id="P-00000000")), MONDAY + 7 * DAY
+    hidden, nowhere = (refused("not_found", appeal_ground, image, scene.blue, sunday) for image in pictures)
+    assert (type(hidden), hidden.message) == (type(nowhere), nowhere.message)
+    late = refused("window_over", appeal_ground, scene.image, scene.blue, END)
+    assert "could be appealed before Mon 30 Nov 2026 00:00:00 UTC" in late.message
+    appealed_by("blue")(scene)
+    earlier = refused("appealed", appeal_ground, scene.image, scene.blue, LATER)
+    assert earlier.appeal.public_id in earlier.message
 
 
 def test_of_several_defenses_the_one_at_stake_longest_is_named(scene: Scene) -> None:
     cast.deposit(4 * cast.PRIZE, factories.user("a sponsor", "organizers"))
     older = cast.staked(cast.defense("older", scene.blue), at=BEFORE + DAY)
-    later = cast.staked(cast.defense("later", scene.blue), at=MONDAY + DAY)
+    cast.staked(cast.defense("later", scene.blue), at=MONDAY + DAY)
     assert appeal_ground(scene.image, scene.blue, LATER).defense == older.defense
     Stake.objects.filter(pk=older.pk).update(ended_at=RULED - DAY, end=StakeEnd.WITHDRAWN)
-    found = appeal_ground(scene.image, scene.blue, LATER).defense
-    assert found == scene.stake.defense and found != later.defense
-
-
-def test_the_window_is_that_of_the_policy_in_force_when_the_ruling_was_made(scene: Scene) -> None:
-    numbers = Policy(appeal_days=1).to_json()
-    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=RULED + INSTANT, reason="shorter")
-    forget_versions()
-    assert appeal_ground(scene.image, scene.blue, END - INSTANT).until == END
-    second = cast.overruled(scene.image, label="bicycle", at=RULED + DAY)
-    assert appeal_ground(scene.image, scene.blue, RULED + DAY).until == second.decided_at + DAY
-    assert answer(Asked(scene.blue, scene.image, RULED + 2 * DAY)) == "window_over"
+    assert appeal_ground(scene.image, scene.blue, LATER).defense == scene.stake.defense
 
 
 def test_what_may_be_appealed_is_listed_the_nearest_end_first_for_both_sides(scene: Scene) -> None:
@@ -296,3 +271,118 @@ def test_what_may_be_appealed_is_listed_the_nearest_end_first_for_both_sides(sce
     assert found == [(AppealSide.ATTACKER, early.image), (defends, scene.image), (defends, late.image)]
     assert [ground.ruling.image for ground in appealable(scene.blue, END)] == [late.image]
     assert appealable(cast.team("green"), LATER) == []
+
+
+# The window -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_window_is_that_of_the_policy_in_force_when_the_ruling_was_made(scene: Scene) -> None:
+    numbers = Policy(appeal_days=1).to_json()
+    PolicyVersion.objects.create(version=2, numbers=numbers, in_force_from=RULED + INSTANT, reason="shorter")
+    forget_versions()
+    assert appeal_ground(scene.image, scene.blue, END - INSTANT).until == END
+    second = cast.overruled(scene.image, label="bicycle", at=RULED + DAY)
+    assert appeal_ground(scene.image, scene.blue, RULED + DAY).until == second.decided_at + DAY
+    assert answer(scene.blue, scene.image, RULED + 2 * DAY) == "window_over"
+
+
+WEEK_RELEASED = RULED + 3 * DAY
+COPY_ENDS = WEEK_RELEASED + 7 * DAY
+
+
+@pytest.fixture
+def copied(rejected: Scene) -> Attack:
+    """What green sent: a rejected picture that red sent first, of a week that is released."""
+    green = cast.team("green")
+    released(rejected)
+    Release.objects.update(released_at=WEEK_RELEASED)
+    for team in (rejected.red, green):
+        joins(team, f"of {team.name}")
+    return cast.attack(green, days=3, image=rejected.image, copy_of=rejected.attack)
+
+
+# whose window, a moment, whether it is open
+ROWS = [
+    ("red", END - INSTANT, True, "the last moment of who sent it first"),
+    ("red", END, False, "seven days after the ruling"),
+    ("red", COPY_ENDS - INSTANT, False, "the days of a copy are not those of the first"),
+    ("green", END, True, "the first sender's days are over, a copy's are not"),
+    ("green", COPY_ENDS - INSTANT, True, "the last moment of who sent a copy"),
+    ("green", COPY_ENDS, False, "seven days after the release"),
+]
+
+
+@pytest.mark.parametrize(("name", "now", "is_open", "why"), ROWS, ids=[f"{row[0]}: {row[3]}" for row in ROWS])
+def test_page_list_letter_and_call_agree(
+    name: str, now: datetime, is_open: bool, why: str, copied: Attack, signed_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    attack, ends = (copied.copy_of, END) if name == "red" else (copied, COPY_ENDS)
+    last = story(attack, all_told=False, now=now)[-1]
+    assert (last.at, last.words) == (ends, f"The window for appeals {'ends' if is_open else 'ended'}.")
+    assert [each.until for each in appealable(attack.team, now)] == ([ends] if is_open else [])
+    verdicts_tell(now=now)
+    deadlines.appeals_closing_tell(now=ends - deadlines.BEFORE)
+    kinds = (MessageKind.ATTACK_VERDICTS, MessageKind.APPEALS_CLOSING)
+    told, closing = (Message.objects.get(kind=kind, user__username=f"of {name}") for kind in kinds)
+    assert in_words(ends) in [row["until"] for row in told.facts["rows"]] and closing.facts["first"] == in_words(ends)
+    client, picture = signed_in(told.user), attack.image.public_id
+    assert (client.get(f"/appeals/new/{picture}/").status_code == 200) is is_open
+    answer = client.post("/api/v1/appeals/", {"image": picture, "argument": ARGUMENT}, content_type="application/json")
+    assert (answer.status_code, answer.json().get("code")) == ((201, None) if is_open else (409, "window_over"))
+
+
+def test_the_week_is_open_as_long_as_the_last_of_them(copied: Attack, scene: Scene) -> None:
+    cast.answered(scene.stake.defense, scene.image, 1, at=RULED)
+    for now, closed in ((COPY_ENDS - INSTANT, False), (COPY_ENDS, True)):
+        cache.clear()
+        assert Weeks(now).appeals_closed(week_at(copied.received_at), of=scene.stake.defense) is closed
+
+
+def test_who_has_the_first_receipt_too_has_its_days(copied: Attack, scene: Scene) -> None:
+    """The team that sent the copy is one with the team that sent it first."""
+    Team.objects.filter(pk=copied.team.pk).update(merged_into=scene.red, merged_at=RULED)
+    copied.refresh_from_db()
+    assert story(copied, all_told=False, now=END)[-1].words == "The window for appeals ended."
+    assert appealable(scene.red, END) == []
+
+
+def test_who_sent_a_copy_has_its_days_from_the_release_on(copied: Attack, rejected: Scene) -> None:
+    """R18; and a ruling that is newer than the release has days of its own. Red knew the first since it was made."""
+    Release.objects.update(released_at=RULED + 20 * DAY)
+    at, ends = RULED + 20 * DAY, RULED + 27 * DAY
+    assert rulings_seen_by(rejected.image, reader_for(copied.team), now=at).exists()
+    for moment in (at, ends - INSTANT):
+        assert [(each.side, each.until) for each in appealable(copied.team, moment)] == [(AppealSide.ATTACKER, ends)]
+        assert appealable(rejected.red, moment) == []
+    assert appealable(copied.team, ends) == []
+    second = cast.overruled(rejected.image, at=RULED + 30 * DAY)
+    (found,) = appealable(copied.team, RULED + 31 * DAY)
+    assert (found.ruling, found.until) == (second, second.decided_at + 7 * DAY)
+
+
+def test_organizers_read_of_a_copy_that_its_window_begins_with_the_release(copied: Attack) -> None:
+    Release.objects.all().delete()
+    last = story(copied, all_told=True, now=COPY_ENDS)[-1]
+    assert (last.at, last.words) == (None, "The window for appeals begins with the release of the picture's week.")
+
+
+ALONE = [
+    (r"\.appeal_days\b", {"contest/windows.py"}, "the days of an appeal"),
+    (
+        r"\bcopies_close_at\b",
+        {"contest/windows.py", "contest/settled.py"},
+        "whose days a sender has; a week waits for copies",
+    ),
+]
+
+
+@pytest.mark.parametrize(("names", "files", "what"), ALONE, ids=[row[2] for row in ALONE])
+def test_one_module_decides(names: str, files: set[str], what: str) -> None:
+    found = {
+        path.relative_to(settings.BASE_DIR).as_posix()
+        for room in ("contest", "scoring", "labeling")
+        for path in Path(settings.BASE_DIR, room).rglob("*.py")
+        if re.search(names, path.read_text())
+    }
+    assert found == files, what

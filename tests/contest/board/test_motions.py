@@ -1,15 +1,19 @@
-"""Everything that the board decides beside pictures: moved, voted on, and done once most are for it (R21)."""
+"""Everything that the board decides beside pictures: moved on its page, voted on, and done once most are for it
+(R21)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from functools import partial
+from html import unescape
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.http import Http404
+from django.test import Client
 
-from common.errors import DomainError, InvalidInput
+from common.models import AuditEntry
 from contest.board import carriers, moves
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
@@ -17,56 +21,53 @@ from contest.board.motions import motion_drop, motions_open
 from contest.board.moved import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
-from contest.models import Award, BoardDecision, Case, CaseDecision, Conflict, Stake
+from contest.models import (
+    Account,
+    Award,
+    BoardDecision,
+    Case,
+    Conflict,
+    LedgerEntry,
+    Message,
+    Stake,
+    Team,
+)
 from contest.money.ledger import account, check
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
+from scoring.models import Defense
 from tests import factories
+from tests.contest.attacks.cast import main_of
 from tests.contest.awards.test_awards import run_again
-from tests.contest.board.motions import GIFT, MOTIONS, NOW, REASON, Motion, awarding, granting, staking, withholding
+from tests.contest.board import motions as made
+from tests.contest.board.cast import conflict
+from tests.contest.board.motions import GIFT, NOW, REASON, Make, Motion
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE
+from tests.contest.pages import main, plain, posted, shows
 from tests.factories import carried, confirmed, voted
+from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
-AGAINST, NOBODY = VoteChoice.AGAINST, "not_on_board"
+AGAINST = VoteChoice.AGAINST
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_lost(db: None) -> object:
+def now_and_nothing_is_lost(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Pages find the moment of the motions; after each test the ledger adds up."""
+    factories.policy_version()
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     yield
     assert check().wrong == ()
 
 
-@dataclass
-class Board:
-    """Rita, who moves, and two other members; an organizer and a stranger."""
-
-    rita: User
-    ron: User
-    ruth: User
-    olga: User
-    stan: User
+# Rita, who moves, and two other members; an organizer and a stranger.
+Board = namedtuple("Board", "rita ron ruth olga stan")
 
 
 @pytest.fixture
 def board(rita: User, ron: User, ruth: User, olga: User, stan: User) -> Board:
-    factories.policy_version()
     return Board(rita, ron, ruth, olga, stan)
-
-
-def steps_aside(member: User, motion: Motion) -> Conflict:
-    return Conflict.objects.create(member=member, team=motion.team, kind="other", since=BEFORE, declared_at=BEFORE)
-
-
-def newest() -> int:
-    return BoardDecision.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-
-
-def refused_as(act: Callable[[], object]) -> str:
-    with pytest.raises(DomainError) as refused:
-        act()
-    return refused.value.code
 
 
 def test_every_kind_is_carried_out_and_checked_without_doing_it() -> None:
@@ -81,37 +82,37 @@ def what_is_carried_is_done_with_its_decision(motion: Motion, case: Case, board:
     assert (case.state, case.motion, case.opened_by, case.opened_at) == (CaseState.OPEN, motion.kind, board.rita, NOW)
     assert list(case.parties.values_list("team", "role")) == [(motion.team.pk, "concerned")]
     assert [(vote.member, vote.choice) for vote in count_of(case).votes] == [(board.rita, VoteChoice.IN_FAVOUR)]
-    decided = carried(case, board.ron, NOW)
-    assert motion.done()
-    made = BoardDecision.objects.get(case=case)
-    assert (made.kind, dict(made.subject), dict(made.details)) == (motion.kind, motion.subject, motion.details)
-    assert (made.reason, made.decided_by, made.decided_at) == (case.reason, board.ron, NOW)
+    decided, row = carried(case, board.ron, NOW), BoardDecision.objects.get(case=case)
+    assert (row.kind, dict(row.subject), dict(row.details)) == (motion.kind, motion.subject, motion.details)
+    assert (row.reason, row.decided_by, row.decided_at) == (case.reason, board.ron, NOW)
     assert (decided.outcome, len(decided.votes), decided.quorum) == (CaseOutcome.CARRIED, 2, 2)
-    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == "decided" and motion.done()
+    refused("decided", confirmed, case, board.ron, NOW)
+    assert motion.done()
 
 
 def what_cannot_be_done_any_more_is_refused_and_stays_open(motion: Motion, case: Case, board: Board) -> None:
     voted(case, board.ron, NOW)
     motion.spoil()
-    before = newest()
-    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == motion.refused
-    assert newest() == before and Case.objects.get(pk=case.pk).state == CaseState.OPEN
+    before = BoardDecision.objects.count()
+    refused(motion.refused, confirmed, case, board.ron, NOW)
+    assert BoardDecision.objects.count() == before and Case.objects.get(pk=case.pk).state == CaseState.OPEN
     board.ruth.groups.clear()
     voted(case, board.ron, NOW, AGAINST)
     assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST, "it is closed by votes against it"
-    assert refused_as(lambda: motion.move(board.rita)) == motion.refused, "nor moved again"
+    refused(motion.refused, motion.move, board.rita)  # nor moved again
 
 
 def the_same_is_not_moved_twice(motion: Motion, case: Case, board: Board) -> None:
-    for member, code in ((board.rita, "moved"), (board.ron, "moved"), (board.olga, NOBODY), (board.stan, NOBODY)):
-        assert refused_as(partial(motion.move, member)) == code
+    for code, members in (("moved", (board.rita, board.ron)), ("not_on_board", (board.olga, board.stan))):
+        for member in members:
+            refused(code, motion.move, member)
     assert list(motions_open()) == [case]
 
 
 def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, case: Case, board: Board) -> None:
     ron, ruth = board.ron, board.ruth
-    steps_aside(ron, motion)
-    assert refused_as(lambda: motion.move(ron)) == "recused", "nor is told that it is moved"
+    conflict(ron, motion.team)
+    refused("recused", motion.move, ron)  # nor is told that it is moved
     assert not cases_seen_by(ron).filter(pk=case.pk).exists() and moved_for(ron) == []
     assert [each.case for each in moved_for(ruth)] == [case]
     for act in (
@@ -122,49 +123,45 @@ def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, case: Case,
     ):
         with pytest.raises(Http404):
             act()
-    carried(case, ruth, NOW)
-    assert motion.done() and CaseDecision.objects.get(case=case).recused == 1
+    assert carried(case, ruth, NOW).recused == 1 and motion.done()
 
 
 def a_tie_changes_nothing(motion: Motion, case: Case, board: Board) -> None:
-    assert refused_as(lambda: confirmed(case, board.rita, NOW)) == "no_quorum", "one vote is none"
+    refused("no_quorum", confirmed, case, board.rita, NOW)  # one vote is none
     board.ruth.groups.clear()  # of two members, both of whom voted
     assert confirmed(voted(case, board.ron, NOW, AGAINST), board.ron, NOW).outcome == CaseOutcome.LOST
     assert not motion.done()
 
 
 def what_is_lost_changes_nothing_and_may_be_moved_again(motion: Motion, case: Case, board: Board) -> None:
-    before = newest()
+    before = BoardDecision.objects.count()
     for member in (board.ron, board.ruth):
         voted(case, member, NOW, AGAINST)
     assert confirmed(case, board.rita, NOW).outcome == CaseOutcome.LOST
-    assert not motion.done() and newest() == before
-    carried(motion.move(board.ruth), board.ron, NOW)
-    assert motion.done()
+    assert not motion.done() and BoardDecision.objects.count() == before
+    assert carried(motion.move(board.ruth), board.ron, NOW) and motion.done()
 
 
 def a_vote_counts_no_more_when_its_member_steps_aside(motion: Motion, case: Case, board: Board) -> None:
     voted(case, board.ron, NOW)
-    steps_aside(board.rita, motion)
-    assert refused_as(lambda: confirmed(case, board.ron, NOW)) == "no_quorum"
-    carried(case, board.ruth, NOW)
-    assert motion.done()
+    conflict(board.rita, motion.team)
+    refused("no_quorum", confirmed, case, board.ron, NOW)
+    assert carried(case, board.ruth, NOW) and motion.done()
 
 
 def who_moved_it_drops_it(motion: Motion, case: Case, board: Board) -> None:
-    rita, ron = board.rita, board.ron
-    voted(case, ron, NOW)
-    assert refused_as(lambda: motion_drop(case=case, by=ron, now=NOW)) == "not_yours"
-    assert motion_drop(case=case, by=rita, now=NOW).outcome == CaseOutcome.DROPPED
-    assert not motion.done() and refused_as(lambda: confirmed(case, ron, NOW)) == "decided"
-    carried(motion.move(ron), rita, NOW)
-    assert motion.done()
+    voted(case, board.ron, NOW)
+    refused("not_yours", motion_drop, case=case, by=board.ron, now=NOW)
+    assert motion_drop(case=case, by=board.rita, now=NOW).outcome == CaseOutcome.DROPPED
+    refused("decided", confirmed, case, board.ron, NOW)
+    assert not motion.done()
+    assert carried(motion.move(board.ron), board.rita, NOW) and motion.done()
 
 
 def who_did_not_vote_confirms_nothing(motion: Motion, case: Case, board: Board) -> None:
     voted(case, board.ron, NOW)
     disclose(case=case, teams=[motion.team.public_id], by=board.ruth, now=NOW)
-    assert refused_as(lambda: confirmed(case, board.ruth, NOW)) == "no_vote"
+    refused("no_vote", confirmed, case, board.ruth, NOW)
 
 
 EACH_KIND = [
@@ -180,14 +177,12 @@ ALL_KINDS_ALIKE = [
     who_moved_it_drops_it,
     who_did_not_vote_confirms_nothing,
 ]
-PAIRS = [(make, history) for make in MOTIONS for history in EACH_KIND]
-PAIRS += [(make, history) for make in (granting, withholding) for history in ALL_KINDS_ALIKE]
+PAIRS = [(make, history) for make in made.MOTIONS for history in EACH_KIND]
+PAIRS += [(make, history) for make in (made.granting, made.withholding) for history in ALL_KINDS_ALIKE]
 
 
 @pytest.mark.parametrize(("make", "history"), PAIRS, ids=[f"{row[0].__name__}-{row[1].__name__}" for row in PAIRS])
-def test_what_may_happen_to_a_motion(
-    make: Callable[[User, User], Motion], history: Callable[[Motion, Case, Board], None], board: Board
-) -> None:
+def test_what_may_happen_to_a_motion(make: Make, history: Callable[[Motion, Case, Board], None], board: Board) -> None:
     motion = make(board.rita, board.olga)
     history(motion, motion.move(board.rita), board)
 
@@ -196,53 +191,57 @@ def test_what_may_happen_to_a_motion(
 
 
 def test_a_conflict_that_is_over_lets_a_member_move(rita: User, ron: User, olga: User) -> None:
-    motion = granting(rita, olga)
-    row = steps_aside(rita, motion)
-    assert teams_stepped_aside_for(rita, now=NOW) == {motion.team.pk}
-    assert refused_as(lambda: motion.move(rita)) == "recused" and not Case.objects.exists()
-    Conflict.objects.filter(pk=row.pk).update(until=NOW)
-    assert teams_stepped_aside_for(rita, now=NOW) == set()
-    assert teams_stepped_aside_for(rita, now=NOW - timedelta(seconds=1)) == {motion.team.pk}
-    carried(motion.move(rita), ron, NOW)
-    assert motion.done()
+    motion = made.granting(rita, olga)
+    conflict(rita, motion.team)
+    refused("recused", motion.move, rita)
+    assert not Case.objects.exists()
+    Conflict.objects.update(until=NOW)
+    moments = (NOW - timedelta(seconds=1), NOW)
+    assert [teams_stepped_aside_for(rita, now=moment) for moment in moments] == [{motion.team.pk}, set()]
+    assert carried(motion.move(rita), ron, NOW) and motion.done()
 
 
-def test_teams_that_were_merged_are_stepped_aside_for_together(rita: User, olga: User) -> None:
-    motion = granting(rita, olga)
-    into = cast.team("whole")
-    steps_aside(rita, motion)
-    type(into).objects.filter(pk=motion.team.pk).update(merged_into=into, merged_at=BEFORE)
-    assert teams_stepped_aside_for(rita, now=NOW) == {motion.team.pk, into.pk}
+def test_teams_that_were_merged_are_stepped_aside_for_together(rita: User) -> None:
+    lab, whole = cast.team("lab"), cast.team("whole")
+    conflict(rita, lab)
+    Team.objects.filter(pk=lab.pk).update(merged_into=whole, merged_at=BEFORE)
+    assert teams_stepped_aside_for(rita, now=NOW) == {lab.pk, whole.pk}
 
 
 def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: User, ron: User, olga: User) -> None:
-    motion = staking(rita, olga)
-    other = cast.defense("other", cast.team("others"))
-    steps_aside(ron, motion)
-    mine = next(iter(motion.subject["defense"]))
-    both = [*type(other).objects.filter(pk=mine), other]
-    assert refused_as(lambda: moves.stakes_move(both, "c", REASON, by=ron, now=NOW)) == "recused"
+    cast.deposit(GIFT, olga)
+    makers, others = cast.team("makers"), cast.team("others")
+    both = [cast.defense("net", makers), cast.defense("other", others)]
+    conflict(ron, makers)
+    refused("recused", moves.stakes_move, both, "c", REASON, by=ron, now=NOW)
     moves.stakes_move(both, "c", REASON, by=rita, now=NOW)
     assert moved_for(ron) == []
-    assert moves.stakes_move([other], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
+    assert moves.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
-def test_an_award_that_others_would_share_by_now_is_refused(rita: User, ron: User, olga: User) -> None:
-    """Who votes for an award votes for those that share it: another one is another motion, with parties of its own."""
+@pytest.fixture
+def batch(olga: User) -> list[Stake]:
+    """Two stakes of one batch; the second began 40 days later, and shares an award that is given after its time."""
     cast.deposit(GIFT, olga)
-    batch = cast.batch()
-    stake = cast.staked(cast.defense("net", cast.team("makers")), of=batch)
-    late = cast.staked(cast.defense("late", cast.team("others")), of=batch, at=cast.MONDAY + timedelta(days=40))
-    for each in (stake, late):
+    batch, told = cast.batch(), (("makers", cast.MONDAY), ("others", cast.MONDAY + timedelta(days=40)))
+    stakes = [cast.staked(cast.defense(f"of {name}", cast.team(name)), of=batch, at=at) for name, at in told]
+    for each in stakes:
         run_again(each)
-    case = moves.award_move(stake, statement="It stood.", reason=REASON, by=rita, now=NOW)
-    voted(case, ron, NOW)
-    later = NOW + timedelta(days=30)
-    assert refused_as(lambda: confirmed(case, ron, later)) == "others_share"
+    return stakes
+
+
+@pytest.mark.parametrize(("days", "teams"), [(0, {"makers"}), (30, {"makers", "others"})])
+def test_an_award_is_moved_about_those_who_share_it(days: int, teams: set[str], batch: list[Stake], rita: User) -> None:
+    now = NOW + timedelta(days=days)
+    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
+    assert {party.team.name for party in case.parties.all()} == teams
+
+
+def test_an_award_that_others_would_share_by_now_is_refused(batch: list[Stake], rita: User, ron: User) -> None:
+    """Who votes for an award votes for those that share it: another one is another motion."""
+    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
+    refused("others_share", confirmed, voted(case, ron, NOW), ron, NOW + timedelta(days=30))
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
-    motion_drop(case=case, by=rita, now=later)
-    carried(moves.award_move(late, statement="They stood.", reason=REASON, by=rita, now=later), ron, later)
-    assert Award.objects.count() == 2
 
 
 REASONS = [
@@ -259,24 +258,190 @@ REASONS = [
 def test_a_reason_that_says_something_is_asked_for_at_once(rita: User) -> None:
     lab = cast.team("lab")
     for reason, code, why in REASONS:
-        with pytest.raises(InvalidInput) as refused:
-            moves.grant_move(lab, reason=reason, by=rita, now=NOW)
-        assert (refused.value.field, refused.value.code) == ("reason", code), why
+        assert refused(code, moves.grant_move, lab, reason=reason, by=rita, now=NOW).field == "reason", why
     assert not Case.objects.exists()
     assert moves.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
-    with pytest.raises(InvalidInput):
-        moves.withhold_move(account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
+    refused("invalid", moves.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
     assert not Case.objects.exists()
 
 
 def test_the_policy_says_how_many_votes_it_takes(rita: User, ron: User, ruth: User, olga: User) -> None:
-    motion = awarding(rita, olga)
+    motion = made.granting(rita, olga)
     case = voted(motion.move(rita), ron, NOW)
-    three = {"version": 9, "numbers": Policy(board_quorum=3).to_json(), "in_force_from": NOW, "reason": "Three votes."}
-    Case.objects.filter(pk=case.pk).update(policy=PolicyVersion.objects.create(**three))
-    assert refused_as(lambda: confirmed(case, ron, NOW)) == "no_quorum"
-    carried(case, ruth, NOW)
-    assert motion.done() and CaseDecision.objects.get(case=case).quorum == 3
+    Case.objects.filter(pk=case.pk).update(
+        policy=PolicyVersion.objects.create(
+            version=9, numbers=Policy(board_quorum=3).to_json(), in_force_from=NOW, reason="Three votes."
+        )
+    )
+    refused("no_quorum", confirmed, case, ron, NOW)
+    assert carried(case, ruth, NOW).quorum == 3 and motion.done()
+
+
+# The pages on which members move something ----------------------------------------------------------------------------
+
+
+def address_of(motion: Motion) -> str:
+    """The page on which it is moved."""
+    if motion.kind in ("grant", "revoke"):
+        return "/board/grants/"
+    if motion.kind == "stake" or "granted" in motion.details:
+        return "/board/stakes/"
+    if motion.kind in ("award", "end", "forfeit") or (motion.kind == "withhold" and "award" in motion.subject):
+        return f"/board/awards/{motion.team.entries.get().defense.stakes.get().pk}/"
+    return "/board/withheld/"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        made.staking,
+        made.keeping,
+        made.granting,
+        made.ending,
+        made.giving_an_award_back,
+        made.withholding_a_share,
+    ],
+)
+def test_an_open_motion_is_shown_to_who_may_judge_it(
+    make: Make, rita: User, ron: User, olga: User, signed_in: Any
+) -> None:
+    motion = make(rita, olga)
+    address, board, other = address_of(motion), signed_in(rita), signed_in(ron)
+    assert "Before the board" not in main(board, address)
+    case = motion.move(rita)
+    link = f'<a class="id" href="/board/cases/{case.public_id}/">{case.public_id}</a>'
+    assert f"Moved by you, 1 of 2 votes; others vote at {link}." in main(board, address)
+    # Of how many votes, and what about, nothing yet.
+    waits = f"A motion waits for you. Say first whether anything ties you to its teams, at {link}."
+    shows(main(other, address), waits, but=["Moved by"])
+    voted(case, ron, NOW)
+    assert f"Moved by rita, 2 of 2 votes; the count can be confirmed at {link}." in main(other, address)
+    conflict(ron, motion.team)
+    shows(other.get(address).content.decode(), but=[case.public_id, "Before the board"])
+
+
+def test_what_follows_of_an_award_is_shown_on_its_own_pages_alone(
+    rita: User, ron: User, olga: User, signed_in: Any
+) -> None:
+    motion = made.awarding(rita, olga)
+    other = cast.staked(cast.defense("other", cast.team("others")), at=cast.MONDAY + timedelta(1))
+    case = motion.move(rita)
+    assert case.public_id not in main(signed_in(rita), f"/board/awards/{other.pk}/")
+    assert case.public_id not in main(signed_in(olga), address_of(motion)), "nor to organizers"
+    voted(case, ron, NOW)
+    people = (ron, olga, factories.user("stranger"))
+    answers = [signed_in(who).get(f"/board/cases/{case.public_id}/decide/") for who in people]
+    assert [answer.status_code for answer in answers] == [200, 403, 404]
+    assert f"net is given USD {GIFT / 200:,.2f} of the defenders' half." in plain(answers[0])
+
+
+# Each with the form that moves it, the words that stand where the form did (none where the whole page is gone), and how
+# the form is answered all the same.
+ASIDE, NOT_YOURS = "Other members decide what is theirs", (403, "You step aside for a team that this is about")
+NOTHING_THERE, NOT_LISTED = (404, "There is no stake with this number."), (400, "Choose an account of the list.")
+Form = Callable[[Motion], dict[str, str]]
+FORMS: list[tuple[Make, Form, str, str, tuple[int, str]]] = [
+    (made.staking, lambda m: {"defense": net(m).public_id, "criteria": "c"}, 'name="defense"', ASIDE, NOT_YOURS),
+    (made.returning, lambda m: {"stake": str(net(m).stakes.get().pk), "granted": "yes"}, "We erred.", ASIDE, NOT_YOURS),
+    (made.granting, lambda m: {"team": m.team.public_id}, 'name="team"', ASIDE, NOT_YOURS),
+    (made.revoking, lambda m: {"action": "revoke", "grant": grant(m)}, "Move to revoke it", ASIDE, NOT_YOURS),
+    (made.awarding, lambda m: {"statement": "It stood."}, 'name="statement"', "", NOTHING_THERE),
+    (made.ending, lambda m: {"end": "1"}, 'name="end"', "", NOTHING_THERE),
+    (made.withholding_an_award, lambda m: {"withhold": "1"}, 'name="withhold"', "", NOTHING_THERE),
+    (made.forfeiting, lambda m: {"forfeit": "1"}, 'name="forfeit"', "", NOTHING_THERE),
+    (made.withholding, lambda m: {"account": own(m), "sum": "5"}, ">Team lab: USD", ASIDE, NOT_LISTED),
+    (made.giving_back, lambda m: {"account": own(m), "return": "1"}, 'name="return"', ASIDE, NOT_LISTED),
+]
+
+
+def net(motion: Motion) -> Defense:
+    return motion.team.entries.get().defense
+
+
+def grant(motion: Motion) -> str:
+    return str(motion.team.entitlements.get().pk)
+
+
+def own(motion: Motion) -> str:
+    return str(Account.objects.get(team=motion.team).pk)
+
+
+def kept(page: str) -> dict[str, list[str]]:
+    """The fields that the page of a motion which is not made yet sends again."""
+    fields = re.findall(r'<textarea name="([^"]+)" hidden>(.*?)</textarea>', page, re.DOTALL)
+    return {name: [unescape(value) for each, value in fields if each == name] for name, _ in fields}
+
+
+@pytest.mark.parametrize(
+    ("make", "form", "offered", "instead", "answered"), FORMS, ids=[row[0].__name__ for row in FORMS]
+)
+def test_who_may_not_move_on_the_pages(
+    make: Make,
+    form: Form,
+    offered: str,
+    instead: str,
+    answered: tuple[int, str],
+    board: Board,
+    signed_in: Any,
+    client: Client,
+) -> None:
+    """Who steps aside for the team is offered nothing, and does not learn that it is moved already."""
+    motion = make(board.rita, board.olga)
+    Team.objects.filter(pk=motion.team.pk).update(name="lab")
+    address, sent, ron = address_of(motion), form(motion) | {"reason": REASON, "do": "move"}, signed_in(board.ron)
+    shows(main(ron, address), offered, but=[ASIDE])
+    conflict(board.ron, motion.team)
+    gone = ron.get(address)
+    assert gone.status_code == (200 if instead else 404)
+    shows(gone.content.decode(), instead, but=[offered])
+    others = (client, signed_in(board.stan), signed_in(board.olga))
+    assert [each.post(address, sent).status_code for each in others] == [302, 404, 403]
+    assert not Case.objects.filter(state="open").exists()
+    motion.move(board.rita)
+    shows(posted(ron, address, sent, answered[0]), answered[1], but=["open already"])
+
+
+@pytest.mark.parametrize(("make", "form"), [row[:2] for row in FORMS], ids=[row[0].__name__ for row in FORMS])
+def test_what_is_looked_at_is_moved(make: Make, form: Form, rita: User, olga: User, signed_in: Any) -> None:
+    motion, mover = make(rita, olga), signed_in(rita)
+    address, sent = address_of(motion), form(motion) | {"reason": REASON}
+    again = kept(mover.post(address, sent).content.decode())
+    assert {name: values[0] for name, values in again.items()} == sent, "looking at it keeps what was typed"
+    assert not Case.objects.filter(state="open").exists()
+    assert mover.post(address, again | {"do": "move"}).status_code == 303
+    case = Case.objects.get(state="open")
+    assert (case.motion, case.reason, case.opened_by) == (motion.kind, REASON, rita)
+
+
+@pytest.mark.parametrize(("make", "form"), [FORMS[2][:2], FORMS[8][:2]], ids=["granting", "withholding"])
+def test_a_motion_is_looked_at_before_it_is_made(
+    make: Make, form: Form, rita: User, ron: User, olga: User, signed_in: Any
+) -> None:
+    motion, said, board = make(rita, olga), f"<b>Two</b> lines:\n{REASON}", signed_in(rita)
+    address, sent = address_of(motion), form(motion) | {"reason": said}
+    rows = [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)]
+    looked, short = board.post(address, sent), board.post(address, sent | {"reason": "ok"})
+    again = kept(main_of(looked))
+    changed = board.post(address, again | {"do": "change"})
+    assert [answer.status_code for answer in (looked, changed, short)] == [200, 200, 400]
+    shows(
+        main_of(looked),
+        "As the board will read it, and everybody once it is carried",
+        "&lt;b&gt;Two&lt;/b&gt; lines:<br>",
+        f"/teams/{motion.team.public_id}/",
+    )
+    assert "&lt;b&gt;Two&lt;/b&gt; lines:" in main_of(changed)
+    # Said before it is shown, and what was typed is kept.
+    shows(main_of(short), "There are 2 and 1.", ">ok</textarea>")
+    scripts = ["js/posted" in answer.content.decode() for answer in (looked, changed, short, board.get(address))]
+    assert scripts == [True, True, True, False], "going back sends nothing again"
+    assert not Case.objects.filter(state="open").exists(), "so far it was only looked at"
+    assert rows == [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)], "and left nothing behind"
+    moved, case = board.post(address, again | {"do": "move"}, follow=True), Case.objects.get(state="open")
+    assert f"Moved as case {case.public_id}: 2 votes are needed, and yours is the first." in plain(moved)
+    assert (case.motion, case.reason) == (motion.kind, said)
+    second = posted(signed_in(ron), address, sent | {"do": "move"}, 409)
+    assert "A motion about the same is open already." in second

@@ -4,6 +4,7 @@ once while it lies on the team's account, and once when it was paid out before."
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,14 +16,12 @@ from contest.awards.settling import prizes_settle
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
 from contest.breaks import breaks_record, standing_breaks
-from contest.enums import AccountKind, CaseState, StakeEnd, VoteChoice
-from contest.models import Case, LedgerEntry, Payment
+from contest.enums import AccountKind, StakeEnd, VoteChoice
+from contest.models import CaseDecision, LedgerEntry, Payment
+from contest.money import figures, ledger, payments
 from contest.money.due import payable
-from contest.money.figures import debts
-from contest.money.ledger import check
-from contest.money.payments import payment_ask, payment_pay
 from contest.stakes.ends import stakes_end
-from labeling.models import Image, Panel
+from labeling.models import Image
 from scoring.enums import RunState
 from scoring.models import Defense, Run, RunItem
 from tests import factories
@@ -30,9 +29,9 @@ from tests.contest.board import cast
 from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, RULED, SURE, UNSURE, Scene
 from tests.contest.money import cast as money
 from tests.contest.money.cast import PRIZE, balance
+from tests.contest.pages import main
 
 pytestmark = pytest.mark.django_db
-SignIn = Callable[[User], Client]
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PAID = RULED + 8 * DAY  # the appeals of the week are closed
 DECIDED = RULED + 9 * DAY
@@ -63,37 +62,26 @@ def shared_scene(module_world: Path) -> Scene:
 
 
 def paid_out(scene: Scene) -> None:
-    olga, olaf = (factories.user(name, "organizers") for name in ("olga", "olaf"))
-    asked = payment_ask(team=scene.red, by=olga, now=PAID)
-    payment_pay(payment_id=asked.pk, reference="ref 1", by=olaf, now=PAID)
+    asked = payments.payment_ask(team=scene.red, by=factories.user("olga", "organizers"), now=PAID)
+    payments.payment_pay(payment_id=asked.pk, reference="ref 1", by=factories.user("olaf", "organizers"), now=PAID)
     assert balance(scene.red) == 0 and asked.cents == PRIZE
 
 
-def decide(scene: Scene, ballot: Ballot | VoteChoice, now: datetime) -> Case:
+def decide(scene: Scene, ballot: Ballot | VoteChoice, now: datetime) -> CaseDecision:
     """A member doubts the ruling, two vote, and one of them confirms."""
     case = case_open(image=scene.image, by=scene.members[0], now=now)
-    cast.votes(case, scene.members[:2], ballot, now)
-    cast.decide(case, scene.members[0], now)
+    made = cast.decided(case, scene.members, ballot, now)
     sweep(now)
-    case.refresh_from_db()
-    return case
+    return made
 
 
-def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], None]:
-    def change(scene: Scene) -> None:
-        for hours, ballot in enumerate(ballots):
-            decide(scene, ballot, DECIDED + hours * HOUR)
-
-    return change
+def by(*ballots: Ballot | VoteChoice) -> Callable[[Scene], object]:
+    return lambda scene: [decide(scene, ballot, DECIDED + hours * HOUR) for hours, ballot in enumerate(ballots)]
 
 
 def joined_by(*said: dict[str, object]) -> Callable[[Scene], None]:
     def change(scene: Scene) -> None:
-        case = decide(scene, VoteChoice.MORE_TASKERS, DECIDED)
-        assert case.state == CaseState.PANEL
-        panel = Panel.objects.get(image=scene.image)
-        cast.answers(panel, *said, now=DECIDED + HOUR)
-        cast.rule(panel, now=DECIDED + HOUR)
+        cast.rule(decide(scene, VoteChoice.MORE_TASKERS, DECIDED).panel, *said, now=DECIDED + HOUR)
         sweep(DECIDED + HOUR)
 
     return change
@@ -123,54 +111,48 @@ def test_what_follows_for_a_prize(
     entries = list(LedgerEntry.objects.order_by("pk").values())
     change(scene)
     scene.stake.refresh_from_db()
-    assert scene.stake.end == (StakeEnd.BROKEN if broken else ""), why
-    assert standing_breaks().exists() == broken
-    owed = PRIZE if paid and not broken else 0
-    assert balance(scene.red) == (PRIZE if broken and not paid else 0), why
+    assert (scene.stake.end, standing_breaks().exists()) == (StakeEnd.BROKEN if broken else "", broken), why
+    due, owed = PRIZE if broken and not paid else 0, PRIZE if paid and not broken else 0
+    assert (balance(scene.red), payable(scene.red, now=DECIDED + 30 * DAY).due) == (due, due), why
     assert balance(scene.stake) == (0 if broken else PRIZE), "at stake again, or given"
     assert balance(AccountKind.ATTACKERS) == PRIZE - owed, "what is owed was lent by the half of the attackers"
-    assert sum(each.cents for each in debts()) == owed
-    kept = list(LedgerEntry.objects.order_by("pk").values())
-    assert kept[: len(entries)] == entries, "entries are added, none is changed"
+    assert sum(each.cents for each in figures.debts()) == owed
+    assert list(LedgerEntry.objects.order_by("pk").values())[: len(entries)] == entries, "added, and none is changed"
     assert LedgerEntry.objects.filter(corrects__isnull=False).count() == (0 if paid else back), why
     assert Payment.objects.count() == (1 if paid else 0), "and nothing is paid by itself"
-    assert payable(scene.red, now=DECIDED + 30 * DAY).due == (PRIZE if broken and not paid else 0)
-    assert check().wrong == ()
+    assert ledger.check().wrong == ()
 
 
 @pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
 def test_the_pages_of_money_tell_of_it(
-    paid: bool, scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch, rita: User, signed_in: SignIn
+    paid: bool, scene: Scene, client: Client, monkeypatch: pytest.MonkeyPatch, rita: User, signed_in: Any
 ) -> None:
     money.released("2026-W47", "2026-W48", "2026-W49")
     monkeypatch.setattr("django.utils.timezone.now", lambda: DECIDED + DAY)
     if paid:
         paid_out(scene)
-    name = scene.stake.defense.name
-    assert "owes the pool" not in page(client, "/money/") and name not in page(signed_in(rita), "/board/awards/")
+    name, rita = scene.stake.defense.name, signed_in(rita)
+    assert "owes the pool" not in page(client, "/money/") and name not in page(rita, "/board/awards/")
     decide(scene, OVERRULE_REJECTED, DECIDED)
     assert ("owes the pool" in page(client, "/money/")) is paid
-    assert name in page(signed_in(rita), "/board/awards/"), "it is in the race again"
+    assert name in page(rita, "/board/awards/"), "it is in the race again"
 
 
 def page(client: Client, address: str) -> str:
     cache.clear()
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    return main(client, address)
 
 
 def test_a_rejected_picture_that_is_valid_after_all_wins_as_of_its_own_week(scene: Scene) -> None:
     """The earliest week that broke it has the prize (R35), also where that is found later."""
     decide(scene, OVERRULE_REJECTED, DECIDED)
     green = money.team("green")
-    later = money.attack(green, days=8)
-    money.ruled(later.image, "bird", at=RULED + 7 * DAY)
-    mistaken(scene.stake.defense, later.image, RULED + 7 * DAY)
-    now = RULED + 16 * DAY
+    later, now = money.attack(green, days=8).image, RULED + 16 * DAY
+    money.ruled(later, "bird", at=RULED + 7 * DAY)
+    mistaken(scene.stake.defense, later, RULED + 7 * DAY)
     sweep(now)
     assert (balance(scene.red), balance(green)) == (0, PRIZE)
     decide(scene, OVERRULE_BIRD, now)
     assert (balance(scene.red), balance(green)) == (PRIZE, 0)
     assert LedgerEntry.objects.get(corrects__isnull=False, source__team=green).cents == PRIZE
-    assert check().wrong == ()
+    assert ledger.check().wrong == ()
