@@ -396,6 +396,13 @@ def public_part(answer: Any) -> str:
     return re.sub(r' <span class="muted"><time.*?</time></span>', "", part)
 
 
+def test_markup_in_an_explanation_is_words(voted: Case, client: Client) -> None:
+    said = f"{WHY} It is <b>one</b> bird."
+    confirm(client, voted, explanation=said, previewed=said)
+    shown = public_part(client.get(page(voted)))
+    assert "It is &lt;b&gt;one&lt;/b&gt; bird." in shown and "<b>one</b>" not in shown
+
+
 def test_the_same_words_of_two_members_are_said_once(opened: Case, scene: Scene, client: Client) -> None:
     for who in scene.members[:2]:
         cast.vote(opened, who, cast.OVERRULE_BIRD, words="A folded wing hides nothing.", public=True)
