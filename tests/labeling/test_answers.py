@@ -79,10 +79,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("data", "fields", "why"), WRONG, ids=[row[2] for row in WRONG])
 def test_wrong(data: dict[str, Any], fields: set[str], why: str) -> None:
-    with pytest.raises(WrongFields) as refusal:
-        read(data)
-    assert set(refusal.value.fields) == fields, why
-    assert all(message.endswith(".") for message in refusal.value.fields.values())
+    refusal = refused(WrongFields, read, data)
+    assert set(refusal.fields) == fields, why
+    assert all(message.endswith(".") for message in refusal.fields.values())
 
 
 def test_a_negative_needs_nothing_else_and_a_null_says_that_nothing_can_be_outlined() -> None:
@@ -94,8 +93,7 @@ def test_a_negative_needs_nothing_else_and_a_null_says_that_nothing_can_be_outli
 def test_the_gate_is_policy() -> None:
     guess_no = BIRD | {"contains_bird": "unsure_no"}
     assert read(guess_no, OutlineGate.NOT_EXCLUDED).outline is not None
-    with pytest.raises(WrongFields):
-        read(guess_no)
+    refused(WrongFields, read, guess_no)
 
 
 def test_time_taken_is_not_part_of_what_was_said() -> None:
@@ -136,11 +134,12 @@ def test_an_outline_that_counts(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", cases(accepted=False))
 def test_an_outline_that_is_refused(case: dict[str, Any]) -> None:
-    with pytest.raises(OutlineError) as refusal:
-        read_outline(with_numbers(case["rings"]), width=case["width"], height=case["height"])
-    assert (refusal.value.code, refusal.value.ring) == (case["code"], case["ring"]), case["why"]
-    assert refusal.value.field == "outline"
-    assert case["ring"] is None or f"ing {case['ring']}" in refusal.value.message
+    refusal = refused(
+        OutlineError, read_outline, with_numbers(case["rings"]), width=case["width"], height=case["height"]
+    )
+    assert (refusal.code, refusal.ring) == (case["code"], case["ring"]), case["why"]
+    assert refusal.field == "outline"
+    assert case["ring"] is None or f"ing {case['ring']}" in refusal.message
 
 
 def test_the_table_has_every_refusal() -> None:
@@ -165,20 +164,25 @@ class NeverLooked(list[Any]):
 
 @pytest.mark.parametrize("rings", [[NeverLooked([[0, 0]] * 100_000)], NeverLooked([[[0, 0]]] * 100_000)])
 def test_a_hundred_thousand_corners_are_counted_not_read(rings: Any) -> None:
-    with refused(OutlineError, code="outline_too_many_corners"):
-        read_outline(rings, width=SIZE, height=SIZE)
+    assert refused(OutlineError, read_outline, rings, width=SIZE, height=SIZE).code == "outline_too_many_corners"
 
 
 def test_an_integer_longer_than_any_float_is_just_far_away() -> None:
-    with refused(OutlineError, code="outline_outside"):
-        read_outline([[[10**400, 0], [1, 1], [2, 0]]], width=SIZE, height=SIZE)
+    assert (
+        refused(OutlineError, read_outline, [[[10**400, 0], [1, 1], [2, 0]]], width=SIZE, height=SIZE).code
+        == "outline_outside"
+    )
 
 
 def test_a_notch_that_rounding_closes_at_the_border_is_refused() -> None:
     """Less than a hundredth wide at the border, wider inside: closed, it would leave a hole in the ring."""
     mouth = [[-10, 10.01], [0.01, 10], [5, 12], [5, 8], [-0.01, 10], [-10, 9.9]]
-    with refused(OutlineError, code="outline_self_crossing"):
-        read_outline([[[-10, 0], [20, 0], [20, 20], [-10, 20], *mouth]], width=SIZE, height=SIZE)
+    assert (
+        refused(
+            OutlineError, read_outline, [[[-10, 0], [20, 0], [20, 20], [-10, 20], *mouth]], width=SIZE, height=SIZE
+        ).code
+        == "outline_self_crossing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,8 +210,7 @@ def test_halves_round_up_by_the_digits_written(value: float, hundredths: int) ->
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, Decimal("NaN"), Decimal("Infinity")])
 def test_only_finite_numbers_are_positions(value: float) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        quantise(value)
+    assert "finite" in str(refused(ValueError, quantise, value))
 
 
 @pytest.mark.parametrize(
@@ -226,8 +229,7 @@ def test_boxes() -> None:
     one, other = Box(0, 10, 20, 30), Box(10, 0, 50, 20)
     assert one.area == 400
     assert one.union(other) == Box(0, 0, 50, 30)
-    with pytest.raises(ValueError, match="corner"):
-        Box.from_rings([])
+    assert "corner" in str(refused(ValueError, Box.from_rings, []))
 
 
 corners = st.tuples(st.integers(-20_000, 50_000), st.integers(-20_000, 50_000))
@@ -307,8 +309,10 @@ def test_bow_ties_are_refused(sides: list[int], turn: list[int]) -> None:
     y0, y1 = sorted(sides[2:])
     bow_tie = [(x0, y0), (x1, y1), (x1, y0), (x0, y1)]
     turned = [bow_tie[(index + turn[0]) % 4] for index in range(4)]
-    with refused(OutlineError, code="outline_self_crossing"):
-        read_outline([[[x / 100, y / 100] for x, y in turned]], width=SIZE, height=SIZE)
+    assert (
+        refused(OutlineError, read_outline, [[[x / 100, y / 100] for x, y in turned]], width=SIZE, height=SIZE).code
+        == "outline_self_crossing"
+    )
 
 
 def edges_meet(ring: Ring) -> bool:

@@ -203,17 +203,15 @@ def _pixels(data: bytes) -> bytes:
 @pytest.mark.parametrize("door", [read_attack, read_dataset])
 @pytest.mark.parametrize(("data", "code", "reason"), NOT_A_PICTURE, ids=_ids(NOT_A_PICTURE))
 def test_refused_by_both_doors(door: Any, data: bytes, code: str, reason: str) -> None:
-    with pytest.raises(PictureRefused) as refusal:
-        door(data, size=SIZE)
-    assert (refusal.value.code, refusal.value.field) == (code, "image")
+    refusal = refused(PictureRefused, door, data, size=SIZE)
+    assert (refusal.code, refusal.field) == (code, "image")
 
 
 @pytest.mark.parametrize(("made", "code", "reason"), NOT_EXACT, ids=_ids(NOT_EXACT))
 def test_refused_or_converted_as_it_is_sent_as_an_attack_or_a_photograph(
     made: bytes | Pillow.Image, code: str, reason: str
 ) -> None:
-    with refused(PictureRefused, code=code):
-        read_attack(_bytes(made), size=SIZE)
+    assert refused(PictureRefused, read_attack, _bytes(made), size=SIZE).code == code
     picture = read_dataset(_bytes(made), size=SIZE)
     assert (picture.width, picture.height, len(picture.pixels)) == (SIZE, SIZE, SIZE * SIZE * 3)
 

@@ -85,8 +85,7 @@ class TestFresh:
         for tasker in people("dan", "eva", "fay"):
             label(tasker, now)
         services.panel_settle(panel=fresh)
-        with refused(Conflict, code="replaced"):
-            panel_join(settled, 1, now=now)
+        assert refused(Conflict, panel_join, settled, 1, now=now).code == "replaced"
         assert panel_join(fresh, 1, now=now).number == 2
 
 
@@ -147,14 +146,11 @@ class TestRefused:
         made(settled, now)
         before = list(Panel.objects.order_by("pk").values())
         settled.refresh_from_db()
-        with pytest.raises(Conflict) as refusal:
-            ask(settled, now)
-        assert refusal.value.code == code, why
+        assert refused(Conflict, ask, settled, now).code == code, why
         assert list(Panel.objects.order_by("pk").values()) == before, "nothing is changed"
 
     def test_before_anybody_was_asked(self, ask: Ask, now: datetime) -> None:
-        with refused(Conflict, code="no_panel"):
-            ask(Panel(image=factories.image()), now)
+        assert refused(Conflict, ask, Panel(image=factories.image()), now).code == "no_panel"
 
 
 class TestHowMany:
@@ -171,15 +167,14 @@ class TestHowMany:
     def test_a_panel_has_from_three_to_nine_places(
         self, ask: Any, more: int, error: type[DomainError], why: str, settled: Panel, now: datetime
     ) -> None:
-        with pytest.raises(error) as refusal:
-            ask(settled if ask is panel_join else settled.image, more, now=now)
-        assert error is InvalidInput or "this one has 3: ask for 6 more at most" in str(refusal.value), why
+        assert error is InvalidInput or "this one has 3: ask for 6 more at most" in str(
+            refused(error, ask, settled if ask is panel_join else settled.image, more, now=now)
+        ), why
         assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
 
     def test_a_panel_that_has_them_all(self, now: datetime) -> None:
         panel = answered_panel(*"abcdefghi")
-        with pytest.raises(Conflict, match="decide without further taskers"):
-            panel_join(panel, 1, now=now)
+        assert "decide without further taskers" in str(refused(Conflict, panel_join, panel, 1, now=now))
 
 
 class TestWhoIsAsked:
@@ -298,8 +293,12 @@ def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: 
     panel_fresh(settled.image, 3, now=now)
     assert gold.candidates() == []
     expected = gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
-    with refused(Conflict, code="not_settled"):
-        gold.gold_add(panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now)
+    assert (
+        refused(
+            Conflict, gold.gold_add, panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now
+        ).code
+        == "not_settled"
+    )
 
 
 @pytest.mark.both("locks all panels of the picture in order")

@@ -48,9 +48,8 @@ from labeling.watching import links
 from labeling.watching.leaks import gold_flag_leaks
 from labeling.watching.watch import watch
 from tests import factories
-from tests.labeling.cast import at_once, beat, claim, give_back, kept, own, people, submit
+from tests.labeling.cast import at_once, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
-from tests.labeling.watching.rows import gold_answer, gold_answers
 
 pytestmark = [
     pytest.mark.postgres("what taskers, organizers and sweeps do at once, with row locks"),

@@ -43,6 +43,7 @@ from labeling.store import (
     picture_store,
 )
 from tests.factories import image as image_row
+from tests.labeling.cast import refused
 
 pytestmark = pytest.mark.django_db
 
@@ -68,8 +69,7 @@ def test_a_file_is_put_in_pieces_and_stays_as_it_was_first(store: PictureStore, 
         path.write_bytes(content)
         store.put_file(key, path)
         assert store.get(key) == whole
-    with pytest.raises(ValueError):
-        store.put_file("../x", path)
+    refused(ValueError, store.put_file, "../x", path)
 
 
 def test_what_was_put_is_got_and_stays_as_it_was_first(store: PictureStore, tmp_path: Path) -> None:
@@ -77,9 +77,8 @@ def test_what_was_put_is_got_and_stays_as_it_was_first(store: PictureStore, tmp_
     assert not store.exists(KEY)
     with open(tmp_path / "fetched", "wb") as file:
         for ask in (store.get, store.size, lambda key: store.part(key, 0, 1), lambda key: store.fetch(key, file)):
-            with pytest.raises(PictureMissing) as missing:
-                ask(KEY)
-            assert (missing.value.code, KEY in missing.value.message) == ("picture_missing", True)
+            missing = refused(PictureMissing, ask, KEY)
+            assert (missing.code, KEY in missing.message) == ("picture_missing", True)
     for data in (b"first", b"second"):
         store.put(KEY, data)
     store.put(original_key(SHA), b"original")
@@ -122,8 +121,7 @@ OUTSIDE = [
 @pytest.mark.parametrize(("key", "reason"), OUTSIDE, ids=[reason for _, reason in OUTSIDE])
 @pytest.mark.parametrize("call", [lambda s, k: s.put(k, b"x"), lambda s, k: s.get(k), lambda s, k: s.exists(k)])
 def test_keys_that_lead_elsewhere_are_refused(store: PictureStore, call: Any, key: str, reason: str) -> None:
-    with pytest.raises(ValueError, match="not a key"):
-        call(store, key)
+    assert "not a key" in str(refused(ValueError, call, store, key))
 
 
 def test_a_folder_is_spread_over_sub_folders(tmp_path: Path) -> None:
@@ -136,8 +134,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", _disk_full)
-    with pytest.raises(OSError, match="No space left"):
-        FolderStore(tmp_path).put(KEY, b"x")
+    assert "No space left" in str(refused(OSError, FolderStore(tmp_path).put, KEY, b"x"))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -164,8 +161,7 @@ def test_objects_lie_under_the_prefix_with_their_type(bucket: Any, endpoint: str
 def test_a_wrong_bucket_is_an_error_and_not_a_missing_picture(bucket: Any, endpoint: str) -> None:
     store = S3Store("no-such-bucket-here", "", endpoint=endpoint)
     for act in (lambda: store.put(KEY, b"x"), lambda: store.get(KEY)):
-        with pytest.raises(ClientError, match="NoSuchBucket"):
-            act()
+        assert "NoSuchBucket" in str(refused(ClientError, act))
 
 
 def test_every_file_is_listed_with_its_size_and_age_until_it_is_removed(store: PictureStore) -> None:
@@ -198,8 +194,7 @@ def test_what_the_store_did_not_write_is_not_listed(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     assert list(FolderStore(tmp_path).files()) == []
-    with pytest.raises(Unavailable):
-        list(FolderStore(tmp_path / "unmounted").files())
+    refused(Unavailable, list, FolderStore(tmp_path / "unmounted").files())
 
 
 def test_other_objects_of_the_bucket_are_not_listed(bucket: Any, endpoint: str) -> None:
@@ -277,8 +272,7 @@ def test_what_was_written_is_read_back_by_us_and_by_pillow(picture: tuple[int, i
 def test_one_changed_byte_is_always_found(picture: tuple[int, int, bytes], data: st.DataObject) -> None:
     file = bytearray(encode_png(*picture))
     file[data.draw(st.integers(0, len(file) - 1))] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(PictureDamaged):
-        decode_png(bytes(file))
+    refused(PictureDamaged, decode_png, bytes(file))
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
@@ -326,8 +320,7 @@ NOT_CANONICAL = [
 
 @pytest.mark.parametrize(("data", "reason"), NOT_CANONICAL, ids=[reason for _, reason in NOT_CANONICAL])
 def test_any_other_form_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(PictureDamaged):
-        decode_png(data)
+    refused(PictureDamaged, decode_png, data)
 
 
 @pytest.mark.parametrize(
@@ -336,8 +329,7 @@ def test_any_other_form_is_refused(data: bytes, reason: str) -> None:
 )
 def test_only_whole_pictures_are_written_or_named(width: int, height: int, length: int, reason: str) -> None:
     for make in (encode_png, pixels_sha256):
-        with pytest.raises(ValueError, match="not the RGB pixels"):
-            make(width, height, bytes(length))
+        assert "not the RGB pixels" in str(refused(ValueError, make, width, height, bytes(length)))
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:

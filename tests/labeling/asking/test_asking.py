@@ -47,8 +47,7 @@ def answer(
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 1001])
 def test_a_question_has_some_words_and_not_too_many(text: str, tara: Tasker) -> None:
-    with refused(InvalidInput, field="text"):
-        ask(tara, text)
+    assert refused(InvalidInput, ask, tara, text).field == "text"
     assert not Question.objects.exists()
 
 
@@ -62,8 +61,7 @@ def test_the_same_question_sent_twice_is_one(tara: Tasker, otto: Tasker, olga: U
 
 def test_too_many_open_questions_wait_for_an_answer(tara: Tasker, olga: User) -> None:
     asked = [ask(tara, f"Question {number}?") for number in range(MOST_OPEN_QUESTIONS)]
-    with refused(Conflict, code="too_many_questions"):
-        ask(tara, "One more?")
+    assert refused(Conflict, ask, tara, "One more?").code == "too_many_questions"
     answer(asked[0], olga, to_everybody=False)
     ask(tara, "One more?")
 
@@ -101,19 +99,18 @@ def test_a_clarification_does_not_come_before_what_is_announced(tara: Tasker, ol
     ids=["no answer", "too long", "a qualification of everybody for an answer to one"],
 )
 def test_an_answer_that_cannot_be_sent(values: dict[str, Any], field: str, tara: Tasker, olga: User) -> None:
-    with refused(InvalidInput, field=field):
-        answer(ask(tara, "A shadow?"), olga, to_everybody=False, **values)
+    assert refused(InvalidInput, answer, ask(tara, "A shadow?"), olga, to_everybody=False, **values).field == field
     assert not Notice.objects.exists()
 
 
 def test_an_answer_is_given_once(tara: Tasker, olga: User) -> None:
     question = ask(tara, "A shadow?")
     answer(question, olga, to_everybody=False, text="No.")
-    with pytest.raises(Conflict) as refusal:
-        answer(question, olga, to_everybody=True, text="Yes.")
-    assert (refusal.value.code, InstructionVersion.objects.count()) == ("answered_already", 1)
-    with pytest.raises(NotFound):
-        answer(Question(pk=10**9), olga, to_everybody=False)
+    assert (
+        refused(Conflict, answer, question, olga, to_everybody=True, text="Yes.").code,
+        InstructionVersion.objects.count(),
+    ) == ("answered_already", 1)
+    refused(NotFound, answer, Question(pk=10**9), olga, to_everybody=False)
 
 
 def post(client: Any, body: Any) -> Any:
@@ -275,8 +272,7 @@ def test_an_answered_picture_cannot_be_reported(tara: Tasker, now: datetime) -> 
     factories.panel()
     held = claim(tara, now)
     submit(held, now)
-    with refused(Conflict, code="already_answered"):
-        report(held, now)
+    assert refused(Conflict, report, held, now).code == "already_answered"
     assert not Report.objects.exists()
 
 
@@ -372,13 +368,12 @@ def test_a_picture_kept_out_with_a_reason_is_never_dealt_and_decided_once(
 ) -> None:
     panel = factories.panel()
     report(claim(tara, now), now)
-    with pytest.raises(InvalidInput) as refusal:
-        decide(panel.image, olga, "kept_out", "  ")
-    assert (refusal.value.field, selectors.pictures_waiting()) == ("reply", 1)
+    assert (refused(InvalidInput, decide, panel.image, olga, "kept_out", "  ").field, selectors.pictures_waiting()) == (
+        "reply",
+        1,
+    )
     decide(panel.image, olga, "kept_out", "It shows a wound.")
-    with pytest.raises(Conflict) as again:
-        decide(panel.image, olga)
-    assert (again.value.code, Notice.objects.count()) == ("decided_already", 1)
+    assert (refused(Conflict, decide, panel.image, olga).code, Notice.objects.count()) == ("decided_already", 1)
     assert kept(panel, "state") == PanelState.HELD
     assert gets_nothing(otto, now)
 

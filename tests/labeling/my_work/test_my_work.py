@@ -28,7 +28,7 @@ from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
 from tests import factories
-from tests.labeling.cast import shows, statements
+from tests.labeling.cast import refused, shows, statements
 from tests.labeling.test_views import unspeakable
 
 pytestmark = pytest.mark.django_db
@@ -389,8 +389,7 @@ def test_a_download_from_before_a_change_of_the_secret_stays_genuine(
     assert len(keys) == 2
     check(io.BytesIO(before), keys)
     settings.SECRET_KEY_FALLBACKS = []
-    with pytest.raises(NotGenuine):
-        check(io.BytesIO(before), keys_of(public_keys()))
+    refused(NotGenuine, check, io.BytesIO(before), keys_of(public_keys()))
 
 
 def test_a_long_download_is_one_statement_and_comes_in_pieces(
@@ -488,8 +487,7 @@ TAMPERED = {
 
 @pytest.mark.parametrize("content", TAMPERED.values(), ids=TAMPERED.keys())
 def test_whatever_was_changed_is_noticed(content: bytes) -> None:
-    with pytest.raises(NotGenuine):
-        checked(content)
+    refused(NotGenuine, checked, content)
 
 
 def test_every_single_bit_counts() -> None:
@@ -497,14 +495,12 @@ def test_every_single_bit_counts() -> None:
     for at in range(len(content) - 3):
         changed = bytearray(content)
         changed[at] ^= 1
-        with pytest.raises(NotGenuine):
-            checked(bytes(changed))
+        refused(NotGenuine, checked, bytes(changed))
 
 
 @pytest.mark.parametrize("keys", [{}, {"keys": 7}, {"keys": [{"crv": "Ed25519"}]}, []])
 def test_what_is_no_set_of_keys_is_refused(keys: object) -> None:
-    with pytest.raises(ValueError):
-        keys_of(keys)  # type: ignore[arg-type]
+    refused(ValueError, keys_of, keys)
 
 
 @pytest.fixture

@@ -33,8 +33,7 @@ from labeling.watching.actions import action_take
 from labeling.watching.taskers import tasker_rows
 from labeling.watching.watch import watch
 from tests import factories
-from tests.labeling.cast import shows
-from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answer, gold_answers
+from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answer, gold_answers, shows
 
 pytestmark = pytest.mark.django_db
 CLEAR_BIRD = {
