@@ -1,19 +1,16 @@
 """What taskers do, with few arguments: gold is never dealt, and chance is the same each time, unless a test says so."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from random import Random
-from threading import Barrier
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection, connections
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
-from common.errors import DomainError
 from labeling import services
 from labeling.enums import Answer
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
@@ -34,6 +31,13 @@ def refused(kind: type[BaseException], act: Callable[..., Any], *given: Any, **t
     with pytest.raises(kind) as found:
         act(*given, **told)
     return found.value
+
+
+def refused_by_database(act: Callable[..., Any], *given: Any, **told: Any) -> str:
+    """What the database says when it refuses to do this, whoever asks; the transaction goes on."""
+    with pytest.raises(DatabaseError) as found, transaction.atomic():
+        act(*given, **told)
+    return str(found.value)
 
 
 def kept(row: Model, *names: str) -> Any:
@@ -109,23 +113,6 @@ def submit(
 def label(tasker: Tasker, now: datetime, **given: Any) -> services.Submitted:
     """Take the next picture and answer it."""
     return submit(claim(tasker, now, **given), now)
-
-
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """What each returns that all begin at the same moment, each in a thread, or the code it is refused with."""
-    barrier = Barrier(len(acts))
-
-    def run(act: Callable[[], Any]) -> Any:
-        barrier.wait()
-        try:
-            return act()
-        except DomainError as refusal:
-            return refusal.code
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as threads:
-        return list(threads.map(run, acts))
 
 
 def statements(act: Any) -> list[str]:

@@ -27,7 +27,8 @@ from labeling.intake import image_add, import_picture
 from labeling.models import Image
 from labeling.png import decode_png
 from labeling.store import FolderStore, original_key, picture_key, picture_store
-from tests.labeling.cast import at_once, refused
+from tests.at_once import at_once
+from tests.labeling.cast import refused
 
 ROOT = Path(__file__).parents[2]
 

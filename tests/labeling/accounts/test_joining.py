@@ -34,7 +34,8 @@ from labeling.enums import Role, TaskerState
 from labeling.models import AccountRole, Invitation, StateChange, Tasker, Voiding
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give, tasker_register
 from tests import factories
-from tests.labeling.cast import at_once, refused, shows
+from tests.at_once import at_once
+from tests.labeling.cast import refused, shows
 
 GOOD = "correct horse battery"
 

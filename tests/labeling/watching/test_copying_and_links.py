@@ -20,7 +20,8 @@ from labeling.services import NothingLeft
 from labeling.watching import copying, links
 from labeling.watching.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
 from tests import factories
-from tests.labeling.cast import at_once, claim, next_for, refused
+from tests.at_once import at_once
+from tests.labeling.cast import claim, next_for, refused
 from tests.labeling.cast import people as named_people
 
 pytestmark = pytest.mark.django_db
