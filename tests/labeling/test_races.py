@@ -207,7 +207,8 @@ def tried(nell: Tasker, now: datetime) -> list[QualificationItem]:
 
 
 def test_two_starts_make_one_try(nell: Tasker, now: datetime) -> None:
-    pool(40), ready(nell)
+    pool(40)
+    ready(nell)
     started = in_tabs(lambda seed: attempt_start(tasker=nell, policy=POLICY, now=now, rng=Random(seed)).pk)
     assert (set(started), QualificationItem.objects.count()) == ({QualificationAttempt.objects.get().pk}, 10)
 

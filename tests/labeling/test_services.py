@@ -274,7 +274,8 @@ def test_statements_do_not_grow_with_the_pictures(
     """A claim takes at most 4 statements and a submit at most 8, BEGIN and COMMIT not among them."""
     _many_panels(pictures, now)
     monkeypatch.setattr(selectors, "_MEMORY_SECONDS", 600.0)
-    selectors.policy_in_force(now), selectors.instructions_in_force(now)
+    for remembered in (selectors.policy_in_force, selectors.instructions_in_force):
+        remembered(now)
     ask = {"tasker": tara, "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
     claiming = statements(lambda: services.assignment_next(**ask))
     held = Assignment.objects.select_related("tasker").get()

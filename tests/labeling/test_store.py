@@ -146,7 +146,8 @@ def test_many_writers_of_one_file_agree(tmp_path: Path) -> None:
 
 def test_objects_lie_under_the_prefix_with_their_type(bucket: Any, endpoint: str) -> None:
     store = S3Store(bucket.name, "contest", endpoint=endpoint)
-    store.put(KEY, b"x"), store.put(original_key(SHA), b"y")
+    for key in (KEY, original_key(SHA)):
+        store.put(key, b"x")
     types = {item.key: item.Object().content_type for item in bucket.objects.all()}
     assert types == {f"contest/{KEY}": "image/png", f"contest/{original_key(SHA)}": "application/octet-stream"}
 
