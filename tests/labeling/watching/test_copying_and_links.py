@@ -10,18 +10,17 @@ from typing import TypeAlias
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput
 from labeling import tasks
 from labeling.enums import AssignmentState, LinkKind, PanelState
-from labeling.models import Assignment, Panel, Tasker, TaskerLink
+from labeling.models import Panel, Tasker, TaskerLink
 from labeling.services import NothingLeft
 from labeling.watching import copying, links
 from labeling.watching.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
 from tests import factories
 from tests.at_once import at_once
-from tests.labeling.cast import claim, next_for, refused
+from tests.labeling.cast import claim, kept, next_for, refused, refused_by_database
 from tests.labeling.cast import people as named_people
 
 pytestmark = pytest.mark.django_db
@@ -41,18 +40,16 @@ def people(db: None) -> list[Tasker]:
 
 @pytest.fixture
 def declare(olga: User, now: datetime, people: list[Tasker]) -> Declare:
-    def _declare(first: int, second: int) -> TaskerLink:
-        return links.link_declare(first=people[first], second=people[second], reason=WHY, by=olga, now=now)
-
-    return _declare
+    return lambda first, second: links.link_declare(
+        first=people[first], second=people[second], reason=WHY, by=olga, now=now
+    )
 
 
 def groups(people: Sequence[Tasker]) -> list[int | None]:
     """Return for each tasker the place of the one whose number the group has."""
     places: dict[int | None, int | None] = {tasker.pk: place for place, tasker in enumerate(people)}
-    places[None] = None
-    rows = Tasker.objects.in_bulk([tasker.pk for tasker in people])
-    return [places[rows[tasker.pk].person] for tasker in people]
+    persons = dict(Tasker.objects.values_list("pk", "person"))
+    return [places.get(persons[tasker.pk]) for tasker in people]
 
 
 CHAINS = [
@@ -106,22 +103,17 @@ def test_ending_a_link(
 def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
     links.link_end(link=declare(0, 1), reason="Two sisters.", by=olga, now=now)
     declare(1, 0)
-    assert groups(people)[:2] == [0, 0]
-    assert TaskerLink.objects.count() == 2, "both are on record"
+    assert (groups(people)[:2], TaskerLink.objects.count()) == ([0, 0], 2), "both are on record"
 
 
 def test_refusals(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
-    link = declare(0, 1)
+    link, pair = declare(0, 1), {"first": people[2], "second": people[3]}
     assert refused(Conflict, declare, 1, 0).code == "linked_already"
     assert refused(InvalidInput, declare, 2, 2).code == "same_tasker"
     for reason in ("", "  "):
-        assert (
-            refused(
-                InvalidInput, links.link_declare, first=people[2], second=people[3], reason=reason, by=olga, now=now
-            ).code
-            == "reason_missing"
-        )
-        refused(InvalidInput, links.link_end, link=link, reason=reason, by=olga, now=now)
+        said = {"reason": reason, "by": olga, "now": now}
+        assert refused(InvalidInput, links.link_declare, **pair, **said).code == "reason_missing"
+        refused(InvalidInput, links.link_end, link=link, **said)
     assert groups(people) == [0, 0, None, None, None, None]
 
 
@@ -129,14 +121,13 @@ def test_linked_taskers_never_come_onto_one_panel(
     declare: Declare, people: list[Tasker], olga: User, now: datetime
 ) -> None:
     """Also through a third one, also where the first was asked before the link; and freely again after its end."""
-    panel = factories.panel()
     first, second, third, *_ = people
-    assert claim(first, now).panel == panel
+    assert factories.panel() == claim(first, now).panel
     declare(1, 2)
     joined = declare(0, 1)
     assert isinstance(next_for(third, now), NothingLeft)
     links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
-    assert claim(third, now).panel == panel
+    assert claim(third, now)
     assert isinstance(next_for(second, now), NothingLeft), "still linked with the one who was asked now"
 
 
@@ -149,8 +140,7 @@ def test_the_database_refuses_a_second_place_of_one_person(
     factories.assignment(people[1], panel, state=AssignmentState.LEASED)
     link = declare(0, 1)
     people[0].refresh_from_db()
-    with pytest.raises(IntegrityError), transaction.atomic():
-        factories.assignment(people[0], panel)
+    refused_by_database(factories.assignment, people[0], panel)
     links.link_end(link=link, reason="Two sisters.", by=olga, now=now)
     people[0].refresh_from_db()
     factories.assignment(people[0], panel)
@@ -163,15 +153,13 @@ def test_panels_shared_before_the_link_are_listed(declare: Declare, people: list
         for tasker in by:
             factories.response(tasker, panel)
     factories.settle(settled)
-    factories.assignment(first, given_back, state=AssignmentState.LEASED)
-    factories.assignment(second, given_back, state=AssignmentState.RELEASED)
     known = factories.gold(known_on)
-    for tasker in (first, second):
+    for tasker, state in ((first, AssignmentState.LEASED), (second, AssignmentState.RELEASED)):
+        factories.assignment(tasker, given_back, state=state)
         factories.assignment(tasker, known_on, known=known)
     assert [panel.pk for panel in links.panels_shared(declare(0, 1))] == [waiting.pk, settled.pk]
-    assert Panel.objects.get(pk=waiting.pk).state == PanelState.OPEN, "nothing is done by itself"
-    persons = Assignment.objects.filter(panel=waiting).values_list("person", flat=True)
-    assert set(persons) == {first.pk, second.pk}, "and both answers stay as they were"
+    assert kept(waiting, "state") == PanelState.OPEN, "nothing is done by itself"
+    assert {each.person for each in waiting.assignments.all()} == {first.pk, second.pk}, "and both answers stay"
 
 
 def outline(rng: Random, hand: float, like: list[list[float]] | None = None) -> list[list[float]]:
@@ -198,13 +186,12 @@ def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> No
 def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: datetime) -> None:
     """Old answers are left alone; after an end only newer pictures count."""
     copied_pictures(people, 12, now - timedelta(hours=2))
-    assert links.copies_look(now=now + links.LOOK_BACK) == 0
-    assert [links.copies_look(now=now) for _ in range(2)] == [1, 0], "a second look changes nothing"
+    looks = [links.copies_look(now=at) for at in (now + links.LOOK_BACK, now, now)]
+    assert looks == [0, 1, 0], "a second look changes nothing"
     link = TaskerLink.objects.get()
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
-    assert link.figures["alike"] == link.figures["outlines"] == 12
+    assert (link.figures["alike"], link.figures["outlines"], groups(people)[:3]) == (12, 12, [0, 0, None])
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
-    assert groups(people)[:3] == [0, 0, None]
     links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
     assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
@@ -236,8 +223,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
         for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=True)):
             answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
     assert links.copies_look(now=now) == 1
-    link = TaskerLink.objects.get()
-    assert (link.first, link.second) == (crowd[7], crowd[8])
+    assert TaskerLink.objects.values_list("first", "second").get() == (crowd[7].pk, crowd[8].pk)
 
 
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,13 +258,12 @@ def test_everybody_links_and_unlinks_at_once(olga: User, now: datetime) -> None:
 
 
 def _one_change(rng: Random, people: Sequence[Tasker], olga: User, now: datetime) -> None:
+    first, second = rng.sample(people, 2)
+    link = TaskerLink.objects.filter(ended_at__isnull=True).order_by("?").first()
     try:
         if rng.random() < 0.5:
-            first, second = rng.sample(people, 2)
             links.link_declare(first=first, second=second, reason=WHY, by=olga, now=now)
-            return
-        link = TaskerLink.objects.filter(ended_at__isnull=True).order_by("?").first()
-        if link is not None:
+        elif link is not None:
             links.link_end(link=link, reason="No.", by=olga, now=now)
     except Conflict as refusal:
         assert refusal.code in {"linked_already", "link_ended", "links_busy"}
@@ -334,8 +319,7 @@ OUTLINES = [
 @pytest.mark.parametrize(("other", "expected", "why"), OUTLINES, ids=[row[2] for row in OUTLINES])
 def test_alike(other: list[tuple[float, float]], expected: bool, why: str) -> None:
     one = [(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)]
-    assert alike(one, other) is expected, why
-    assert alike(other, one) is expected, f"{why}, seen from the other"
+    assert (alike(one, other), alike(other, one)) == (expected, expected), why
 
 
 class Crowd:
@@ -369,8 +353,7 @@ def test_nobody_of_an_honest_crowd_is_suspected(seed: int, hand: float) -> None:
     crowd = Crowd(seed, hand=hand)
     crowd.panels(1_000)
     found = crowd.look.figures()
-    assert len(found) == 66
-    assert not [pair for pair, figures in found.items() if figures.suspected]
+    assert (len(found), [pair for pair, figures in found.items() if figures.suspected]) == (66, [])
 
 
 def copied(seen: Seen, rng: Random, jitter: float) -> Seen:
@@ -412,9 +395,9 @@ def without_outlines(lag: tuple[float, float], splits: int = 60) -> Look:
 
 def test_taking_sides_needs_a_rhythm_beside_it() -> None:
     together = without_outlines((20, 60)).figures()[1, 99]
-    assert together.sided == together.splits == 60 and together.suspected
     apart = without_outlines((0, 20_000)).figures()[1, 99]
-    assert apart.sided == apart.splits == 60 and apart.sides_chance <= apart.limit and not apart.suspected
+    assert together.sided == together.splits == apart.sided == apart.splits == 60 and apart.sides_chance <= apart.limit
+    assert (together.suspected, apart.suspected) == (True, False)
 
 
 def test_a_rhythm_alone_never_accuses() -> None:
@@ -422,9 +405,8 @@ def test_a_rhythm_alone_never_accuses() -> None:
     for number in range(500):
         true, at = shape(rng, 8), number * 30.0
         look.add([Seen(who, GOOD, drawn(true, rng, 1.0), 5.0 + number % 9, at + 10 * who) for who in (1, 2, 3)])
-    found = look.figures()
-    assert all(figures.lags_chance < figures.limit for figures in found.values())
-    assert not any(figures.suspected for figures in found.values())
+    found = look.figures().values()
+    assert all(figures.lags_chance < figures.limit and not figures.suspected for figures in found)
 
 
 def test_two_good_taskers_beside_a_careless_third_are_not_suspected() -> None:
@@ -444,9 +426,8 @@ def test_difficulty_explains_times_that_go_together() -> None:
     for number in range(400):
         hard = rng.gauss(0, 0.8)
         look.add([Seen(who, GOOD, (), math.exp(2 + hard + rng.gauss(0, 0.3)), number) for who in (1, 2, 3)])
-    found = look.figures()
-    assert all((figures.seconds_correlation or 0) > 0.7 for figures in found.values())
-    assert all(figures.seconds_chance > 1e-3 for figures in found.values())
+    found = look.figures().values()
+    assert all((figures.seconds_correlation or 0) > 0.7 and figures.seconds_chance > 1e-3 for figures in found)
 
 
 def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
