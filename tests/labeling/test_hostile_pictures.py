@@ -19,8 +19,6 @@ from labeling.images import PictureRefused, read_attack, read_dataset
 from tests.labeling.cast import refused
 
 SIZE = 299
-MOST_SECONDS = 0.5
-MOST_MEMORY = 64 * 1024 * 1024
 FLAT = Pillow.new("RGB", (SIZE, SIZE), (90, 120, 40))
 
 
@@ -144,7 +142,7 @@ def _for_little() -> object:
     """Hold each test of this module to the time that a request may take of a processor."""
     began = time.process_time()
     yield
-    assert time.process_time() - began < MOST_SECONDS
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize("door", [read_attack, read_dataset])
@@ -170,8 +168,7 @@ def test_taken_for_little(data: bytes, reason: str) -> None:
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (picture.width, picture.height) == (SIZE, SIZE)
-    assert peak < MOST_MEMORY
+    assert (picture.width, picture.height, peak < 64 << 20) == (SIZE, SIZE, True)
 
 
 def test_a_profile_that_comes_often_is_unpacked_once() -> None:
@@ -181,10 +178,9 @@ def test_a_profile_that_comes_often_is_unpacked_once() -> None:
 
 def test_the_sum_of_all_passes_is_bounded() -> None:
     """Few scans of many pixels cost as much as many scans of few."""
-    large = bytearray(scans(50))
-    at = large.index(b"\xff\xc2") + 5
-    large[at : at + 4] = struct.pack(">HH", 4_000, 5_000)
-    assert "more than 20 passes" in str(refused(PictureRefused, read_dataset, bytes(large), size=SIZE))
+    before, frame, after = scans(50).partition(b"\xff\xc2")
+    large = before + frame + after[:3] + struct.pack(">HH", 4_000, 5_000) + after[7:]
+    assert "more than 20 passes" in str(refused(PictureRefused, read_dataset, large, size=SIZE))
 
 
 def test_one_picture_is_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,11 +192,10 @@ def test_one_picture_is_decoded_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
         waiting.start()
         while gate._admitted.acquire(blocking=False):  # until the other thread waits
             gate._admitted.release()
-        with pytest.raises(Busy, match="send this again in 30 seconds") as busy:
-            read_attack(PNG, size=SIZE)
-        assert not taken
+        busy = refused(Busy, read_attack, PNG, size=SIZE)
+        assert "send this again in 30 seconds" in str(busy) and not taken
     waiting.join()
-    assert (len(taken), busy.value.retry_after) == (1, 30)
+    assert (len(taken), busy.retry_after) == (1, 30)
 
 
 def test_nobody_waits_longer_than_the_gate_says() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -20,7 +21,6 @@ from tests.labeling.cast import refused
 
 SIZE = 299
 PHOTOS = Path(__file__).parents[2] / "contest/demo/photos"
-ORIENTATION = 0x0112
 
 
 def _noise(width: int = SIZE, height: int = SIZE, channels: int = 3, seed: int = 1) -> np.ndarray:
@@ -55,8 +55,7 @@ def _bare_png(width: int, height: int, *, bits: int = 8, colour: int = 2, packed
 
 
 def _sixteen_bits() -> bytes:
-    rows = b"".join(b"\x00" + bytes(SIZE * 6) for _ in range(SIZE))
-    return _bare_png(SIZE, SIZE, bits=16, packed=zlib.compress(rows))
+    return _bare_png(SIZE, SIZE, bits=16, packed=zlib.compress(bytes((1 + SIZE * 6) * SIZE)))
 
 
 def _rgba(alpha: int) -> Pillow.Image:
@@ -66,10 +65,14 @@ def _rgba(alpha: int) -> Pillow.Image:
     return image
 
 
-def _turned(orientation: int, form: str = "PNG") -> bytes:
+def _exif(orientation: int) -> Pillow.Exif:
     exif = Pillow.Exif()
-    exif[ORIENTATION] = orientation
-    return _file(form=form, exif=exif)
+    exif[0x0112] = orientation
+    return exif
+
+
+def _turned(orientation: int, form: str = "PNG") -> bytes:
+    return _file(form=form, exif=_exif(orientation))
 
 
 def _profile_of(photo: str) -> bytes:
@@ -221,8 +224,7 @@ def test_taken_bit_by_bit(made: bytes | Pillow.Image, warnings: int, reason: str
     data = _bytes(made)
     picture = read_attack(data, size=SIZE)
     assert (picture.pixels, picture.pixels_sha256) == (_pixels(data), pixels_sha256(SIZE, SIZE, picture.pixels))
-    assert picture.original == data
-    assert len(picture.warnings) == warnings
+    assert (picture.original, len(picture.warnings)) == (data, warnings)
 
 
 def test_a_canonical_picture_stays_itself_through_both_doors() -> None:
@@ -247,10 +249,8 @@ STORED = {
 @pytest.mark.parametrize("orientation", STORED)
 @pytest.mark.parametrize("form", ["PNG", "WEBP"])
 def test_each_exif_orientation_is_turned_upright(orientation: int, form: str) -> None:
-    exif = Pillow.Exif()
-    exif[ORIENTATION] = orientation
     stored = Pillow.fromarray(np.ascontiguousarray(STORED[orientation](_noise())))
-    data = _file(stored, form, exif=exif, **({"lossless": True} if form == "WEBP" else {}))
+    data = _file(stored, form, exif=_exif(orientation), **({"lossless": True} if form == "WEBP" else {}))
     assert read_dataset(data, size=SIZE).pixels == _noise().tobytes()
 
 
@@ -258,11 +258,9 @@ def test_the_orientation_of_a_large_jpeg_is_followed_too() -> None:
     """Large JPEGs are decoded smaller; the top of this one is red once it is turned."""
     stored = Pillow.new("RGB", (4000, 3000), "white")
     ImageDraw.Draw(stored).rectangle((0, 0, 1000, 3000), fill="red")
-    exif = Pillow.Exif()
-    exif[ORIENTATION] = 6  # stored left is upright top
-    picture = _shown(read_dataset(_file(stored, "JPEG", exif=exif), size=SIZE))
-    assert picture[10, 150, 1] < 40 < picture[140, 150, 1]
-    assert (picture[295, :] > 250).all()
+    # Stored left is upright top.
+    picture = _shown(read_dataset(_file(stored, "JPEG", exif=_exif(6)), size=SIZE))
+    assert picture[10, 150, 1] < 40 < picture[140, 150, 1] and (picture[295, :] > 250).all()
 
 
 def _shown(picture: Picture) -> np.ndarray:
@@ -288,9 +286,8 @@ def test_the_middle_of_the_longer_side_is_kept(width: int, height: int) -> None:
 def test_a_picture_that_fits_not_is_refused_with_what_to_change(
     door: Any, size: tuple[int, int], code: str, words: str
 ) -> None:
-    with pytest.raises(PictureRefused, match=words) as refusal:
-        door(_file(_image(*size)), size=SIZE)
-    assert refusal.value.code == code
+    refusal = refused(PictureRefused, door, _file(_image(*size)), size=SIZE)
+    assert refusal.code == code and re.search(words, refusal.message)
 
 
 def test_transparent_parts_lie_on_white() -> None:
@@ -317,8 +314,7 @@ PLAIN = [
 
 @pytest.mark.parametrize(("image", "colour", "reason"), PLAIN, ids=_ids(PLAIN))
 def test_other_kinds_become_rgb(image: Pillow.Image, colour: tuple[int, int, int], reason: str) -> None:
-    data = _file(image, "JPEG", quality=95) if image.mode == "CMYK" else _file(image)
-    away = 3 if image.mode == "CMYK" else 0
+    data, away = (_file(image, "JPEG", quality=95), 3) if image.mode == "CMYK" else (_file(image), 0)
     assert np.abs(_shown(read_dataset(data, size=SIZE)).astype(int) - colour).max() <= away
 
 
@@ -337,8 +333,7 @@ def _adobe_to_srgb(colour: tuple[int, int, int]) -> np.ndarray:
 def test_an_embedded_profile_is_converted_to_srgb(colour: tuple[int, int, int], mode: str) -> None:
     image = Pillow.new("RGB", (SIZE, SIZE), colour).convert(mode)
     picture = read_dataset(_file(image, icc_profile=_profile_of("bird-029.jpg")), size=SIZE)
-    assert np.abs(_shown(picture) - _adobe_to_srgb(colour)).max() <= 2
-    assert picture.warnings == ()
+    assert (np.abs(_shown(picture) - _adobe_to_srgb(colour)).max() <= 2, picture.warnings) == (True, ())
 
 
 def test_an_srgb_profile_changes_no_pixel() -> None:
@@ -355,9 +350,8 @@ NOTED = [
 
 @pytest.mark.parametrize(("data", "note", "reason"), NOTED, ids=_ids(NOTED))
 def test_what_cannot_be_honoured_is_noted(data: bytes, note: str, reason: str) -> None:
-    picture = read_dataset(data, size=SIZE)
-    assert len(picture.warnings) == 1
-    assert note in picture.warnings[0]
+    (warning,) = read_dataset(data, size=SIZE).warnings
+    assert note in warning
 
 
 def test_only_the_first_picture_of_a_camera_file_is_taken() -> None:
@@ -382,8 +376,7 @@ SEEDS = [
 @settings(max_examples=300)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**32), st.integers(1, 8), st.booleans())
 def test_damaged_files_are_taken_or_refused_and_nothing_else(seed: bytes, number: int, edits: int, cut: bool) -> None:
-    draw = random.Random(number)
-    data = bytearray(seed)
+    draw, data = random.Random(number), bytearray(seed)
     for _ in range(edits):
         at = draw.randrange(len(data))
         data[at : at + draw.choice((0, 1, 1, 1, 4))] = draw.randbytes(draw.choice((1, 1, 1, 2, 4)))
