@@ -52,7 +52,8 @@ def without(data: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in names}
 
 
-WRONG = [
+@table(
+    "data fields why",
     ({}, {"contains_bird", "contains_bicycle"}, "questions 1 and 2 are always asked"),
     (NEGATIVE | {"contains_bird": "yes"}, {"contains_bird"}, "not one of the four answers"),
     (NEGATIVE | {"contains_bird": None}, {"contains_bird"}, "null is no answer"),
@@ -75,10 +76,7 @@ WRONG = [
     (NEGATIVE | {"seconds": float("nan")}, {"seconds"}, "no time at all"),
     (NEGATIVE | {"seconds": "3"}, {"seconds"}, "a text is no time"),
     (NEGATIVE | {"seconds": True}, {"seconds"}, "nor is a truth value"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("data", "fields", "why"), WRONG, ids=[row[2] for row in WRONG])
+)
 def test_wrong(data: dict[str, Any], fields: set[str], why: str) -> None:
     told = refused(WrongFields, read, data).fields
     assert (set(told), {message[-1] for message in told.values()}) == (fields, {"."}), why
@@ -335,14 +333,12 @@ def comb(teeth: int, *, up: float = 20.0, down: float = -20.0, step: float = 1.0
     return [*ridge, [10 + 2 * teeth * step, 40.0 if up > down else -40.0], [10.0, 40.0]]
 
 
-COMBS = [
+@table(
+    "ring code why",
     (comb(9), "", "nine teeth are nine notches in one ring"),
     ([[x, 5 - y] for x, y in comb(21)], "outline_too_many_corners", "21 teeth that reach into the picture"),
     ([[x / 4, 5 - y] for x, y in comb(499)], "outline_too_many_corners", "the most corners there may be"),
-]
-
-
-@pytest.mark.parametrize(("ring", "code", "why"), COMBS, ids=[row[2] for row in COMBS])
+)
 def test_the_bounds_hold_for_what_the_border_leaves(ring: list[list[float]], code: str, why: str) -> None:
     if code:
         refusal = refused(OutlineError, read_outline, [ring], width=SIZE, height=SIZE)

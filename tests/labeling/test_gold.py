@@ -35,6 +35,7 @@ from tests.labeling.cast import (
     refused,
     statements,
 )
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -103,7 +104,8 @@ def answered_by(tasker: Tasker) -> Panel:
     return panel
 
 
-NOT_DEALT: list[tuple[Callable[[Tasker], KnownPicture], str]] = [
+@cases(
+    "make why",
     (lambda tara: factories.gold(use="qualification"), "another use"),
     (lambda tara: factories.gold(retired_at=factories.NOW, retired_because="leaked"), "retired"),
     (lambda tara: factories.gold(held_at=factories.NOW), "held for an organizer"),
@@ -113,10 +115,7 @@ NOT_DEALT: list[tuple[Callable[[Tasker], KnownPicture], str]] = [
         lambda tara: factories.gold(factories.panel(factories.image(width=320, height=320))),
         "of another size than the others, after a change of the size (R2)",
     ),
-]
-
-
-@pytest.mark.parametrize(("make", "why"), NOT_DEALT, ids=[row[1] for row in NOT_DEALT])
+)
 def test_gold_that_is_not_dealt(make: Callable[[Tasker], KnownPicture], why: str, tara: Tasker, now: datetime) -> None:
     factories.panel()
     make(tara)

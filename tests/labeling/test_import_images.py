@@ -30,6 +30,7 @@ from labeling.png import decode_png
 from labeling.store import FolderStore, original_key, picture_key, picture_store
 from tests.at_once import at_once
 from tests.labeling.cast import kept, refused
+from tests.tables import cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,19 +96,6 @@ def test_a_folder_is_taken_with_its_sub_folders(photos: Path) -> None:
     ]
 
 
-USAGE = [
-    (lambda p: (p,), "needs --source and --licence", "a folder without provenance"),
-    (lambda p: (p, "--source", "here"), "needs --source and --licence", "a folder without a licence"),
-    (lambda p: (p, "--source", " ", "--licence", "CC0"), "needs --source and --licence", "a blank source"),
-    (lambda p: (p / "nothing", *GIVEN), "no folder or manifest", "nothing there"),
-    (lambda p: (_picture(p / "a.png"), *GIVEN), "neither a folder nor a manifest", "a picture by itself"),
-    (lambda p: (_text(p / "m.csv", "file,name\n"),), "unknown columns name. The columns are", "an unknown column"),
-    (lambda p: (_text(p / "m.csv", "source,licence\n"),), "no column named file", "no file column"),
-    (lambda p: (_text(p / "m.csv", ""),), "no column named file", "an empty manifest"),
-    (lambda p: (_text(p / "m.csv", "file\n\xe9", "latin-1"),), "not UTF-8", "a manifest in another encoding"),
-]
-
-
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     """An empty folder for photographs; the store lies beside it."""
@@ -122,7 +110,18 @@ def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("arguments", "message", "reason"), USAGE, ids=[reason for *_, reason in USAGE])
+@cases(
+    "arguments message reason",
+    (lambda p: (p,), "needs --source and --licence", "a folder without provenance"),
+    (lambda p: (p, "--source", "here"), "needs --source and --licence", "a folder without a licence"),
+    (lambda p: (p, "--source", " ", "--licence", "CC0"), "needs --source and --licence", "a blank source"),
+    (lambda p: (p / "nothing", *GIVEN), "no folder or manifest", "nothing there"),
+    (lambda p: (_picture(p / "a.png"), *GIVEN), "neither a folder nor a manifest", "a picture by itself"),
+    (lambda p: (_text(p / "m.csv", "file,name\n"),), "unknown columns name. The columns are", "an unknown column"),
+    (lambda p: (_text(p / "m.csv", "source,licence\n"),), "no column named file", "no file column"),
+    (lambda p: (_text(p / "m.csv", ""),), "no column named file", "an empty manifest"),
+    (lambda p: (_text(p / "m.csv", "file\n\xe9", "latin-1"),), "not UTF-8", "a manifest in another encoding"),
+)
 def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, message: str, reason: str) -> None:
     status, said = _run(*arguments(photos))
     assert (status, message in said, Image.objects.count()) == (2, True, 0)
@@ -310,19 +309,15 @@ def test_the_same_pixels_are_the_same_image_whatever_the_file(now: datetime) -> 
     assert picture_store().exists(original_key(read_dataset(other_file, size=SIZE).original_sha256))
 
 
-WITHOUT_PROVENANCE = [
+@pytest.mark.django_db
+@cases(
+    "changes code field reason",
     ({"source": ""}, "no_provenance", "source", "no source"),
     ({"source": "  "}, "no_provenance", "source", "a blank source"),
     ({"licence": ""}, "no_provenance", "licence", "no licence"),
     ({"licence": "x" * 201}, "bad_provenance", "licence", "a licence too long"),
     ({"author": "A\0B"}, "bad_provenance", "author", "a zero byte, which PostgreSQL refuses"),
     ({"source_id": "1\n2"}, "bad_provenance", "source_id", "two lines"),
-]
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("changes", "code", "field", "reason"), WITHOUT_PROVENANCE, ids=[row[-1] for row in WITHOUT_PROVENANCE]
 )
 def test_provenance_is_required(now: datetime, changes: dict[str, str], code: str, field: str, reason: str) -> None:
     refusal = refused(InvalidInput, _import, _file(), now, **changes)

@@ -32,6 +32,7 @@ from tests.labeling.cast import (
     statements,
     submit,
 )
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -347,22 +348,23 @@ def gone(panel: Panel) -> None:
     User.objects.filter(username__in="bc").delete()
 
 
-CASES: list[tuple[Callable[[Panel], Any], tuple[StuckCause, int, int], str]] = [
+@pytest.mark.both("own SQL counts persons, not accounts")
+@cases(
+    "make expected why",
     (lambda panel: None, (TOO_FEW, 3, 0), "nobody labels at all"),
     (lambda panel: people("a", "b"), (TOO_FEW, 3, 2), "two people for three places"),
     (lambda panel: people("a", "b", "c", state=TaskerState.LEARNING), (TOO_FEW, 3, 0), "nobody is qualified yet"),
     (gone, (TOO_FEW, 2, 0), "the others have left"),
-    (lambda panel: User.objects.filter(tasker__in=people(*"abc")).update(is_active=False), (TOO_FEW, 3, 0),
-     "their accounts are shut"),
+    (
+        lambda panel: User.objects.filter(tasker__in=people(*"abc")).update(is_active=False),
+        (TOO_FEW, 3, 0),
+        "their accounts are shut",
+    ),
     (six_accounts_two_persons, (LINKED, 1, 0), "six accounts turned out to be two persons"),
     (newer_instructions, (REQUALIFYING, 3, 0), "everybody has to qualify again"),
     (some_paused, (PAUSED, 2, 0), "the others are paused"),
     (all_have_seen_it, (SEEN, 1, 0), "an answer was voided, and everybody has seen the picture"),
-]  # fmt: skip
-
-
-@pytest.mark.both("own SQL counts persons, not accounts")
-@pytest.mark.parametrize(("make", "expected", "why"), CASES, ids=[row[2] for row in CASES])
+)
 def test_the_cause_is_named_and_one_more_person_for_each_place_mends_it(
     make: Callable[[Panel], Any], expected: tuple[StuckCause, int, int], why: str, now: datetime
 ) -> None:

@@ -45,6 +45,7 @@ from labeling.store import (
 )
 from tests.factories import image as image_row
 from tests.labeling.cast import refused
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -103,7 +104,8 @@ def test_a_file_larger_than_one_piece_is_fetched_whole_or_in_part(store: Picture
 PARTS = [(0, 1), (5, 9), (1_500_000, 3_000_001)]
 
 
-OUTSIDE = [
+@cases(
+    "key reason",
     ("../secret", "up and out"),
     ("pictures/../../secret", "up from inside"),
     ("/etc/passwd", "an absolute path"),
@@ -116,10 +118,7 @@ OUTSIDE = [
     ("pictures/a\0b", "a zero byte"),
     ("pictures/a\n", "a newline"),
     ("pictures/..%2fsecret", "an escaped slash"),
-]
-
-
-@pytest.mark.parametrize(("key", "reason"), OUTSIDE, ids=[reason for _, reason in OUTSIDE])
+)
 @pytest.mark.parametrize("call", [lambda s, k: s.put(k, b"x"), lambda s, k: s.get(k), lambda s, k: s.exists(k)])
 def test_keys_that_lead_elsewhere_are_refused(store: PictureStore, call: Any, key: str, reason: str) -> None:
     assert "not a key" in str(refused(ValueError, call, store, key))
@@ -285,7 +284,8 @@ PIXELS = (b"IDAT", zlib.compress(b"\x00" + RED_AND_BLUE))
 GOOD = _png(HEADER, SRGB, PIXELS, END)
 
 
-NOT_CANONICAL = [
+@cases(
+    "data reason",
     (b"", "nothing"),
     (GOOD[:8], "the signature alone"),
     (GOOD[:-1], "the last byte is missing"),
@@ -305,10 +305,7 @@ NOT_CANONICAL = [
     (_png(HEADER, SRGB, (b"IDAT", PIXELS[1] + b"x"), END), "bytes behind the packed pixels"),
     (_png(HEADER, SRGB, (b"IDAT", PIXELS[1][:-4]), END), "packed pixels without their checksum"),
     (_png(HEADER, SRGB, (b"IDAT", zlib.compress(b"\x01" + RED_AND_BLUE)), END), "a filtered row"),
-]
-
-
-@pytest.mark.parametrize(("data", "reason"), NOT_CANONICAL, ids=[reason for _, reason in NOT_CANONICAL])
+)
 def test_any_other_form_is_refused(data: bytes, reason: str) -> None:
     refused(PictureDamaged, decode_png, data)
 
@@ -378,17 +375,15 @@ def test_serving_asks_the_database_nothing_and_sets_no_cookie(
     assert (response.status_code, response.cookies, "Cookie" in response.get("Vary", "")) == (200, {}, False)
 
 
-AGES = [
+@pytest.mark.urls(__name__)
+@cases(
+    "age status reason",
     (timedelta(0), 200, "fresh"),
     (timedelta(minutes=59), 200, "within the hour"),
     (timedelta(minutes=61), 404, "over an hour old"),
     (timedelta(days=400), 404, "very old"),
     (timedelta(minutes=-5), 404, "from the future"),
-]
-
-
-@pytest.mark.urls(__name__)
-@pytest.mark.parametrize(("age", "status", "reason"), AGES, ids=[reason for *_, reason in AGES])
+)
 def test_an_address_ends_after_an_hour(client: Client, image: Image, age: timedelta, status: int, reason: str) -> None:
     assert client.get(picture_url(image, now=timezone.now() - age)).status_code == status
 

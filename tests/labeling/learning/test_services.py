@@ -37,6 +37,7 @@ from labeling.states import tasker_state_change
 from tests import factories
 from tests.labeling.cast import kept, refused
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -199,19 +200,17 @@ def test_what_is_due_costs_the_ordinary_tasker_no_query(
         assert selectors.what_is_due(tara, now) is None
 
 
-PUBLISHED = [
+@cases(
+    "values code reason",
     ({"summary": "  "}, "no_summary", "nobody would know what changed"),
     ({"summary": "x" * 4001}, "too_long", "longer than anybody reads"),
-    ({"clarification": "x" * 4001}, "too_long", "longer than anybody reads"),
+    ({"clarification": "x" * 4001}, "too_long", "a clarification longer than that"),
     (
         {"in_force_from": factories.NOW - timedelta(seconds=1)},
         "too_early",
         "answers already given would name another version",
     ),
-]
-
-
-@pytest.mark.parametrize(("values", "code", "reason"), PUBLISHED, ids=[row[2] + row[1] for row in PUBLISHED])
+)
 def test_a_version_is_refused(olga: object, now: datetime, values: dict[str, object], code: str, reason: str) -> None:
     assert refused(InvalidInput, publish, olga, now, **values).code == code
     assert InstructionVersion.objects.count() == 1
@@ -322,7 +321,8 @@ def test_every_picture_is_credited_and_small_enough() -> None:
     assert all(row["source"] and row["licence"].startswith("CC BY 2.0") for row in ROWS)
 
 
-WRONG: list[tuple[object, str, str]] = [
+@cases(
+    "said words reason",
     ({}, "is not a list of pictures", "no list"),
     ([{"file": "a.png"}], "a.png: give exactly accepts_bicycle", "fields are missing"),
     ([ROWS[0] | {"topic": "weather"}], "tutorial-01-clear.png: topic is one of", "no such topic"),
@@ -331,10 +331,7 @@ WRONG: list[tuple[object, str, str]] = [
     ([ROWS[0] | {"file": "none.png"}], "none.png cannot be read", "no file"),
     ([ROWS[0] | {"outline": [[[0, 0], [9, 9], [0, 9], [9, 0]]]}], "crosses or touches itself", "a crossing"),
     ([ROWS[0] | {"licence": " "}], "Give the licence of the picture", "no licence (R3)"),
-]
-
-
-@pytest.mark.parametrize(("said", "words", "reason"), WRONG, ids=[row[2] for row in WRONG])
+)
 def test_a_folder_that_is_wrong_is_refused_whole(
     said: object, words: str, reason: str, tmp_path: Path, now: datetime
 ) -> None:
@@ -414,7 +411,8 @@ NEITHER = Known({NO}, {NO}, False, 70, None, None, None)
 DOUBTFUL = Known({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
 
 
-MARKED = [
+@cases(
+    "known said wrong reason",
     (BIRD, Said(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
     (BIRD, Said(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
     (BIRD, Said(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
@@ -431,10 +429,7 @@ MARKED = [
     (NEITHER, Said(YES, NO, None, True, True, True), {"contains_bird"}, "what follows a wrong answer is not marked"),
     (DOUBTFUL, Said(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
     (DOUBTFUL, Said(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
-]
-
-
-@pytest.mark.parametrize(("known", "said", "wrong", "reason"), MARKED, ids=[row[3] for row in MARKED])
+)
 def test_marks(known: Known, said: Said, wrong: set[str], reason: str) -> None:
     """In the order of the form."""
     marks = mark(said, known)

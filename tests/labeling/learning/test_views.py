@@ -15,6 +15,7 @@ from labeling.states import tasker_state_change
 from tests import factories
 from tests.labeling.cast import kept, shows
 from tests.labeling.learning.cast import RIGHT, UNSURE, begin, known, lessons, pool, ready, take
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 SignIn = Callable[[User | Tasker], Client]
@@ -60,7 +61,8 @@ def test_there_is_no_such_example(number: int, signed_in: SignIn, nell: Tasker) 
     assert signed_in(nell).get(f"/learn/{number}/").status_code == 404
 
 
-DECISIVE = [
+@cases(
+    "values right reason",
     (
         {"topic": Topic.UNCERTAIN, "accepts_bird": ["unsure_yes", "unsure_no"], "outline": ""},
         "unsure_no",
@@ -80,10 +82,7 @@ DECISIVE = [
     ({"topic": Topic.PAINTING, "real": False}, "no", "a painting"),
     ({"topic": Topic.TOY, "real": False}, "no", "a toy"),
     ({"topic": Topic.SEVERAL}, "one", "one outline"),
-]
-
-
-@pytest.mark.parametrize(("values", "right", "reason"), DECISIVE, ids=[row[2] for row in DECISIVE])
+)
 def test_each_topic_turns_on_its_question(
     values: dict[str, Any], right: str, reason: str, signed_in: SignIn, nell: Tasker
 ) -> None:

@@ -22,6 +22,7 @@ from tests import factories
 from tests.at_once import at_once
 from tests.labeling.cast import claim, kept, next_for, refused, refused_by_database
 from tests.labeling.cast import people as named_people
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +53,8 @@ def groups(people: Sequence[Tasker]) -> list[int | None]:
     return [places.get(persons[tasker.pk]) for tasker in people]
 
 
-CHAINS = [
+@cases(
+    "linked expected why",
     ([(0, 1)], [0, 0, None, None, None, None], "a pair"),
     ([(1, 0)], [0, 0, None, None, None, None], "the direction does not matter"),
     ([(1, 2), (2, 3)], [None, 1, 1, 1, None, None], "a chain is one person"),
@@ -60,10 +62,7 @@ CHAINS = [
     ([(0, 1), (2, 3)], [0, 0, 2, 2, None, None], "two pairs are two persons"),
     ([(2, 3), (4, 5), (3, 4)], [None, None, 2, 2, 2, 2], "two groups joined"),
     ([(4, 5), (0, 5)], [0, None, None, None, 0, 0], "a smaller number joins"),
-]
-
-
-@pytest.mark.parametrize(("linked", "expected", "why"), CHAINS, ids=[row[2] for row in CHAINS])
+)
 def test_links_make_groups(
     linked: list[tuple[int, int]], expected: list[int | None], why: str, declare: Declare, people: list[Tasker]
 ) -> None:
@@ -72,15 +71,13 @@ def test_links_make_groups(
     assert groups(people) == expected, why
 
 
-ENDS = [
+@cases(
+    "linked ended expected why",
     ([(0, 1)], (0, 1), [None] * 6, "the only link"),
     ([(0, 1), (1, 2)], (0, 1), [None, 1, 1, None, None, None], "the first of a chain"),
     ([(0, 1), (1, 2), (2, 3)], (1, 2), [0, 0, 2, 2, None, None], "the middle of a chain"),
     ([(0, 1), (1, 2), (2, 0)], (0, 2), [0, 0, 0, None, None, None], "one of a cycle: the others still join"),
-]
-
-
-@pytest.mark.parametrize(("linked", "ended", "expected", "why"), ENDS, ids=[row[3] for row in ENDS])
+)
 def test_ending_a_link(
     linked: list[tuple[int, int]],
     ended: tuple[int, int],
@@ -305,7 +302,8 @@ def test_a_copied_outline_is_alike(jitter: float) -> None:
     assert sum(alike(original, drawn(original, rng, jitter)) for original in originals) == 200
 
 
-OUTLINES = [
+@cases(
+    "other expected why",
     ([(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)], True, "the same"),
     ([(9, 9), (5, 12), (0, 9), (0, 0), (9, 0)], True, "begun at another corner"),
     ([(0, 9), (5, 12), (9, 9), (9, 0), (0, 0)], True, "drawn the other way round"),
@@ -313,10 +311,7 @@ OUTLINES = [
     ([(0, 0), (9, 0), (9, 9), (5, 12), (0, 9), (-4, 5), (-3, 2)], False, "two corners more"),
     ([(1, 0), (10, 0), (10, 9), (6, 12), (1, 9)], False, "moved by one pixel"),
     ([(0, 0), (9, 0), (9, 9), (5, 17), (0, 9)], False, "one corner elsewhere"),
-]
-
-
-@pytest.mark.parametrize(("other", "expected", "why"), OUTLINES, ids=[row[2] for row in OUTLINES])
+)
 def test_alike(other: list[tuple[float, float]], expected: bool, why: str) -> None:
     one = [(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)]
     assert (alike(one, other), alike(other, one)) == (expected, expected), why
@@ -437,15 +432,13 @@ def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
     assert {figures.limit for figures in look.figures().values()} == {copying.MOST_DOUBT / 45}
 
 
-TAILS = [
+@cases(
+    "times of chance expected why",
     (0, 10, 0.5, 1.0, "at least none is certain"),
     (3, 10, 0.5, 1.0, "fewer than expected is no evidence"),
     (10, 10, 0.5, 0.5**10, "all"),
     (9, 10, 0.5, 11 * 0.5**10, "all but one"),
     (0, 0, 0.5, 1.0, "nothing to count"),
-]
-
-
-@pytest.mark.parametrize(("times", "of", "chance", "expected", "why"), TAILS, ids=[row[-1] for row in TAILS])
+)
 def test_tail(times: int, of: int, chance: float, expected: float, why: str) -> None:
     assert at_least(times, of, chance) == pytest.approx(expected, rel=1e-9), why
