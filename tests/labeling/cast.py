@@ -83,6 +83,12 @@ def claim(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
     return found
 
 
+def lease(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
+    """What a tasker gets when a new picture waits."""
+    factories.panel()
+    return claim(tasker, now, **given)
+
+
 def gets_nothing(tasker: Tasker, now: datetime, **given: Any) -> bool:
     """Whether the queue has nothing for a tasker, nor will have when others let go."""
     return next_for(tasker, now, **given) == services.NothingLeft(others_hold_some=False)

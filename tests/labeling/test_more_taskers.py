@@ -25,6 +25,7 @@ from tests.labeling.cast import (
     give_back,
     kept,
     label,
+    lease,
     linked,
     people,
     refused,
@@ -90,8 +91,7 @@ class TestFresh:
     def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(self, settled: Panel, now: datetime) -> None:
         fresh = panel_fresh(settled.image, 3, now=now)
         assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
-        assert fresh.places.count() == 3
-        assert kept(settled, "state", "answered") == (PanelState.SETTLED, 3)
+        assert (fresh.places.count(), kept(settled, "state", "answered")) == (3, (PanelState.SETTLED, 3))
         for tasker in people("dan", "eva", "fay"):
             label(tasker, now)
         services.panel_settle(panel=fresh)
@@ -195,11 +195,9 @@ class TestWhoIsAsked:
         self, largest: bool, ask: Ask, settled: Panel, tara: Tasker, now: datetime
     ) -> None:
         answered(factories.panel(dealt_at=now - timedelta(days=9)), *people("dan", "eva"))
-        if ask is join:
-            wanted = panel_join(settled, 6 if largest else 3, now=now)
-        else:
-            wanted = panel_fresh(settled.image, 9 if largest else 3, now=now)
-        assert claim(tara, now).panel_id == wanted.pk, "although the other misses one alone"
+        most = {join: lambda: panel_join(settled, 6, now=now), fresh: lambda: panel_fresh(settled.image, 9, now=now)}
+        wanted = most[ask]() if largest else ask(settled, now)
+        assert claim(tara, now).panel == wanted, "although the other misses one alone"
 
     @pytest.mark.both("own SQL and a constraint")
     @BOTH
@@ -303,11 +301,6 @@ def test_the_lock_gives_the_newest_panel(settled: Panel, now: datetime) -> None:
 LINKED, REQUALIFYING, PAUSED, SEEN, TOO_FEW, AWAY = StuckCause
 
 
-@pytest.fixture(autouse=True)
-def versions() -> None:
-    factories.policy_version()
-
-
 def found(now: datetime) -> list[tuple[StuckCause, int, int]]:
     return [(each.cause, each.places, each.people) for each in stuck_panels(now=now)]
 
@@ -328,23 +321,20 @@ def newer_instructions(panel: Panel) -> None:
 
 
 def some_paused(panel: Panel) -> None:
-    one, *_ = people(*"abc")
-    answered(panel, one)
-    Tasker.objects.exclude(pk=one.pk).update(state=TaskerState.PAUSED)
+    answered(panel, people(*"abc")[0])
+    Tasker.objects.exclude(user__username="a").update(state=TaskerState.PAUSED)
 
 
 def all_have_seen_it(panel: Panel) -> None:
     """Three answered, one answer was voided with its tasker going on: nobody is asked twice."""
-    crew = people(*"abc")
-    answered(panel, *crew)
-    void(crew[0], factories.NOW)
+    answered(panel, *people(*"abc"))
+    void(named("a"), factories.NOW)
 
 
 def gone(panel: Panel) -> None:
     """The accounts of two of three were closed."""
-    one, *_ = people(*"abc")
-    answered(panel, one)
-    Tasker.objects.exclude(pk=one.pk).update(user=None, left_at=factories.NOW)
+    answered(panel, people(*"abc")[0])
+    Tasker.objects.exclude(user__username="a").update(user=None, left_at=factories.NOW)
     User.objects.filter(username__in="bc").delete()
 
 
@@ -425,8 +415,7 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
 
 
 def test_a_picture_that_a_tasker_reported_and_an_organizer_let_in_again(now: datetime) -> None:
-    factories.panel()
-    give_back(claim(people(*"abc")[0], now), now, problem="torn")
+    give_back(lease(people(*"abc")[0], now), now, problem="torn")
     Panel.objects.update(state="open")
     assert found(now) == [(SEEN, 3, 2)]
 

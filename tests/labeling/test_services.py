@@ -27,6 +27,7 @@ from tests.labeling.cast import (
     give_back,
     kept,
     label,
+    lease,
     linked,
     next_for,
     people,
@@ -69,8 +70,7 @@ def full(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> Panel:
 class TestDealing:
     def test_every_due_picture_gets_one_panel_of_the_policys_size(self, now: datetime) -> None:
         due, *_ = [factories.image(label_from=at) for at in (now, now + timedelta(days=1), None)]
-        policy = Policy(panel_size=5)
-        assert [services.panels_deal(policy=policy, now=now) for _ in range(2)] == [1, 0]
+        assert [services.panels_deal(policy=Policy(panel_size=5), now=now) for _ in range(2)] == [1, 0]
         panel = Panel.objects.get()
         assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
 
@@ -192,8 +192,7 @@ class TestLease:
     def test_a_lease_is_used_by_its_tasker_with_its_token_alone(
         self, call: Any, tara: Tasker, otto: Tasker, now: datetime
     ) -> None:
-        factories.panel()
-        held = claim(tara, now)
+        held = lease(tara, now)
         held.lease_token = "0" * 32
         assert refused(Conflict, call, held, now).code == "wrong_token"
         held.tasker = otto
@@ -206,8 +205,7 @@ class TestSubmit:
         assert kept(full, "state", "answered", "leased", "missing", "full_at") == (PanelState.FULL, 3, 0, 0, now)
 
     def test_keeps_what_was_said(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        said = submit(claim(tara, now), now, BIRD | {"seconds": 12.5}).response
+        said = submit(lease(tara, now), now, BIRD | {"seconds": 12.5}).response
         assert kept(said, "outline", "milliseconds") == ("[[[10,10],[200,10],[200,200]]]", 12500)
         assert kept(said, "box_xmin", "box_ymin", "box_xmax", "box_ymax") == (1000, 1000, 20000, 20000)
         assert kept(said, "complete", "unoccluded", "real") == (True, True, True)
@@ -215,8 +213,7 @@ class TestSubmit:
     def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(
         self, tara: Tasker, now: datetime
     ) -> None:
-        factories.panel()
-        held = claim(tara, now)
+        held = lease(tara, now)
         first = submit(held, now, BIRD | {"seconds": 3})
         again = submit(held, now + timedelta(minutes=5), BIRD | {"seconds": 99})
         assert (again.repeated, again.response.receipt) == (True, first.response.receipt)
@@ -224,15 +221,13 @@ class TestSubmit:
         assert Response.objects.get().contains_bird == "definitely_yes"
 
     def test_a_late_answer_counts_while_a_place_is_free(self, tara: Tasker, now: datetime) -> None:
-        panel = factories.panel()
-        held = claim(tara, now)
+        panel, held = factories.panel(), claim(tara, now)
         services.leases_lapse(now=now + timedelta(hours=1))
         assert submit(held, now + timedelta(hours=2)).counted
         assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
 
     def test_wrong_fields_keep_nothing_and_the_lease_stays(self, tara: Tasker, now: datetime) -> None:
-        factories.panel()
-        held = claim(tara, now)
+        held = lease(tara, now)
         wrong = refused(WrongFields, submit, held, now, BIRD | {"outline": 7, "real": 7})
         assert sorted(wrong.fields) == ["outline", "real"]
         assert (kept(held, "state"), Response.objects.count()) == (AssignmentState.LEASED, 0)
@@ -280,8 +275,7 @@ def test_statements_do_not_grow_with_the_pictures(
     claiming = statements(lambda: services.assignment_next(**ask))
     held = Assignment.objects.select_related("tasker").get()
     submitting = statements(lambda: submit(held, now, BIRD))
-    assert len(claiming) <= 4, claiming
-    assert len(submitting) <= 8, submitting
+    assert len(claiming) <= 4 and len(submitting) <= 8, claiming + submitting
 
 
 @pytest.mark.parametrize("ahead", [100, pytest.param(2_000, marks=pytest.mark.long("takes seconds to deal"))])
@@ -416,8 +410,7 @@ def test_the_place_opens_again_for_another_tasker_and_the_answer_stays(
     response, others = label(tara, now).response, label(otto, now).response
     done = void(tara, now, by=olga)
     assert not void(tara, now).responses.exists(), "twice changes nothing"
-    panel.refresh_from_db()
-    assert (panel.answered, panel.missing, panel.state, panel.places.count()) == (1, 2, PanelState.OPEN, 4)
+    assert (kept(panel, "answered", "missing", "state"), panel.places.count()) == ((1, 2, PanelState.OPEN), 4)
     assert Response.objects.get(pk=response.pk).contains_bird == response.contains_bird
     assert (response.voided.voiding, done.voided_by, done.reason) == (done, olga, "Clicks at random.")
     assert not VoidedResponse.objects.filter(response=others).exists()
@@ -485,8 +478,7 @@ def test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_bac
 
 
 def test_an_answer_sent_after_a_pause_is_kept_and_does_not_count(tara: Tasker, now: datetime) -> None:
-    panel = factories.panel()
-    held = claim(tara, now)
+    panel, held = factories.panel(), claim(tara, now)
     Tasker.objects.update(state="paused")
     held.tasker.refresh_from_db()
     assert not submit(held, now).counted

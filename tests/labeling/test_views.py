@@ -47,11 +47,6 @@ def unspeakable(page: str) -> list[str]:
     return re.findall(UNSPEAKABLE, _PICTURE.sub("", page).lower())
 
 
-@pytest.fixture(autouse=True)
-def policy(db: None) -> None:
-    factories.policy_version()
-
-
 @pytest.fixture
 def panel(db: None) -> Panel:
     return factories.panel()

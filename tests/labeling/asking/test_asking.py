@@ -15,17 +15,12 @@ from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKi
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
 from labeling.selectors import candidates, instructions_in_force
 from tests import factories
-from tests.labeling.cast import claim, gets_nothing, kept, own, refused, shows, submit
+from tests.labeling.cast import claim, gets_nothing, kept, lease, own, refused, shows, submit
 
 pytestmark = pytest.mark.django_db
 
 
 URL, ORGANIZERS_URL, API_URL = "/questions/", "/organizer/questions/", "/api/v1/questions/"
-
-
-@pytest.fixture(autouse=True)
-def policy(db: None) -> None:
-    factories.policy_version()
 
 
 def ask(tasker: Tasker, text: str, now: datetime = factories.NOW) -> Question:
@@ -69,8 +64,7 @@ def test_an_answer_to_one_alone_is_told_to_them_alone(tara: Tasker, otto: Tasker
 @pytest.mark.parametrize("requalify", [False, True])
 def test_an_answer_to_everybody_is_a_version_of_the_instructions(requalify: bool, tara: Tasker, olga: User) -> None:
     question = answer(ask(tara, "A shadow?"), olga, to_everybody=True, requalify=requalify, text="A shadow is no bird.")
-    version = InstructionVersion.objects.get(version=2)
-    assert question.instructions == version
+    assert (version := InstructionVersion.objects.get(version=2)) == question.instructions
     assert (version.clarification, version.requalify, version.published_by) == ("A shadow is no bird.", requalify, olga)
     assert "A shadow?" not in version.summary + version.clarification, "the question is not published"
     assert Notice.objects.get().tasker == tara
@@ -96,7 +90,7 @@ def test_an_answer_that_cannot_be_sent(values: dict[str, Any], field: str, tara:
 def test_an_answer_is_given_once(tara: Tasker, olga: User) -> None:
     question = answer(ask(tara, "A shadow?"), olga, text="No.")
     assert refused(Conflict, answer, question, olga, to_everybody=True).code == "answered_already"
-    refused(NotFound, answer, Question(pk=10**9), olga)
+    refused(NotFound, answer, Question(pk=10**9), olga, to_everybody=True)
     assert InstructionVersion.objects.count() == 1
 
 
@@ -246,8 +240,7 @@ def test_a_lapsed_picture_is_reported_and_the_first_report_is_kept(tara: Tasker,
 
 
 def test_an_answered_picture_cannot_be_reported(tara: Tasker, now: datetime) -> None:
-    factories.panel()
-    held = claim(tara, now)
+    held = lease(tara, now)
     submit(held, now)
     assert (refused(Conflict, report, held, now).code, Report.objects.count()) == ("already_answered", 0)
 
@@ -302,17 +295,14 @@ def release(client: Any, held: Assignment, **body: Any) -> Any:
 def test_the_api_takes_a_report(
     body: dict[str, str], reports: list[tuple[str, str]], problem: str, tara: Tasker, signed_in: Any, now: datetime
 ) -> None:
-    factories.panel()
-    assert release(signed_in(tara), claim(tara, now), **body).status_code == 204
-    assert list(Report.objects.values_list("kind", "words")) == reports
-    assert Assignment.objects.get().problem == problem
+    assert release(signed_in(tara), held := lease(tara, now), **body).status_code == 204
+    assert (list(Report.objects.values_list("kind", "words")), kept(held, "problem")) == (reports, problem)
     assert Panel.objects.get().state == (PanelState.HELD if reports else PanelState.OPEN)
 
 
 @pytest.mark.parametrize("kind", ["boring", 7, None, ["offensive"]])
 def test_the_api_refuses_a_kind_it_does_not_know(kind: object, tara: Tasker, signed_in: Any, now: datetime) -> None:
-    factories.panel()
-    answer = release(signed_in(tara), claim(tara, now), kind=kind)
+    answer = release(signed_in(tara), lease(tara, now), kind=kind)
     assert (answer.status_code, Report.objects.count()) == (400, 0)
     assert "does_not_load, offensive, unclear, other" in answer.json()["fields"]["kind"][0]
 
@@ -335,8 +325,7 @@ def test_a_reopened_picture_is_dealt_again_with_the_waiting_time_it_had(
 def test_a_picture_kept_out_with_a_reason_is_never_dealt_and_decided_once(
     tara: Tasker, otto: Tasker, olga: User, now: datetime
 ) -> None:
-    panel = factories.panel()
-    report(claim(tara, now), now)
+    panel = report(lease(tara, now), now).assignment.panel
     assert (refused(InvalidInput, decide, panel.image, olga, "kept_out", "  ").field, selectors.pictures_waiting()) == (
         "reply",
         1,
@@ -386,8 +375,7 @@ def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(
     panel = factories.panel()
     for held in [claim(tara, now), claim(otto, now)]:
         report(held, now)
-    other = factories.panel()
-    report(claim(uma, now), now)
+    other = report(lease(uma, now), now)
     decide(panel.image, olga, reply="It loads for me.")
     said = (
         "Thank you for your report of {} Nov 2026: an organizer has looked at the picture. Others are asked about "
@@ -402,8 +390,7 @@ def test_all_reports_of_a_picture_are_decided_together_and_everybody_is_thanked(
 def test_a_picture_given_back_can_be_reported_by_the_next(
     tara: Tasker, otto: Tasker, olga: User, now: datetime
 ) -> None:
-    panel = factories.panel()
-    report(claim(tara, now), now)
+    panel = report(lease(tara, now), now).assignment.panel
     decide(panel.image, olga)
     report(claim(otto, now), now)
     (waiting,) = selectors.reported_pictures()

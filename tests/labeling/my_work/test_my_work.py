@@ -38,11 +38,6 @@ pytestmark = pytest.mark.django_db
 URL = "/my-work/"
 
 
-@pytest.fixture(autouse=True)
-def policy(db: None) -> None:
-    factories.policy_version()
-
-
 def gold_answer(by: Tasker, now: datetime, *, right: bool = True, known: KnownPicture | None = None) -> Response:
     """An answer to a gold picture: without a place, on a settled panel, marked."""
     return marked(by, right=right, now=now, known=known).response

@@ -49,11 +49,6 @@ CLEAR_BIRD = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _fresh(db: None) -> None:
-    factories.policy_version()
-
-
 @pytest.fixture
 def organizer(olga: User, signed_in: Any) -> Client:
     client: Client = signed_in(olga)
