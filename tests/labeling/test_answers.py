@@ -217,11 +217,8 @@ def test_boxes() -> None:
 corners = st.tuples(st.integers(-20_000, 50_000), st.integers(-20_000, 50_000))
 
 
-written_rings = st.lists(st.lists(corners, max_size=6).map(tuple), max_size=4).map(tuple)
-
-
 @settings(max_examples=50)
-@given(written_rings)
+@given(st.lists(st.lists(corners, max_size=6).map(tuple), max_size=4).map(tuple))
 def test_json_and_back(rings: tuple[Ring, ...]) -> None:
     """Any JSON reader gets back what was written, exactly."""
     read = json.loads(canonical_json(rings), parse_float=Decimal)

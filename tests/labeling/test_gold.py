@@ -53,9 +53,6 @@ RIGHT = {
 }
 
 
-WRONG = RIGHT | {"real": False}
-
-
 class _Heads(Random):
     """Draws gold whenever the policy allows any."""
 
@@ -169,7 +166,7 @@ def test_an_answer_is_marked_and_holds_no_place(tara: Tasker, otto: Tasker, now:
     factories.panel()
     of_gold = Panel.objects.filter(image__known=factories.gold())
     before = of_gold.values().get()
-    right, wrong = submit(claim(tara, now), now), submit(claim(otto, now), now, WRONG)
+    right, wrong = submit(claim(tara, now), now), submit(claim(otto, now), now, RIGHT | {"real": False})
     marks = [GoldMark.objects.get(response=sent.response) for sent in (right, wrong)]
     assert [[name for name, fine in mark.marks.items() if not fine] for mark in marks] == [[], ["real"]]
     assert [mark.right for mark in marks] == [True, False]

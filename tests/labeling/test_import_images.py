@@ -83,10 +83,8 @@ class TestDemo:
 
 @pytest.mark.django_db
 def test_a_folder_is_taken_with_its_sub_folders(photos: Path) -> None:
-    _picture(photos / "birds/b.png", 1)
-    _picture(photos / "birds/deep/c.jpg", 2, form="JPEG")
-    _picture(photos / "a", 3, form="WEBP")
-    _picture(photos / ".hidden/d.png", 4)
+    for number, name in enumerate(("birds/b.png", "birds/deep/c.jpg", "a", ".hidden/d.png")):
+        _picture(photos / name, number, form={"a": "WEBP", "birds/deep/c.jpg": "JPEG"}.get(name, "PNG"))
     (photos / "README.md").write_text("what these are")
     said = "3 of 3 files: 3 added, 0 known, 0 refused; other files passed over: 1.\n"
     assert _run(photos, *GIVEN, "--author", "Ann", "--origin", "gold", "--no-labels") == (0, said)
@@ -99,9 +97,8 @@ def test_a_folder_is_taken_with_its_sub_folders(photos: Path) -> None:
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     """An empty folder for photographs; the store lies beside it."""
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    return folder
+    (tmp_path / "photos").mkdir()
+    return tmp_path / "photos"
 
 
 def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:

@@ -153,8 +153,8 @@ def _audit(receipts: list[str], steps: int) -> None:
     assert Response.objects.count() > steps / 10, "the walk did something"
     assert VoidedResponse.objects.count() > steps / 1_000, "some were voided"
     gold = Response.objects.filter(assignment__known__isnull=False)
-    assert gold.exists() and not gold.filter(place__isnull=False).exists(), "gold fills no place"
-    assert gold.count() == GoldMark.objects.count()
+    assert gold.count() == GoldMark.objects.count() > 0
+    assert not gold.filter(place__isnull=False).exists(), "gold fills no place"
     assert not Response.objects.values("image", "tasker").annotate(n=Count("pk")).filter(n__gt=1).exists()
     holders = Assignment.objects.filter(state=AssignmentState.LEASED).values("tasker").annotate(n=Count("pk"))
     assert not holders.filter(n__gt=3).exists()
@@ -290,8 +290,8 @@ def audit() -> None:
 def test_a_report_while_the_others_answer(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for _ in range(ROUNDS):
         first, second, third = held_by([tara, otto, uma], now)
-        results = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
-        assert results[1:] == [True, True]
+        _, *counted = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
+        assert counted == [True, True]
         assert kept(first.panel, "state", "answered", "leased") == (PanelState.HELD, 2, 0)
         audit()
 

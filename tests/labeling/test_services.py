@@ -185,8 +185,7 @@ class TestLease:
     def test_giving_back_frees_the_place_for_others_first(self, tara: Tasker, now: datetime) -> None:
         panels = [factories.panel(dealt_at=now) for _ in range(2)]
         give_back(held := claim(tara, now), now)
-        assert kept(held.panel, "leased") == 0
-        assert {held.panel, claim(tara, now).panel} == set(panels)
+        assert (kept(held.panel, "leased"), {held.panel, claim(tara, now).panel}) == (0, set(panels))
 
     @pytest.mark.parametrize("call", [beat, submit])
     def test_a_lease_is_used_by_its_tasker_with_its_token_alone(

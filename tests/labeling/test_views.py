@@ -33,18 +33,10 @@ TRIANGLE = "10,10\n200,10\n100,150.5"
 TRUE = {"complete": "true", "unoccluded": "true", "real": "true"}
 
 
-# What a tasker must never learn (R3, R8).
-UNSPEAKABLE = (
-    r"\b(attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d)\b"
-)
-
-
-_PICTURE = re.compile(r"/pictures/[\w=-]+")  # encrypted: any letters
-
-
 def unspeakable(page: str) -> list[str]:
-    """The words of a page that say what a tasker must never learn."""
-    return re.findall(UNSPEAKABLE, _PICTURE.sub("", page).lower())
+    """The words of a page that say what a tasker must never learn (R3, R8), but those in encrypted addresses."""
+    words = r"attack\w*|adversar\w*|targets?|origins?|weeks?|claim\w*|gold|dataset|defen[cs]e\w*|teams?|panels?|w\d\d"
+    return re.findall(rf"\b({words})\b", re.sub(r"/pictures/[\w=-]+", "", page).lower())
 
 
 @pytest.fixture
@@ -391,8 +383,7 @@ def test_a_notice_is_told_until_its_tasker_puts_it_away(signed_in: Any, tara: Ta
     told = client.get("/api/v1/notices/").json()
     assert told == [{"id": str(mine.public_id), "text": "An organizer writes.", "told_at": "2026-11-18T12:00:00Z"}]
     put_away = [client.post(f"/api/v1/notices/{each.public_id}/seen/").status_code for each in (mine, mine, ottos)]
-    assert put_away == [204, 204, 404]
-    assert client.get("/api/v1/notices/").json() == []
+    assert (put_away, client.get("/api/v1/notices/").json()) == ([204, 204, 404], [])
     assert kept(mine, "seen_at") and not kept(ottos, "seen_at")
 
 
@@ -423,16 +414,6 @@ def test_what_changed_since_a_version_is_told_newest_first(signed_in: Any, tara:
     )
 
 
-PAGES = {
-    "/label/": "Absenden",
-    "/my-work/": "Meine Arbeit",
-    "/questions/": "Fragen",
-    "/learn/": "Anleitung",
-    "/label/instructions/": "Umriss",
-    "/account/": "Sprache",
-}
-
-
 @pytest.fixture
 def gerda(db: None) -> Tasker:
     """A tasker who reads German and lives in Berlin."""
@@ -442,7 +423,17 @@ def gerda(db: None) -> Tasker:
     return gerda
 
 
-@pytest.mark.parametrize(("address", "word"), sorted(PAGES.items()))
+@pytest.mark.parametrize(
+    ("address", "word"),
+    [
+        ("/label/", "Absenden"),
+        ("/my-work/", "Meine Arbeit"),
+        ("/questions/", "Fragen"),
+        ("/learn/", "Anleitung"),
+        ("/label/instructions/", "Umriss"),
+        ("/account/", "Sprache"),
+    ],
+)
 def test_a_page_is_in_the_taskers_language(address: str, word: str, gerda: Tasker, signed_in: Any) -> None:
     factories.panel()
     page = signed_in(gerda).get(address, headers={"accept-language": "en"})

@@ -108,8 +108,7 @@ def test_after_the_third_try_there_is_a_day_between(nell: Tasker, now: datetime)
     again = now + timedelta(seconds=9) + 24 * HOUR  # the tenth picture was answered nine seconds after the first
     assert refusal(nell, again - timedelta(microseconds=1)) == "wait"
     assert selectors.next_try_from(selectors.attempts_of(nell), POLICY) == again
-    assert take(nell, again, right=7, seed=4).number == 4
-    assert refusal(nell, again + HOUR) == "wait"
+    assert (take(nell, again, right=7, seed=4).number, refusal(nell, again + HOUR)) == (4, "wait")
 
 
 def test_an_answer_is_read_as_in_labeling_marked_at_once_and_never_replaced(nell: Tasker, now: datetime) -> None:

@@ -249,14 +249,14 @@ def test_a_version_is_published_after_a_look(
     assert version == ("Wheels count.", True, olga.pk)
 
 
-REFUSED = [
-    ({"summary": ""}, "Say in a sentence what changed."),
-    ({"begins": "2020-01-01T00:00"}, "A version cannot begin in the past."),
-    ({"begins": "soon"}, "Write the time as"),
-]
-
-
-@pytest.mark.parametrize(("values", "words"), REFUSED)
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"summary": ""}, "Say in a sentence what changed."),
+        ({"begins": "2020-01-01T00:00"}, "A version cannot begin in the past."),
+        ({"begins": "soon"}, "Write the time as"),
+    ],
+)
 @pytest.mark.parametrize("step", ["", "publish"])
 def test_a_wrong_version_is_refused_with_everything_kept(
     values: dict[str, str], words: str, step: str, signed_in: SignIn, olga: User

@@ -269,9 +269,6 @@ def _one_change(rng: Random, people: Sequence[Tasker], olga: User, now: datetime
 GOOD = ("definitely_yes", "definitely_no", True, True, True)
 
 
-HANDS = [0.7, 1.0, 1.5, 2.5]
-
-
 def shape(rng: Random, corners: int) -> list[tuple[float, float]]:
     """The obvious corners of a thing."""
     turns = [2 * math.pi * (k + rng.uniform(-0.2, 0.2)) / corners for k in range(corners)]
@@ -285,7 +282,7 @@ def drawn(true: list[tuple[float, float]], rng: Random, hand: float) -> list[tup
     return [(round(x + rng.gauss(0, hand), 2), round(y + rng.gauss(0, hand), 2)) for x, y in true]
 
 
-@pytest.mark.parametrize("hand", HANDS)
+@pytest.mark.parametrize("hand", [0.7, 1.0, 1.5, 2.5])
 @pytest.mark.parametrize("corners", [5, 8, 14])
 def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
     """Even where both click exactly the same corners, which is the most alike that honest outlines can be."""

@@ -157,8 +157,7 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
     factories.response(otto, panel, now=now)
     assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
     factories.response(uma, panel, now=now + 2 * HOUR)
-    assert watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR) == 1
-    assert WatchEvent.objects.get().tasker == tara
+    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), WatchEvent.objects.get().tasker) == (1, tara)
 
 
 def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
