@@ -25,6 +25,7 @@ from tests.labeling.cast import (
     BICYCLE,
     BIRD,
     NEITHER,
+    Heads,
     beat,
     full_panel,
     gets_nothing,
@@ -53,13 +54,6 @@ RIGHT = {
 }
 
 
-class _Heads(Random):
-    """Draws gold whenever the policy allows any."""
-
-    def randrange(self, *_: int) -> int:
-        return 0
-
-
 class _Tails(Random):
     def randrange(self, *_: int) -> int:
         return 99
@@ -68,7 +62,7 @@ class _Tails(Random):
 def claim(
     tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None, **given: Any
 ) -> Assignment:
-    return cast.claim(tasker, now, policy=policy, rng=rng or _Heads(1), **given)
+    return cast.claim(tasker, now, policy=policy, rng=rng or Heads(1), **given)
 
 
 def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> services.Submitted:
@@ -80,7 +74,7 @@ def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignm
     """What a tasker got when a gold picture and an ordinary one were there: either of them."""
     factories.panel()
     factories.gold()
-    found = claim(tara, now, rng=_Heads(1) if request.param else _Tails(1))
+    found = claim(tara, now, rng=Heads(1) if request.param else _Tails(1))
     assert (found.known is not None) == request.param
     return found
 
@@ -128,7 +122,7 @@ def test_one_use_is_left_and_one_tasker_gets_it(tara: Tasker, otto: Tasker, now:
 def test_never_when_nothing_ordinary_is_left(tara: Tasker, now: datetime) -> None:
     """Or gold would be known by coming when the queue is empty."""
     factories.gold()
-    assert gets_nothing(tara, now, policy=ALWAYS, rng=_Heads(1))
+    assert gets_nothing(tara, now, policy=ALWAYS, rng=Heads(1))
 
 
 def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, now: datetime) -> None:
@@ -287,7 +281,7 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
 def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None:
     factories.panel(), factories.panel(), factories.gold()
     told = []
-    for rng in (_Heads(1), _Tails(1)):
+    for rng in (Heads(1), _Tails(1)):
         held = claim(tara, now, ALWAYS, rng)
         asked, receipt = assignment_json(held), receipt_json(submit(held, now))
         image = asked["image"]
@@ -300,7 +294,7 @@ def test_claim_and_submit_cost_as_many_statements(tara: Tasker, now: datetime) -
     for _ in range(4):
         factories.panel()
     held, costs = [], []
-    for rng in (_Tails(1), _Heads(1), _Tails(1)):
+    for rng in (_Tails(1), Heads(1), _Tails(1)):
         claiming = statements(lambda rng=rng: held.append(claim(tara, now, ALWAYS, rng)))
         costs.append((len(claiming), len(statements(lambda: submit(held[-1], now)))))
     assert [each.known is not None for each in held] == [False, True, False]

@@ -92,12 +92,10 @@ def _profile_of(photo: str) -> bytes:
     return profile
 
 
-def _lying_jpeg_size() -> bytes:
-    """State 20,000 x 20,000 in the frame header of an ordinary JPEG."""
-    data = bytearray(_file(form="JPEG"))
-    at = data.index(b"\xff\xc0") + 5
-    data[at : at + 4] = struct.pack(">HH", 20_000, 20_000)
-    return bytes(data)
+def _stating(width: int, height: int, jpeg: bytes, frame: bytes = b"\xff\xc0") -> bytes:
+    """State another size in the frame header of a JPEG."""
+    before, after = jpeg.split(frame, 1)
+    return before + frame + after[:3] + struct.pack(">HH", height, width) + after[7:]
 
 
 PNG, JPEG, WEBP = _file(), _file(form="JPEG"), _file(form="WEBP")
@@ -145,7 +143,7 @@ def _pixels(data: bytes) -> bytes:
     (_bare_png(100_000, 100_000), "too_many_pixels", "a decompression bomb: 10 gigapixels in a tiny file"),
     (_bare_png(2**31 - 1, 2**31 - 1), "too_many_pixels", "the largest size a PNG can state"),
     (_bare_png(5000, 4001), "too_many_pixels", "a little more than 20 megapixels"),
-    (_lying_jpeg_size(), "too_many_pixels", "a JPEG whose header states 400 megapixels"),
+    (_stating(20_000, 20_000, JPEG), "too_many_pixels", "a JPEG whose header states 400 megapixels"),
     (
         b"RIFF\x16\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff",
         "too_many_pixels",
@@ -542,8 +540,7 @@ def test_a_profile_that_comes_often_is_unpacked_once(for_little: None) -> None:
 
 def test_the_sum_of_all_passes_is_bounded(for_little: None) -> None:
     """Few scans of many pixels cost as much as many scans of few."""
-    before, frame, after = scans(50).partition(b"\xff\xc2")
-    large = before + frame + after[:3] + struct.pack(">HH", 4_000, 5_000) + after[7:]
+    large = _stating(5_000, 4_000, scans(50), b"\xff\xc2")
     assert "more than 20 passes" in str(refused(PictureRefused, read_dataset, large, size=SIZE))
 
 

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 
 from common.errors import Conflict
-from labeling import services
+from labeling import services, voiding
 from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
 from labeling.learning.services import attempt_start, instructions_publish, lesson_see
@@ -42,14 +42,11 @@ from labeling.models import (
     WatchRule,
 )
 from labeling.policy import Policy
-from labeling.selectors import forget_versions
-from labeling.voiding import responses_void
-from labeling.watching import links
-from labeling.watching.leaks import gold_flag_leaks
+from labeling.watching import leaks, links
 from labeling.watching.watch import watch
 from tests import factories
 from tests.at_once import at_once
-from tests.labeling.cast import beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
+from tests.labeling.cast import Heads, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
 
 pytestmark = [
@@ -69,6 +66,11 @@ FORMS = [
         "real": False, "outline": [[[5, 5], [250, 9], [120, 280]]],
     },
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def recorded(transactional_db: None) -> None:
+    factories.policy_version()
 
 
 class Clock:
@@ -125,13 +127,12 @@ class Person:
     def void(self) -> None:
         """An organizer voids the last minutes of somebody who is answering meanwhile (R6)."""
         since = (now := self.clock()) - timedelta(minutes=10)
-        responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
+        voiding.responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
 
 
 @pytest.mark.slow("32 threads take thousands of steps")
 @pytest.mark.parametrize("steps", [2_000, pytest.param(10_000, marks=pytest.mark.long("takes half a minute"))])
 def test_thousands_of_random_steps(steps: int, now: datetime) -> None:
-    factories.policy_version()
     for make in [factories.panel] * PICTURES + [factories.gold] * GOLD:
         make()
     taskers, clock = people(*(f"tasker-{n}" for n in range(TASKERS))), Clock(now)
@@ -165,7 +166,6 @@ def _audit(receipts: list[str], steps: int) -> None:
 
 @pytest.mark.slow("six sweeps at once of what forty taskers answered")
 def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
-    factories.policy_version()
     judged = {"collector": "gold_doubt", "window": 50, "minimum": 1, "comparison": "<", "threshold": 1}
     WatchRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
     for tasker in people(*"abcd"):
@@ -178,7 +178,7 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     later, trusting = now + timedelta(hours=1), Policy(gold_pass_percent=1)
 
     def sweep() -> tuple[int, int]:
-        return watch(policy=Policy(), now=later), gold_flag_leaks(policy=trusting, now=later)
+        return watch(policy=Policy(), now=later), leaks.gold_flag_leaks(policy=trusting, now=later)
 
     assert [sum(counts) for counts in zip(*at_once(*[sweep] * 6), strict=True)] == [4, 1]
     paused = Tasker.objects.filter(state=TaskerState.PAUSED)
@@ -187,12 +187,6 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
 
 
 TABS = 8
-
-
-@pytest.fixture(autouse=True)
-def recorded(transactional_db: None) -> None:
-    forget_versions()
-    factories.policy_version()
 
 
 def in_tabs(act: Callable[[int], Any]) -> list[Any]:
@@ -386,13 +380,6 @@ def test_taskers_are_locked_in_the_order_of_their_numbers_when_a_picture_is_give
     assert not Tasker.objects.exclude(passed={}).exists()
 
 
-class _Heads(Random):
-    """Draws gold whenever there is any."""
-
-    def randrange(self, *_: int) -> int:
-        return 0
-
-
 @pytest.mark.parametrize("what", ["reported", "decided"])
 def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
     what: str, tara: Tasker, otto: Tasker, olga: User, now: datetime, monkeypatch: pytest.MonkeyPatch
@@ -417,7 +404,7 @@ def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
         return report(held, now) if what == "reported" else decide(known.image, ReportDecision.KEPT_OUT, olga, now)
 
     monkeypatch.setattr(services, "_use_gold", use_and_wait)
-    dealing = {"holding": (), "policy": Policy(gold_percent=50), "now": now, "rng": _Heads(1)}
+    dealing = {"holding": (), "policy": Policy(gold_percent=50), "now": now, "rng": Heads(1)}
     dealt, other = at_once(partial(services.assignment_next, tasker=otto, **dealing), beside)
     assert (dealt.known_id, dealt.tasker_id) == (known.pk, otto.pk)
     assert isinstance(other, Report) if what == "reported" else other == ReportDecision.KEPT_OUT

@@ -20,7 +20,6 @@ from unittest.mock import Mock
 import pytest
 from botocore.exceptions import ClientError
 from django.test import Client
-from django.urls import path
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,7 +30,6 @@ from labeling.enums import Origin
 from labeling.images import read_attack
 from labeling.intake import image_add
 from labeling.models import Image, Tasker
-from labeling.picture_views import picture as picture_view
 from labeling.pictures import picture_url, pixels_of
 from labeling.png import PictureDamaged, decode_png, encode_png, pixels_sha256
 from labeling.store import (
@@ -264,12 +262,9 @@ def test_one_changed_byte_is_always_found(picture: tuple[int, int, bytes], data:
     refused(PictureDamaged, decode_png, bytes(file))
 
 
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
 def _png(*chunks: tuple[bytes, bytes]) -> bytes:
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+    parts = [(struct.pack(">I", len(body)), kind + body, zlib.crc32(kind + body)) for kind, body in chunks]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(size + part + struct.pack(">I", crc) for size, part, crc in parts)
 
 
 HEADER = (b"IHDR", struct.pack(">IIBBBBB", 2, 1, 8, 2, 0, 0, 0))
@@ -329,9 +324,6 @@ def _token(url: str) -> str:
     return url.removeprefix("/pictures/").removesuffix(".png")
 
 
-urlpatterns = [path("pictures/<str:token>.png", picture_view, name="picture")]
-
-
 PNG = encode_png(16, 16, bytes(range(256)) * 3)
 
 
@@ -342,7 +334,6 @@ def image(now: datetime) -> Image:
     return image_add(read_attack(PNG, size=16), now=now, label_from=None, **credit)[0]
 
 
-@pytest.mark.urls(__name__)
 def test_the_picture_is_served_fenced_in(client: Client, image: Image) -> None:
     """To whoever has the address: it was given to who may see the picture, and it ends."""
     address = picture_url(image, now=timezone.now())
@@ -365,7 +356,6 @@ def test_the_picture_is_served_fenced_in(client: Client, image: Image) -> None:
     assert [method(address).status_code for method in others] == [405] * 4
 
 
-@pytest.mark.urls(__name__)
 def test_serving_asks_the_database_nothing_and_sets_no_cookie(
     image: Image, tara: Tasker, signed_in: Callable[[Any], Client], django_assert_num_queries: Any
 ) -> None:
@@ -375,7 +365,6 @@ def test_serving_asks_the_database_nothing_and_sets_no_cookie(
     assert (response.status_code, response.cookies, "Cookie" in response.get("Vary", "")) == (200, {}, False)
 
 
-@pytest.mark.urls(__name__)
 @cases(
     "age status reason",
     (timedelta(0), 200, "fresh"),
@@ -388,7 +377,6 @@ def test_an_address_ends_after_an_hour(client: Client, image: Image, age: timede
     assert client.get(picture_url(image, now=timezone.now() - age)).status_code == status
 
 
-@pytest.mark.urls(__name__)
 def test_the_lifetime_is_counted_with_the_clock_it_is_given_and_a_new_key_ends_nothing(
     image: Image, settings: Any, now: datetime
 ) -> None:
@@ -398,7 +386,6 @@ def test_the_lifetime_is_counted_with_the_clock_it_is_given_and_a_new_key_ends_n
     assert pixels_of(token, now=now + timedelta(minutes=60, seconds=1)) is None
 
 
-@pytest.mark.urls(__name__)
 def test_forged_addresses_show_nothing(client: Client, image: Image, settings: Any) -> None:
     good = _token(picture_url(image, now=timezone.now()))
     changed = ("B" if good[60] == "A" else "A").join((good[:60], good[61:]))
@@ -412,7 +399,6 @@ def test_forged_addresses_show_nothing(client: Client, image: Image, settings: A
         assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
 
 
-@pytest.mark.urls(__name__)
 def test_an_address_tells_nothing(image: Image, now: datetime) -> None:
     """Two addresses of one picture differ, and are as long as any."""
     addresses = {picture_url(image, now=now) for _ in range(20)}
@@ -424,7 +410,6 @@ def test_an_address_tells_nothing(image: Image, now: datetime) -> None:
     assert bytes.fromhex(image.pixels_sha256)[:8] not in raw
 
 
-@pytest.mark.urls(__name__)
 def test_a_file_missing_from_the_store_is_a_plain_404(client: Client) -> None:
     response = client.get(picture_url(image_row(), now=timezone.now()))
     assert (response.status_code, response.content) == (404, b"")

@@ -26,12 +26,6 @@ def something_to_learn(db: None) -> None:
     lessons(2)
 
 
-@pytest.mark.parametrize("page", ["/learn/1/", "/qualification/"])
-def test_nobody_but_taskers_learns(page: str, signed_in: SignIn, olga: User, rita: User, stan: User) -> None:
-    """Pages that show nothing without an example or a try; the others are in `tests/test_pages.py`."""
-    assert [each.get(page).status_code for each in (Client(), *map(signed_in, (olga, rita, stan)))] == [302] + [403] * 3
-
-
 def test_a_qualified_and_a_paused_tasker_may_read_again(signed_in: SignIn, tara: Tasker, otto: Tasker) -> None:
     tasker_state_change(tasker=otto, after=TaskerState.PAUSED, code="paused", reason="slow down", now=timezone.now())
     for who, words in ((tara, "You are qualified"), (otto, "Your labeling is paused")):

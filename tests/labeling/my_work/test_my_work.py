@@ -28,8 +28,7 @@ from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
 from tests import factories
-from tests.labeling.cast import gold_answer as marked
-from tests.labeling.cast import refused, shows, statements
+from tests.labeling.cast import gold_answer, refused, shows, statements
 from tests.labeling.test_views import unspeakable
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +37,9 @@ pytestmark = pytest.mark.django_db
 URL = "/my-work/"
 
 
-def gold_answer(by: Tasker, now: datetime, *, right: bool = True, known: KnownPicture | None = None) -> Response:
+def gold_response(by: Tasker, now: datetime, *, right: bool = True, known: KnownPicture | None = None) -> Response:
     """An answer to a gold picture: without a place, on a settled panel, marked."""
-    return marked(by, right=right, now=now, known=known).response
+    return gold_answer(by, right=right, now=now, known=known).response
 
 
 def feedback(value: GoldFeedback) -> None:
@@ -170,7 +169,7 @@ def test_gold_an_open_and_a_settled_panel_look_alike(tara: Tasker, signed_in: An
     """On each page and in the download. How far a picture is would tell how many others have answered it (R8)."""
     answers = [factories.response(tara, factories.panel(), now=now) for _ in range(2)]
     Panel.objects.filter(pk=answers[0].panel_id).update(answered=3, missing=0, state="settled", full_at=now)
-    answers.append(gold_answer(tara, now))
+    answers.append(gold_response(tara, now))
     client = signed_in(tara)
     assert len(set(re.findall(r"<li>.*?</li>", shown(client.get(URL)), re.S))) == 1
     pages = [client.get(f"{URL}{each.assignment.public_id}/") for each in answers]
@@ -188,7 +187,7 @@ def test_no_page_says_what_no_tasker_may_learn(
     feedback(value)
     image = factories.image(origin="attack", source="sent in by team red", author="Ada")
     ordinary = factories.response(tara, factories.panel(image), now=now)
-    ids = {"gold": gold_answer(tara, now).assignment.public_id, "ordinary": ordinary.assignment.public_id}
+    ids = {"gold": gold_response(tara, now).assignment.public_id, "ordinary": ordinary.assignment.public_id}
     page = signed_in(tara).get(URL + path.format(**ids)).content.decode()
     # A week is also what a tasker's own hours are summed by, on their own page.
     assert set(unspeakable(page)) <= ({"week", "weeks"} if not path else set())
@@ -202,7 +201,7 @@ def test_no_page_says_what_no_tasker_may_learn(
 def test_a_late_answer_is_told_as_its_receipt_told(
     gold: bool, counted: bool, tara: Tasker, signed_in: Any, now: datetime
 ) -> None:
-    answer = gold_answer(tara, now) if gold else factories.response(tara, factories.panel(), counted=False)
+    answer = gold_response(tara, now) if gold else factories.response(tara, factories.panel(), counted=False)
     type(answer.assignment).objects.update(seems_counted=counted)
     assert ("kept, not counted: its place was taken when it came" in shown(signed_in(tara).get(URL))) is not counted
     assert record(signed_in(tara))["answers"][0]["counted"] is counted
@@ -211,11 +210,11 @@ def test_a_late_answer_is_told_as_its_receipt_told(
 def test_voided_answers_and_gold_among_them_are_told_with_the_reason(
     tara: Tasker, olga: User, signed_in: Any, now: datetime
 ) -> None:
-    long_ago = gold_answer(tara, now - timedelta(days=9))
+    long_ago = gold_response(tara, now - timedelta(days=9))
     ordinary = factories.response(tara, factories.panel(), now=now)
-    among = gold_answer(tara, now + timedelta(minutes=1))
+    among = gold_response(tara, now + timedelta(minutes=1))
     responses_void(tasker=tara, since=None, reason="Random clicks.", by=olga, now=now + timedelta(hours=1))
-    after = gold_answer(tara, now + timedelta(hours=2))
+    after = gold_response(tara, now + timedelta(hours=2))
     told = {each["receipt"]: (each["state"], each["void_reason"]) for each in record(signed_in(tara))["answers"]}
     assert told[among.receipt] == told[ordinary.receipt] == ("voided", "Random clicks.")
     assert told[long_ago.receipt] == told[after.receipt] == ("counted", None)
@@ -225,7 +224,7 @@ def test_voided_answers_and_gold_among_them_are_told_with_the_reason(
 
 
 def test_a_voiding_that_found_nothing_changes_nothing(tara: Tasker, olga: User, signed_in: Any, now: datetime) -> None:
-    gold_answer(tara, now)
+    gold_response(tara, now)
     Voiding.objects.create(tasker=tara, reason="Nothing was open.", voided_at=now + timedelta(hours=1), voided_by=olga)
     assert record(signed_in(tara))["answers"][0]["state"] == "counted"
 
@@ -236,7 +235,7 @@ def test_sums_by_day_and_week_are_those_of_the_zone(tara: Tasker, otto: Tasker, 
     # Sunday 15 November, 12:00 UTC is Monday the 16th in Auckland.
     for moment in (datetime(2026, 11, 15, 10, 0, tzinfo=UTC), datetime(2026, 11, 15, 12, 0, tzinfo=UTC)):
         factories.response(tara, factories.panel(), now=moment)
-    gold_answer(tara, now)
+    gold_response(tara, now)
     factories.response(otto, factories.panel(), now=now)
     sums = selectors.sums_of(tara, zone=ZoneInfo("Pacific/Auckland"), now=now)
     assert (sums.answers, sums.milliseconds) == (3, 3 * 4200)
@@ -274,9 +273,9 @@ def test_shares_are_told_for_whole_weeks_with_enough_of_them(
 ) -> None:
     for back, (right, many) in zip(range(len(weeks), 0, -1), weeks, strict=True):
         for number in range(many):
-            gold_answer(tara, MONDAY - timedelta(weeks=back) + timedelta(hours=number), right=number < right)
+            gold_response(tara, MONDAY - timedelta(weeks=back) + timedelta(hours=number), right=number < right)
     for _ in range(9):
-        gold_answer(tara, MONDAY + timedelta(hours=1), right=False)
+        gold_response(tara, MONDAY + timedelta(hours=1), right=False)
     shares = weekly_shares(tara, minimum=4, zone=ZoneInfo("UTC"), now=now)
     back = [(MONDAY - timedelta(weeks=first), MONDAY - timedelta(weeks=last), share) for first, last, share in told]
     assert [(share.first, share.last, share.percent) for share in shares] == back
@@ -284,7 +283,7 @@ def test_shares_are_told_for_whole_weeks_with_enough_of_them(
 
 def test_the_weeks_of_shares_are_not_the_taskers_to_move(tara: Tasker, signed_in: Any, now: datetime) -> None:
     for number in range(10):
-        gold_answer(tara, MONDAY - timedelta(hours=1), right=number < 8)
+        gold_response(tara, MONDAY - timedelta(hours=1), right=number < 8)
     told = set()
     for zone in ("Pacific/Kiritimati", "Etc/GMT+12", ""):
         Tasker.objects.update(time_zone=zone)
@@ -301,7 +300,7 @@ def test_as_much_is_told_as_the_policy_says(
     value: GoldFeedback, section: bool, checks: int, tara: Tasker, signed_in: Any, now: datetime
 ) -> None:
     feedback(value)
-    gold_answer(tara, now)
+    gold_response(tara, now)
     client = signed_in(tara)
     assert ("Pictures with known answers" in client.get(URL).content.decode()) is section
     assert client.get("/my-work/checks/").status_code == checks
@@ -311,9 +310,9 @@ def test_retired_pictures_are_told_with_what_was_expected(tara: Tasker, otto: Ta
     feedback(GoldFeedback.RETIRED)
     now = factories.NOW
     old: dict[str, Any] = {"retired_at": now, "retired_because": "Old."}
-    gold_answer(tara, now, right=False, known=factories.gold(**old, outline="[[[1,1],[9,1],[9,9]]]", complete=False))
+    gold_response(tara, now, right=False, known=factories.gold(**old, outline="[[[1,1],[9,1],[9,9]]]", complete=False))
     for who, known in ((tara, {}), (tara, old | {"held_at": now}), (otto, old)):
-        gold_answer(who, now, known=factories.gold(**known))
+        gold_response(who, now, known=factories.gold(**known))
     drawn = '<polygon class="expected" points="1,1 9,1 9,9"/>'
     page = shows(signed_in(tara).get("/my-work/checks/"), drawn, "Bird: wrong", "overlaps by at least 70 %")
     assert page.count("<li>") == 1, "in use, reported, and somebody else's are not told"

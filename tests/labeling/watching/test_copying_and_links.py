@@ -12,10 +12,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput
-from labeling import tasks
+from labeling import services, tasks
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker, TaskerLink
-from labeling.services import NothingLeft
 from labeling.watching import copying, links
 from labeling.watching.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
 from tests import factories
@@ -122,10 +121,10 @@ def test_linked_taskers_never_come_onto_one_panel(
     assert factories.panel() == claim(first, now).panel
     declare(1, 2)
     joined = declare(0, 1)
-    assert isinstance(next_for(third, now), NothingLeft)
+    assert isinstance(next_for(third, now), services.NothingLeft)
     links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
     assert claim(third, now)
-    assert isinstance(next_for(second, now), NothingLeft), "still linked with the one who was asked now"
+    assert isinstance(next_for(second, now), services.NothingLeft), "still linked with the one who was asked now"
 
 
 @pytest.mark.both("a constraint refuses")

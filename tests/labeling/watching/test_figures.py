@@ -40,21 +40,17 @@ def period(now: datetime) -> Period:
     return Period(now - timedelta(days=1), now + timedelta(days=1))
 
 
-def shares(agreement: dict[str, Share]) -> dict[str, tuple[int, int]]:
-    return {question: (share.part, share.whole) for question, share in agreement.items()}
-
-
 def test_agreement_is_with_each_other_member(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
     full_panel([tara, otto, uma], [BIRD | {"complete": False}, BIRD, NEITHER])
     figures = figures_by_tasker(period)
-    assert shares(figures[tara.pk].agreement) == {
-        "contains_bird": (1, 2),
-        "contains_bicycle": (2, 2),
-        "complete": (0, 1),  # uma was not asked
-        "unoccluded": (1, 1),
-        "real": (1, 1),
+    assert figures[tara.pk].agreement == {
+        "contains_bird": Share(1, 2),
+        "contains_bicycle": Share(2, 2),
+        "complete": Share(0, 1),  # uma was not asked
+        "unoccluded": Share(1, 1),
+        "real": Share(1, 1),
     }
-    assert (figures[uma.pk].agreed.part, figures[uma.pk].agreed.whole) == (2, 4)
+    assert figures[uma.pk].agreed == Share(2, 4)
 
 
 def test_outlines_are_compared_with_the_others(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:

@@ -1,7 +1,7 @@
 """Monitoring: what collectors read, when rules fire, what organizers may do, and what the tasker is told (R6)."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -230,9 +230,6 @@ def test_voiding_is_told_once_with_its_reason(tara: Tasker, olga: User, now: dat
     assert "they stay in the record. The reason: careless" in Notice.objects.get(tasker=tara).text
 
 
-BEGIN = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
-
-
 A_BIRD: Form = ("definitely_yes", "definitely_no", True, True, True)
 
 
@@ -253,7 +250,7 @@ def look(
     ms: int = 5_000,
     iou: float | None = None,
 ) -> Look:
-    return Look(BEGIN + timedelta(seconds=at), ms, form, gold, others, iou)
+    return Look(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
 
 
 def marked(right: int, wrong: int) -> Seen:
@@ -319,7 +316,9 @@ HONEST, LAZY = (
 FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
 
 
-GIVEN_BACK = Seen(handovers=[Handover(BEGIN, True), Handover(BEGIN, False), Handover(BEGIN, False)])
+GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, problem) for problem in (True, False, False)])
+    handovers=[Handover(factories.NOW, True), Handover(factories.NOW, False), Handover(factories.NOW, False)]
+)
 
 
 ODD, EVEN, SAME = look(CUT_BIRD, A_BIRD, A_BIRD), look(A_BIRD, A_BIRD, CUT_BIRD), look(A_BIRD, A_BIRD, A_BIRD)
@@ -383,8 +382,8 @@ def test_agreement_counts_questions_of_answers_with_a_majority() -> None:
 
 
 def test_what_came_before_a_moment_is_left_out() -> None:
-    seen = Seen([look(at=1), look(at=2)], [Handover(BEGIN + timedelta(seconds=1), True)])
-    later = seen.since(BEGIN + timedelta(seconds=1))
+    seen = Seen([look(at=1), look(at=2)], [Handover(factories.NOW + timedelta(seconds=1), True)])
+    later = seen.since(factories.NOW + timedelta(seconds=1))
     assert ([each.at.second for each in later.looks], later.handovers, seen.since(None)) == ([2], [], seen)
 
 
