@@ -316,9 +316,7 @@ HONEST, LAZY = (
 FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
 
 
-GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, problem) for problem in (True, False, False)])
-    handovers=[Handover(factories.NOW, True), Handover(factories.NOW, False), Handover(factories.NOW, False)]
-)
+GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, answered) for answered in (True, False, False)])
 
 
 ODD, EVEN, SAME = look(CUT_BIRD, A_BIRD, A_BIRD), look(A_BIRD, A_BIRD, CUT_BIRD), look(A_BIRD, A_BIRD, A_BIRD)
