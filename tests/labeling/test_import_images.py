@@ -41,9 +41,6 @@ MANIFEST = ROOT / "contest/demo/photos/manifest.csv"
 GIVEN = ("--source", "our walks", "--licence", "CC0")
 
 
-HEADING = "file,source,source_id,licence,author\n"
-
-
 def _picture(path: Path, number: int = 0, size: tuple[int, int] = (320, 299), form: str = "PNG") -> Path:
     """A picture of a colour of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +152,11 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path: Path, photos: Path) -> 
     for link, to in (("link.png", secret), ("circle.png", photos / "circle.png")):
         (photos / link).symlink_to(to)
     files = ("good.png", "../secret.png", secret, "link.png", "gone.png")
-    status, said = _run(_text(photos / "m.csv", HEADING + "".join(f"{file},s,,CC0,\n" for file in files)))
+    status, said = _run(
+        _text(
+            photos / "m.csv", "file,source,source_id,licence,author\n" + "".join(f"{file},s,,CC0,\n" for file in files)
+        )
+    )
     assert (status, said.count("outside of the folder")) == (1, 3)
     assert "5 of 5 files: 1 added, 0 known, 4 refused." in said and "refused gone.png: There is no such file." in said
     _, said = _run(photos, *GIVEN)

@@ -55,7 +55,7 @@ pytestmark = [
 ]
 
 
-THREADS, PICTURES, GOLD, TASKERS = 32, 500, 20, 24
+THREADS, PICTURES, GOLD, TASKERS, TABS, ROUNDS = 32, 500, 20, 24, 8, 10
 
 
 FORMS = [
@@ -186,9 +186,6 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     assert list(KnownPicture.objects.filter(held_at__isnull=False)) == [flag.known for flag in GoldFlag.objects.all()]
 
 
-TABS = 8
-
-
 def in_tabs(act: Callable[[int], Any]) -> list[Any]:
     """What `act(number)` returns for each of several tabs, or the code it is refused with."""
     return at_once(*[partial(act, number) for number in range(TABS)])
@@ -243,9 +240,6 @@ def test_versions_published_at_once_follow_each_other(olga: Any, now: datetime) 
     numbers = sorted(number for number in published if isinstance(number, int))
     assert numbers and numbers == list(range(2, 2 + len(numbers)))
     assert (InstructionVersion.objects.count(), published.count("ask_again")) == (1 + len(numbers), TABS - len(numbers))
-
-
-ROUNDS = 10
 
 
 def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:

@@ -289,15 +289,10 @@ def test_an_address_that_will_not_do_is_refused(fields: dict[str, str], words: s
 
 
 # Each way to name an address (R4): the answer is the same, byte for byte, whether it has an account or not.
-NAMED: list[tuple[str, dict[str, str]]] = [
-    ("/account/email/", {"password": PASSWORD}),
-    ("/password/", {}),
-    ("/register/", {}),
-    ("/releases/mail/", {}),
-]
-
-
-@pytest.mark.parametrize(("address", "fields"), NAMED)
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [("/account/email/", {"password": PASSWORD}), ("/password/", {}), ("/register/", {}), ("/releases/mail/", {})],
+)
 def test_nobody_learns_whether_an_address_has_an_account(
     address: str, fields: dict[str, str], tara_user: User, otto: Tasker, rita: User
 ) -> None:

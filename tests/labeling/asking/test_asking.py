@@ -136,9 +136,11 @@ def test_the_page_shows_own_questions_and_clarifications_alone(
 
 def test_clarifications_are_newest_first_and_none_before_its_time(tara: Tasker, signed_in: Any) -> None:
     for version, days in ((2, -3), (3, -2), (4, +10_000)):
-        begins = factories.NOW + timedelta(days=days)
         InstructionVersion.objects.create(
-            version=version, summary="x", clarification=f"Clarification {version}.", in_force_from=begins
+            version=version,
+            summary="x",
+            clarification=f"Clarification {version}.",
+            in_force_from=factories.NOW + timedelta(days=days),
         )
     assert [each.version for each in selectors.clarifications(factories.NOW)] == [3, 2]
     assert "Clarification 4." not in signed_in(tara).get(URL).content.decode()

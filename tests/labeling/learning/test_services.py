@@ -376,10 +376,7 @@ def test_the_order_says_nothing_about_the_kind() -> None:
     assert (len(firsts), max(firsts.values()) < 80) == (10, True)
 
 
-ON_THE_LEFT = "[[[10,10],[90,10],[90,90]]]"
-
-
-ON_THE_RIGHT = "[[[210,10],[290,10],[290,90]]]"
+ON_THE_LEFT, ON_THE_RIGHT = "[[[10,10],[90,10],[90,90]]]", "[[[210,10],[290,10],[290,90]]]"
 
 
 @pytest.mark.parametrize(
