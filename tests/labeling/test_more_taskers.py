@@ -61,42 +61,42 @@ def settled(db: None) -> Panel:
     return panel
 
 
-class TestJoining:
-    def test_the_panel_waits_again_with_further_places(self, settled: Panel, now: datetime) -> None:
-        panel = panel_join(settled, 2, now=now)
-        assert kept(panel, "size", "answered", "missing", "joined") == (5, 3, 2, 2)
-        assert (panel.state, panel.full_at, panel.waiting_since) == (PanelState.OPEN, None, now)
-        assert (panel.urgent, panel.joined_at, panel.ruled_through) == (True, now, 3)
-        assert list(panel.places.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4, 5]
-
-    def test_the_numbers_go_on_behind_those_of_voided_answers(self, tara: Tasker, now: datetime) -> None:
-        panel = answered(factories.panel(), *people("ann", "ben", "cas"))
-        void(named("ann"), now)
-        label(tara, now)
-        services.panel_settle(panel=panel)
-        assert kept(panel_join(panel, 2, now=now), "ruled_through", "missing") == (4, 2)
-        assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
-
-    @pytest.mark.both("locks the panel and its places")
-    def test_it_fills_up_and_can_be_joined_once_more(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        panel_join(settled, 1, now=now)
-        label(tara, now)
-        assert kept(settled, "state") == PanelState.FULL
-        services.panel_settle(panel=settled)
-        panel_join(settled, 2, now=now + timedelta(days=1))
-        assert kept(settled, "size", "joined", "ruled_through", "missing") == (6, 3, 4, 2)
+def test_a_joined_panel_waits_again_with_further_places(settled: Panel, now: datetime) -> None:
+    panel = panel_join(settled, 2, now=now)
+    assert kept(panel, "size", "answered", "missing", "joined") == (5, 3, 2, 2)
+    assert (panel.state, panel.full_at, panel.waiting_since) == (PanelState.OPEN, None, now)
+    assert (panel.urgent, panel.joined_at, panel.ruled_through) == (True, now, 3)
+    assert list(panel.places.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4, 5]
 
 
-class TestFresh:
-    def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(self, settled: Panel, now: datetime) -> None:
-        fresh = panel_fresh(settled.image, 3, now=now)
-        assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
-        assert (fresh.places.count(), kept(settled, "state", "answered")) == (3, (PanelState.SETTLED, 3))
-        for tasker in people("dan", "eva", "fay"):
-            label(tasker, now)
-        services.panel_settle(panel=fresh)
-        assert refused(Conflict, panel_join, settled, 1, now=now).code == "replaced"
-        assert panel_join(fresh, 1, now=now).number == 2
+def test_the_numbers_of_further_places_go_on_behind_those_of_voided_answers(tara: Tasker, now: datetime) -> None:
+    panel = answered(factories.panel(), *people("ann", "ben", "cas"))
+    void(named("ann"), now)
+    label(tara, now)
+    services.panel_settle(panel=panel)
+    assert kept(panel_join(panel, 2, now=now), "ruled_through", "missing") == (4, 2)
+    assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.both("locks the panel and its places")
+def test_a_joined_panel_fills_up_and_can_be_joined_once_more(settled: Panel, tara: Tasker, now: datetime) -> None:
+    panel_join(settled, 1, now=now)
+    label(tara, now)
+    assert kept(settled, "state") == PanelState.FULL
+    services.panel_settle(panel=settled)
+    panel_join(settled, 2, now=now + timedelta(days=1))
+    assert kept(settled, "size", "joined", "ruled_through", "missing") == (6, 3, 4, 2)
+
+
+def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(settled: Panel, now: datetime) -> None:
+    fresh = panel_fresh(settled.image, 3, now=now)
+    assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
+    assert (fresh.places.count(), kept(settled, "state", "answered")) == (3, (PanelState.SETTLED, 3))
+    for tasker in people("dan", "eva", "fay"):
+        label(tasker, now)
+    services.panel_settle(panel=fresh)
+    assert refused(Conflict, panel_join, settled, 1, now=now).code == "replaced"
+    assert panel_join(fresh, 1, now=now).number == 2
 
 
 def join(panel: Panel, now: datetime) -> Panel:
@@ -163,27 +163,27 @@ class TestRefused:
         assert refused(Conflict, ask, Panel(image=factories.image()), now).code == "no_panel"
 
 
-class TestHowMany:
-    @pytest.mark.parametrize(
-        ("ask", "more", "words", "why"),
-        [
-            (panel_join, 0, "", "nobody"),
-            (panel_join, -1, "", "fewer than nobody"),
-            (panel_join, LARGEST_PANEL - 2, "this one has 3: ask for 6 more at most", "one more than a panel may have"),
-            (panel_fresh, 2, "", "too few for a panel"),
-            (panel_fresh, LARGEST_PANEL + 1, "", "too many for a panel"),
-        ],
-    )
-    def test_a_panel_has_from_three_to_nine_places(
-        self, ask: Any, more: int, words: str, why: str, settled: Panel, now: datetime
-    ) -> None:
-        of = settled if ask is panel_join else settled.image
-        assert words in str(refused(Conflict if words else InvalidInput, ask, of, more, now=now)), why
-        assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
+@pytest.mark.parametrize(
+    ("ask", "more", "words", "why"),
+    [
+        (panel_join, 0, "", "nobody"),
+        (panel_join, -1, "", "fewer than nobody"),
+        (panel_join, LARGEST_PANEL - 2, "this one has 3: ask for 6 more at most", "one more than a panel may have"),
+        (panel_fresh, 2, "", "too few for a panel"),
+        (panel_fresh, LARGEST_PANEL + 1, "", "too many for a panel"),
+    ],
+)
+def test_a_panel_has_from_three_to_nine_places(
+    ask: Any, more: int, words: str, why: str, settled: Panel, now: datetime
+) -> None:
+    of = settled if ask is panel_join else settled.image
+    assert words in str(refused(Conflict if words else InvalidInput, ask, of, more, now=now)), why
+    assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
 
-    def test_a_panel_that_has_them_all(self, now: datetime) -> None:
-        panel = factories.settle(answered(factories.panel(size=9), *people(*"abcdefghi")))
-        assert "decide without further taskers" in str(refused(Conflict, panel_join, panel, 1, now=now))
+
+def test_a_panel_that_has_all_its_places_is_not_joined(now: datetime) -> None:
+    panel = factories.settle(answered(factories.panel(size=9), *people(*"abcdefghi")))
+    assert "decide without further taskers" in str(refused(Conflict, panel_join, panel, 1, now=now))
 
 
 class TestWhoIsAsked:

@@ -67,192 +67,202 @@ def full(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> Panel:
     return panel
 
 
-class TestDealing:
-    def test_every_due_picture_gets_one_panel_of_the_policys_size(self, now: datetime) -> None:
-        due, *_ = [factories.image(label_from=at) for at in (now, now + timedelta(days=1), None)]
-        assert [services.panels_deal(policy=Policy(panel_size=5), now=now) for _ in range(2)] == [1, 0]
-        panel = Panel.objects.get()
-        assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
+def test_every_due_picture_gets_one_panel_of_the_policys_size(now: datetime) -> None:
+    due, *_ = [factories.image(label_from=at) for at in (now, now + timedelta(days=1), None)]
+    assert [services.panels_deal(policy=Policy(panel_size=5), now=now) for _ in range(2)] == [1, 0]
+    panel = Panel.objects.get()
+    assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
 
 
-class TestClaim:
-    def test_a_held_picture_comes_again_and_two_more_when_it_is_named(self, tara: Tasker, now: datetime) -> None:
-        for _ in range(4):
-            factories.panel()
-        held = [claim(tara, now)]
-        assert claim(tara, now + timedelta(minutes=1)) == held[0]
-        for _ in range(2):
-            held.append(claim(tara, now, holding=[each.public_id for each in held]))
-        assert ({each.slot for each in held}, len({each.panel_id for each in held})) == ({1, 2, 3}, 3)
-        assert refused(Conflict, claim, tara, now, holding=[each.public_id for each in held]).code == "enough_held"
+def test_a_held_picture_comes_again_and_two_more_when_it_is_named(tara: Tasker, now: datetime) -> None:
+    for _ in range(4):
+        factories.panel()
+    held = [claim(tara, now)]
+    assert claim(tara, now + timedelta(minutes=1)) == held[0]
+    for _ in range(2):
+        held.append(claim(tara, now, holding=[each.public_id for each in held]))
+    assert ({each.slot for each in held}, len({each.panel_id for each in held})) == ({1, 2, 3}, 3)
+    assert refused(Conflict, claim, tara, now, holding=[each.public_id for each in held]).code == "enough_held"
 
-    def test_fewest_missing_answers_first(self, tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
-        old, newer, newest = (factories.panel(dealt_at=now - timedelta(hours=n)) for n in (3, 2, 1))
-        for person, panel in ((otto, newer), (otto, newest), (uma, newest)):
-            factories.response(person, panel)
-        assert [label(tara, now).response.panel_id for _ in range(3)] == [newest.pk, newer.pk, old.pk]
 
-    def test_oldest_first_beyond_the_window(self, tara: Tasker, now: datetime) -> None:
-        """Nobody sees a picture twice."""
-        panels = [factories.panel(dealt_at=now - timedelta(hours=100 - n)).pk for n in range(40)]
-        order = [label(tara, now).response.panel_id for _ in panels]
-        assert set(order) == set(panels) and gets_nothing(tara, now)
-        assert all(abs(place - panels.index(panel)) <= selectors.WINDOW for place, panel in enumerate(order))
-        assert set(order[:20]) <= set(panels[: 20 + selectors.WINDOW])
+def test_pictures_that_miss_the_fewest_answers_come_first(
+    tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
+) -> None:
+    old, newer, newest = (factories.panel(dealt_at=now - timedelta(hours=n)) for n in (3, 2, 1))
+    for person, panel in ((otto, newer), (otto, newest), (uma, newest)):
+        factories.response(person, panel)
+    assert [label(tara, now).response.panel_id for _ in range(3)] == [newest.pk, newer.pk, old.pk]
 
-    def test_order_differs_per_tasker(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        for _ in range(12):
-            factories.panel(dealt_at=now)
-        orders = [[panel for panel, _ in selectors.candidates(person)] for person in (tara, otto)]
-        assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
-    @pytest.mark.both("own SQL chooses among the open panels")
-    def test_what_may_be_offered_is_the_same_read_at_once(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        """The demo's people choose among all open panels; the queue offers the first of the very same."""
-        Tasker.objects.update(person=tara.pk)
-        stranger = factories.tasker("uma")
-        offered, taken, seen, linked_saw, as_gold = [factories.panel() for _ in range(5)]
-        Panel.objects.filter(pk=taken.pk).update(leased=3)
-        for who, panel in ((stranger, offered), (tara, seen), (otto, linked_saw)):
-            factories.assignment(who, panel)
-        factories.assignment(otto, as_gold, known=factories.gold())
-        for person in (Tasker.objects.get(pk=tara.pk), stranger):
-            read_at_once = {panel.pk for panel in selectors.panels_open_to(person)}
-            assert read_at_once == {panel for panel, _ in selectors.candidates(person)}
-        tara.refresh_from_db()
-        assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
-        asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
-        given = [services.assignment_of(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
-        assert [each and each.panel for each in given] == [None, None, None, offered, None], "then she holds one"
+def test_the_oldest_pictures_come_first_beyond_the_window(tara: Tasker, now: datetime) -> None:
+    """Nobody sees a picture twice."""
+    panels = [factories.panel(dealt_at=now - timedelta(hours=100 - n)).pk for n in range(40)]
+    order = [label(tara, now).response.panel_id for _ in panels]
+    assert set(order) == set(panels) and gets_nothing(tara, now)
+    assert all(abs(place - panels.index(panel)) <= selectors.WINDOW for place, panel in enumerate(order))
+    assert set(order[:20]) <= set(panels[: 20 + selectors.WINDOW])
 
-    def test_which_object_to_outline_is_drawn(self, now: datetime) -> None:
-        factories.panel(size=9)
-        drawn = {claim(tasker, now, rng=Random(n)).tie_break for n, tasker in enumerate(people(*"abcdefghi"))}
-        assert drawn == set(TieBreak)
 
-    def test_waiting_may_help_while_others_hold(self, now: datetime) -> None:
-        *holding, last = people(*"abcd")
-        assert gets_nothing(last, now)
-        held_by(holding, now)
-        assert next_for(last, now) == services.NothingLeft(others_hold_some=True)
-
-    @pytest.mark.both("own SQL reads the marks out of JSON")
-    def test_a_mark_never_hides_work(self, tara: Tasker, otto: Tasker, now: datetime) -> None:
-        for n in range(12):
-            factories.panel(dealt_at=now - timedelta(hours=1))
-            label(tara, now + timedelta(seconds=50 * n))
-        assert kept(tara, "passed"), "the marks moved"
-        fresh, returned = (factories.panel(dealt_at=now + timedelta(seconds=n)) for n in (601, 602))
-        factories.response(otto, fresh, now=now + timedelta(seconds=603))
-        Panel.objects.filter(pk=fresh.pk).update(waiting_since=now + timedelta(seconds=603))
-        offered = {label(tara, now + timedelta(seconds=640)).response.panel_id for _ in range(2)}
-        assert offered == {fresh.pk, returned.pk}
-
-    def test_a_clock_set_back_never_hides_work(self, tara: Tasker, now: datetime) -> None:
+def test_the_order_of_pictures_differs_per_tasker(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for _ in range(12):
         factories.panel(dealt_at=now)
-        label(tara, now + timedelta(hours=1))
-        behind_the_marks = factories.panel(dealt_at=now)
-        assert claim(tara, now + timedelta(hours=1)).panel == behind_the_marks
+    orders = [[panel for panel, _ in selectors.candidates(person)] for person in (tara, otto)]
+    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
 
 
-class TestLease:
-    @pytest.mark.both("locks that skip what is locked")
-    def test_ends_after_twenty_minutes_and_gives_the_place_back(self, now: datetime) -> None:
-        """Ending leases twice changes nothing."""
-        *three, four = people(*"abcd")
-        panel, end = held_by(three, now), now + timedelta(minutes=20)
-        assert [services.leases_lapse(now=moment) for moment in (end - timedelta(seconds=1), end, end)] == [0, 3, 0]
-        assert (kept(panel, "leased"), claim(four, end).panel) == (0, panel)
-
-    def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(self, tara: Tasker, now: datetime) -> None:
-        panel, held = factories.panel(), claim(tara, now)
-        assert beat(held, now + timedelta(minutes=15)) == now + timedelta(minutes=35)
-        assert [services.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
-        beat(held, now + timedelta(hours=1))
-        assert (kept(panel, "leased"), kept(held, "state")) == (1, AssignmentState.LEASED)
-
-    def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(self, now: datetime) -> None:
-        panel, later = factories.panel(), now + timedelta(hours=1)
-        late, *others = people(*"abcd")
-        held = claim(late, now)
-        services.leases_lapse(now=later)
-        theirs = [claim(person, later) for person in others]
-        assert refused(Conflict, beat, held, later).code == "place_taken"
-        assert not submit(held, later).counted, "three leases hold the three places"
-        assert all(submit(each, later).counted for each in theirs)
-        assert (kept(panel, "answered"), Response.objects.count()) == (3, 4)
-
-    def test_giving_back_frees_the_place_for_others_first(self, tara: Tasker, now: datetime) -> None:
-        panels = [factories.panel(dealt_at=now) for _ in range(2)]
-        give_back(held := claim(tara, now), now)
-        assert (kept(held.panel, "leased"), {held.panel, claim(tara, now).panel}) == (0, set(panels))
-
-    @pytest.mark.parametrize("call", [beat, submit])
-    def test_a_lease_is_used_by_its_tasker_with_its_token_alone(
-        self, call: Any, tara: Tasker, otto: Tasker, now: datetime
-    ) -> None:
-        held = lease(tara, now)
-        held.lease_token = "0" * 32
-        assert refused(Conflict, call, held, now).code == "wrong_token"
-        held.tasker = otto
-        refused(NotFound, call, held, now)
+@pytest.mark.both("own SQL chooses among the open panels")
+def test_what_may_be_offered_is_the_same_read_at_once(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    """The demo's people choose among all open panels; the queue offers the first of the very same."""
+    Tasker.objects.update(person=tara.pk)
+    stranger = factories.tasker("uma")
+    offered, taken, seen, linked_saw, as_gold = [factories.panel() for _ in range(5)]
+    Panel.objects.filter(pk=taken.pk).update(leased=3)
+    for who, panel in ((stranger, offered), (tara, seen), (otto, linked_saw)):
+        factories.assignment(who, panel)
+    factories.assignment(otto, as_gold, known=factories.gold())
+    for person in (Tasker.objects.get(pk=tara.pk), stranger):
+        read_at_once = {panel.pk for panel in selectors.panels_open_to(person)}
+        assert read_at_once == {panel for panel, _ in selectors.candidates(person)}
+    tara.refresh_from_db()
+    assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
+    asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
+    given = [services.assignment_of(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
+    assert [each and each.panel for each in given] == [None, None, None, offered, None], "then she holds one"
 
 
-class TestSubmit:
-    def test_three_answers_fill_the_panel(self, full: Panel, now: datetime) -> None:
-        assert [each.place.number for each in Response.objects.order_by("pk")] == [1, 2, 3]  # type: ignore[union-attr]
-        assert kept(full, "state", "answered", "leased", "missing", "full_at") == (PanelState.FULL, 3, 0, 0, now)
-
-    def test_keeps_what_was_said(self, tara: Tasker, now: datetime) -> None:
-        said = submit(lease(tara, now), now, BIRD | {"seconds": 12.5}).response
-        assert kept(said, "outline", "milliseconds") == ("[[[10,10],[200,10],[200,200]]]", 12500)
-        assert kept(said, "box_xmin", "box_ymin", "box_xmax", "box_ymax") == (1000, 1000, 20000, 20000)
-        assert kept(said, "complete", "unoccluded", "real") == (True, True, True)
-
-    def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(
-        self, tara: Tasker, now: datetime
-    ) -> None:
-        held = lease(tara, now)
-        first = submit(held, now, BIRD | {"seconds": 3})
-        again = submit(held, now + timedelta(minutes=5), BIRD | {"seconds": 99})
-        assert (again.repeated, again.response.receipt) == (True, first.response.receipt)
-        assert refused(Conflict, submit, held, now).code == "already_answered"
-        assert Response.objects.get().contains_bird == "definitely_yes"
-
-    def test_a_late_answer_counts_while_a_place_is_free(self, tara: Tasker, now: datetime) -> None:
-        panel, held = factories.panel(), claim(tara, now)
-        services.leases_lapse(now=now + timedelta(hours=1))
-        assert submit(held, now + timedelta(hours=2)).counted
-        assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
-
-    def test_wrong_fields_keep_nothing_and_the_lease_stays(self, tara: Tasker, now: datetime) -> None:
-        held = lease(tara, now)
-        wrong = refused(WrongFields, submit, held, now, BIRD | {"outline": 7, "real": 7})
-        assert sorted(wrong.fields) == ["outline", "real"]
-        assert (kept(held, "state"), Response.objects.count()) == (AssignmentState.LEASED, 0)
+def test_which_object_to_outline_is_drawn(now: datetime) -> None:
+    factories.panel(size=9)
+    drawn = {claim(tasker, now, rng=Random(n)).tie_break for n, tasker in enumerate(people(*"abcdefghi"))}
+    assert drawn == set(TieBreak)
 
 
-class TestDatabaseRefuses:
-    """Whoever writes, these hold."""
+def test_waiting_may_help_while_others_hold(now: datetime) -> None:
+    *holding, last = people(*"abcd")
+    assert gets_nothing(last, now)
+    held_by(holding, now)
+    assert next_for(last, now) == services.NothingLeft(others_hold_some=True)
 
-    @pytest.mark.both("constraints refuse")
-    def test_a_second_answer_a_fourth_place_and_counters_beyond_the_panel(self) -> None:
-        panel = factories.panel()
-        *three, fourth = people(*"abcd")
-        first, *_ = [factories.response(person, panel) for person in three]
-        extra = factories.assignment(fourth, panel)
-        refused_by_database(_copy_of, first, place=None)  # two answers by one tasker on one picture
-        refused_by_database(_copy_of, first, assignment=extra, tasker=fourth)  # two counted answers in one place
-        refused_by_database(Place.objects.create, panel=panel, number=3)  # a place twice
-        for beyond in ({"answered": 4}, {"leased": 4}):
-            refused_by_database(Panel.objects.filter(pk=panel.pk).update, **beyond)
-        refused_by_database(factories.panel, size=2)
 
-    @pytest.mark.both("a trigger refuses")
-    def test_changing_a_response(self, tara: Tasker) -> None:
-        row = Response.objects.filter(pk=factories.response(tara, factories.panel()).pk)
-        assert "append-only" in refused_by_database(row.update, contains_bird="definitely_no")
-        assert "append-only" in refused_by_database(row.delete)
+@pytest.mark.both("own SQL reads the marks out of JSON")
+def test_a_mark_never_hides_work(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    for n in range(12):
+        factories.panel(dealt_at=now - timedelta(hours=1))
+        label(tara, now + timedelta(seconds=50 * n))
+    assert kept(tara, "passed"), "the marks moved"
+    fresh, returned = (factories.panel(dealt_at=now + timedelta(seconds=n)) for n in (601, 602))
+    factories.response(otto, fresh, now=now + timedelta(seconds=603))
+    Panel.objects.filter(pk=fresh.pk).update(waiting_since=now + timedelta(seconds=603))
+    offered = {label(tara, now + timedelta(seconds=640)).response.panel_id for _ in range(2)}
+    assert offered == {fresh.pk, returned.pk}
+
+
+def test_a_clock_set_back_never_hides_work(tara: Tasker, now: datetime) -> None:
+    factories.panel(dealt_at=now)
+    label(tara, now + timedelta(hours=1))
+    behind_the_marks = factories.panel(dealt_at=now)
+    assert claim(tara, now + timedelta(hours=1)).panel == behind_the_marks
+
+
+@pytest.mark.both("locks that skip what is locked")
+def test_a_lease_ends_after_twenty_minutes_and_gives_the_place_back(now: datetime) -> None:
+    """Ending leases twice changes nothing."""
+    *three, four = people(*"abcd")
+    panel, end = held_by(three, now), now + timedelta(minutes=20)
+    assert [services.leases_lapse(now=moment) for moment in (end - timedelta(seconds=1), end, end)] == [0, 3, 0]
+    assert (kept(panel, "leased"), claim(four, end).panel) == (0, panel)
+
+
+def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(tara: Tasker, now: datetime) -> None:
+    panel, held = factories.panel(), claim(tara, now)
+    assert beat(held, now + timedelta(minutes=15)) == now + timedelta(minutes=35)
+    assert [services.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
+    beat(held, now + timedelta(hours=1))
+    assert (kept(panel, "leased"), kept(held, "state")) == (1, AssignmentState.LEASED)
+
+
+def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(now: datetime) -> None:
+    panel, later = factories.panel(), now + timedelta(hours=1)
+    late, *others = people(*"abcd")
+    held = claim(late, now)
+    services.leases_lapse(now=later)
+    theirs = [claim(person, later) for person in others]
+    assert refused(Conflict, beat, held, later).code == "place_taken"
+    assert not submit(held, later).counted, "three leases hold the three places"
+    assert all(submit(each, later).counted for each in theirs)
+    assert (kept(panel, "answered"), Response.objects.count()) == (3, 4)
+
+
+def test_giving_a_picture_back_frees_its_place_for_others_first(tara: Tasker, now: datetime) -> None:
+    panels = [factories.panel(dealt_at=now) for _ in range(2)]
+    give_back(held := claim(tara, now), now)
+    assert (kept(held.panel, "leased"), {held.panel, claim(tara, now).panel}) == (0, set(panels))
+
+
+@pytest.mark.parametrize("call", [beat, submit])
+def test_a_lease_is_used_by_its_tasker_with_its_token_alone(
+    call: Any, tara: Tasker, otto: Tasker, now: datetime
+) -> None:
+    held = lease(tara, now)
+    held.lease_token = "0" * 32
+    assert refused(Conflict, call, held, now).code == "wrong_token"
+    held.tasker = otto
+    refused(NotFound, call, held, now)
+
+
+def test_three_answers_fill_the_panel(full: Panel, now: datetime) -> None:
+    assert [each.place.number for each in Response.objects.order_by("pk")] == [1, 2, 3]  # type: ignore[union-attr]
+    assert kept(full, "state", "answered", "leased", "missing", "full_at") == (PanelState.FULL, 3, 0, 0, now)
+
+
+def test_an_answer_keeps_what_was_said(tara: Tasker, now: datetime) -> None:
+    said = submit(lease(tara, now), now, BIRD | {"seconds": 12.5}).response
+    assert kept(said, "outline", "milliseconds") == ("[[[10,10],[200,10],[200,200]]]", 12500)
+    assert kept(said, "box_xmin", "box_ymin", "box_xmax", "box_ymax") == (1000, 1000, 20000, 20000)
+    assert kept(said, "complete", "unoccluded", "real") == (True, True, True)
+
+
+def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(tara: Tasker, now: datetime) -> None:
+    held = lease(tara, now)
+    first = submit(held, now, BIRD | {"seconds": 3})
+    again = submit(held, now + timedelta(minutes=5), BIRD | {"seconds": 99})
+    assert (again.repeated, again.response.receipt) == (True, first.response.receipt)
+    assert refused(Conflict, submit, held, now).code == "already_answered"
+    assert Response.objects.get().contains_bird == "definitely_yes"
+
+
+def test_a_late_answer_counts_while_a_place_is_free(tara: Tasker, now: datetime) -> None:
+    panel, held = factories.panel(), claim(tara, now)
+    services.leases_lapse(now=now + timedelta(hours=1))
+    assert submit(held, now + timedelta(hours=2)).counted
+    assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
+
+
+def test_wrong_fields_keep_nothing_and_the_lease_stays(tara: Tasker, now: datetime) -> None:
+    held = lease(tara, now)
+    wrong = refused(WrongFields, submit, held, now, BIRD | {"outline": 7, "real": 7})
+    assert sorted(wrong.fields) == ["outline", "real"]
+    assert (kept(held, "state"), Response.objects.count()) == (AssignmentState.LEASED, 0)
+
+
+@pytest.mark.both("constraints refuse")
+def test_the_database_refuses_a_second_answer_a_fourth_place_and_counters_beyond_the_panel() -> None:
+    panel = factories.panel()
+    *three, fourth = people(*"abcd")
+    first, *_ = [factories.response(person, panel) for person in three]
+    extra = factories.assignment(fourth, panel)
+    refused_by_database(_copy_of, first, place=None)  # two answers by one tasker on one picture
+    refused_by_database(_copy_of, first, assignment=extra, tasker=fourth)  # two counted answers in one place
+    refused_by_database(Place.objects.create, panel=panel, number=3)  # a place twice
+    for beyond in ({"answered": 4}, {"leased": 4}):
+        refused_by_database(Panel.objects.filter(pk=panel.pk).update, **beyond)
+    refused_by_database(factories.panel, size=2)
+
+
+@pytest.mark.both("a trigger refuses")
+def test_the_database_refuses_to_change_a_response(tara: Tasker) -> None:
+    row = Response.objects.filter(pk=factories.response(tara, factories.panel()).pk)
+    assert "append-only" in refused_by_database(row.update, contains_bird="definitely_no")
+    assert "append-only" in refused_by_database(row.delete)
 
 
 def _copy_of(row: Response, **changes: Any) -> Response:
@@ -454,7 +464,7 @@ def test_a_report_that_came_when_the_panel_was_full_holds_it_now(
     assert kept(full, "state") == state
 
 
-def test_only_since(tara: Tasker, now: datetime) -> None:
+def test_answers_are_voided_since_a_moment(tara: Tasker, now: datetime) -> None:
     factories.panel(), factories.panel()
     before, after = (label(tara, at).response for at in (now - timedelta(days=1), now))
     assert [each.response for each in void(tara, now, since=now - timedelta(hours=1)).responses.all()] == [after]
