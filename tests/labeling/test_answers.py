@@ -49,10 +49,6 @@ def read(data: dict[str, Any], gate: OutlineGate = OutlineGate.BEST_GUESS_YES) -
     return read_answers(data, width=299, height=299, gate=gate)
 
 
-def without(data: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if name not in names}
-
-
 @table(
     "data fields why",
     ({}, {"contains_bird", "contains_bicycle"}, "questions 1 and 2 are always asked"),
@@ -64,8 +60,8 @@ def without(data: dict[str, Any], *names: str) -> dict[str, Any]:
     (NEGATIVE | {"real": True}, {"real"}, "a statement that was not asked"),
     (NEGATIVE | {"complete": False, "outline": RINGS}, {"complete", "outline"}, "all of them are named"),
     (BIRD | {"contains_bicycle": "unsure_no"}, {"outline", "complete", "unoccluded", "real"}, "not excluded"),
-    (without(BIRD, "outline"), {"outline"}, "a forgotten outline"),
-    (without(BIRD, "real"), {"real"}, "a forgotten statement"),
+    ({name: BIRD[name] for name in BIRD if name != "outline"}, {"outline"}, "a forgotten outline"),
+    ({name: BIRD[name] for name in BIRD if name != "real"}, {"real"}, "a forgotten statement"),
     (BIRD | {"real": None}, {"real"}, "a statement left open"),
     (BIRD | {"real": "true"}, {"real"}, "a word is not a truth value"),
     (BIRD | {"complete": 1}, {"complete"}, "nor is a number"),

@@ -89,19 +89,16 @@ def test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker(tara: Taske
     assert claim(tara, now).known is None
 
 
-def answered_by(tasker: Tasker) -> Panel:
-    panel = factories.panel()
-    factories.response(tasker, panel)
-    return panel
-
-
 @cases(
     "make why",
     (lambda tara: factories.gold(use="qualification"), "another use"),
     (lambda tara: factories.gold(retired_at=factories.NOW, retired_because="leaked"), "retired"),
     (lambda tara: factories.gold(held_at=factories.NOW), "held for an organizer"),
     (lambda tara: factories.gold(uses=200), "used as often as the policy allows"),
-    (lambda tara: factories.gold(answered_by(tara)), "the tasker was asked about the picture before"),
+    (
+        lambda tara: factories.gold(factories.response(tara, factories.panel()).panel),
+        "the tasker was asked about the picture before",
+    ),
     (
         lambda tara: factories.gold(factories.panel(factories.image(width=320, height=320))),
         "of another size than the others, after a change of the size (R2)",

@@ -65,10 +65,6 @@ def _bare_png(width: int, height: int, *, bits: int = 8, colour: int = 2, packed
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header) + body + _chunk(b"IEND", b"")
 
 
-def _sixteen_bits() -> bytes:
-    return _bare_png(SIZE, SIZE, bits=16, packed=zlib.compress(bytes((1 + SIZE * 6) * SIZE)))
-
-
 def _rgba(alpha: int) -> Pillow.Image:
     image = _image().convert("RGBA")
     image.putalpha(255)
@@ -188,7 +184,11 @@ def test_refused_by_both_doors(door: Any, data: bytes, code: str, reason: str) -
     (_image().convert("1"), "not_rgb", "black and white"),
     (_file(_image().convert("L"), "JPEG"), "not_rgb", "a greyscale JPEG"),
     (_file(_image().convert("CMYK"), "JPEG"), "not_rgb", "a CMYK JPEG"),
-    (_sixteen_bits(), "wrong_depth", "16 bits per channel"),
+    (
+        _bare_png(SIZE, SIZE, bits=16, packed=zlib.compress(bytes((1 + SIZE * 6) * SIZE))),
+        "wrong_depth",
+        "16 bits per channel",
+    ),
     (Pillow.fromarray(np.zeros((SIZE, SIZE), np.uint16)), "wrong_depth", "16-bit greyscale"),
     *[(_turned(number), "exif_rotation", f"EXIF orientation {number}") for number in range(2, 9)],
     (_turned(6, "JPEG"), "exif_rotation", "a JPEG with an EXIF orientation"),

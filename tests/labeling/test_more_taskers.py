@@ -113,14 +113,6 @@ BOTH = pytest.mark.parametrize("ask", [join, fresh])
 Ask = Callable[[Panel, datetime], Panel]
 
 
-def _now(**values: Any) -> Callable[[Panel, datetime], object]:
-    return lambda panel, now: Panel.objects.filter(pk=panel.pk).update(**values)
-
-
-def _gold(**values: Any) -> Callable[[Panel, datetime], object]:
-    return lambda panel, now: factories.gold(panel, **values)
-
-
 def _reported(panel: Panel, now: datetime, **decided: object) -> None:
     late = factories.assignment(factories.tasker("late"), panel, state="released")
     Report.objects.create(
@@ -133,13 +125,21 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("made", "code", "why"),
         [
-            (_now(state="open", answered=2, missing=1, full_at=None), "not_settled", "taskers are being asked"),
-            (_now(state="full"), "not_settled", "its ruling is still to come"),
+            (
+                lambda *_: Panel.objects.update(state="open", answered=2, missing=1, full_at=None),
+                "not_settled",
+                "taskers are being asked",
+            ),
+            (lambda *_: Panel.objects.update(state="full"), "not_settled", "its ruling is still to come"),
             (join, "not_settled", "more were asked for already"),
             (fresh, "not_settled", "a fresh panel is being asked already"),
-            (_gold(), "known_already", "gold would be recognised, and those who answered it know the picture"),
             (
-                _gold(retired_at=factories.NOW, retired_because="It leaked."),
+                lambda panel, _: factories.gold(panel),
+                "known_already",
+                "gold would be recognised, and those who answered it know the picture",
+            ),
+            (
+                lambda panel, now: factories.gold(panel, retired_at=now, retired_because="It leaked."),
                 "known_already",
                 "its right answers may be shown to taskers",
             ),

@@ -86,8 +86,7 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
-    assert watch(policy=POLICY, now=now + HOUR) == 1
-    tara.refresh_from_db()
+    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
     answers(tara, 1, now=now + 3 * HOUR)
     assert watch(policy=POLICY, now=now + 4 * HOUR) == 0
