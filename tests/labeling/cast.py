@@ -1,35 +1,43 @@
 """What taskers do, with few arguments: gold is never dealt, and chance is the same each time, unless a test says so."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from random import Random
-from threading import Barrier
 from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection, connections
+from django.db import IntegrityError, InternalError, connection, transaction
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
-from common.errors import DomainError
 from labeling import services
-from labeling.models import Assignment, Tasker
+from labeling.enums import Answer
+from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.policy import Policy
 from tests import factories
+from tests.factories import NOW
 
 POLICY = Policy(gold_percent=0)
+BIRD = {"bird": Answer.DEFINITELY_YES, "bicycle": Answer.DEFINITELY_NO}
+BICYCLE = {"bird": Answer.DEFINITELY_NO, "bicycle": Answer.DEFINITELY_YES}
+NEITHER = {"bird": Answer.DEFINITELY_NO, "bicycle": Answer.DEFINITELY_NO, "box": None}
+NEITHER |= {"complete": None, "unoccluded": None, "real": None}
 NO_TO_BOTH = {"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"}
 
 
-@contextmanager
-def refused(kind: type[DomainError], **said: str) -> Iterator[None]:
-    """What is inside is refused by such an error, which says this: `code="wrong_token"`, `field="reply"`."""
-    with pytest.raises(kind) as refusal:
-        yield
-    assert {name: getattr(refusal.value, name) for name in said} == said
+def refused(kind: type[BaseException], act: Callable[..., Any], *given: Any, **told: Any) -> Any:
+    """Do what is refused with an error of this kind; return the error."""
+    with pytest.raises(kind) as found:
+        act(*given, **told)
+    return found.value
+
+
+def refused_by_database(act: Callable[..., Any], *given: Any, **told: Any) -> str:
+    """What the database says when it refuses to do this, whoever asks; the transaction goes on."""
+    with pytest.raises((IntegrityError, InternalError)) as found, transaction.atomic():
+        act(*given, **told)
+    return str(found.value)
 
 
 def kept(row: Model, *names: str) -> Any:
@@ -75,6 +83,12 @@ def claim(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
     return found
 
 
+def lease(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
+    """What a tasker gets when a new picture waits."""
+    factories.panel()
+    return claim(tasker, now, **given)
+
+
 def gets_nothing(tasker: Tasker, now: datetime, **given: Any) -> bool:
     """Whether the queue has nothing for a tasker, nor will have when others let go."""
     return next_for(tasker, now, **given) == services.NothingLeft(others_hold_some=False)
@@ -107,26 +121,41 @@ def label(tasker: Tasker, now: datetime, **given: Any) -> services.Submitted:
     return submit(claim(tasker, now, **given), now)
 
 
-def at_once(*acts: Callable[[], Any]) -> list[Any]:
-    """What each returns that all begin at the same moment, each in a thread, or the code it is refused with."""
-    barrier = Barrier(len(acts))
-
-    def run(act: Callable[[], Any]) -> Any:
-        barrier.wait()
-        try:
-            return act()
-        except DomainError as refusal:
-            return refusal.code
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as threads:
-        return list(threads.map(run, acts))
-
-
 def statements(act: Any) -> list[str]:
     """The statements that `act()` sends, without those that begin and end transactions."""
     with CaptureQueriesContext(connection) as captured:
         act()
     sent = [query["sql"] for query in captured.captured_queries]
     return [sql for sql in sent if not sql.startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))]
+
+
+def full_panel(by: Sequence[Tasker], said: Sequence[dict[str, Any]], *, now: datetime = NOW, **all_say: Any) -> Panel:
+    """A full panel with one answer by each."""
+    panel = factories.panel(size=len(by))
+    for tasker, answers in zip(by, said, strict=True):
+        factories.response(tasker, panel, now=now, **(all_say | answers))
+    return panel
+
+
+def gold_answer(by: Tasker, *, right: bool, now: datetime = NOW, known: KnownPicture | None = None) -> GoldMark:
+    """A marked answer on a gold picture, of its own unless it is named."""
+    known = known or factories.gold()
+    assert known.panel is not None
+    response = factories.response(by, known.panel, now=now, counted=False, known=known)
+    marks = {"contains_bird": right, "contains_bicycle": True}
+    return GoldMark.objects.create(
+        response=response, known=known, tasker=by, right=right, marks=marks, iou_percent=90.0, marked_at=now
+    )
+
+
+def gold_answers(by: Tasker, *, right: int, wrong: int, begin: datetime = NOW) -> None:
+    """Marked answers, a minute apart, the wrong ones first."""
+    for number, hit in enumerate([False] * wrong + [True] * right):
+        gold_answer(by, right=hit, now=begin + timedelta(minutes=number))
+
+
+class Heads(Random):
+    """Draws gold whenever there is any and the policy allows it."""
+
+    def randrange(self, *_: int) -> int:
+        return 0

@@ -1,24 +1,49 @@
-"""Gold in the stream (R6): dealt at the policy's rate, once per tasker, capped, and told by nothing."""
+"""Gold (R6): dealt at the policy's rate and told by nothing; made of settled pictures (R10), held where it leaked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
-from common.errors import Conflict
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import services
 from labeling.api import assignment_json, receipt_json
-from labeling.enums import AssignmentState, OutlineGate, PanelState
-from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
+from labeling.enums import Answer, AssignmentState, OutlineGate, PanelState
+from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
 from labeling.policy import Policy
+from labeling.watching import gold
+from labeling.watching.gold import Expected
+from labeling.watching.leaks import Rise, gold_flag_leaks, rise_of
 from tests import factories
 from tests.labeling import cast
-from tests.labeling.cast import beat, gets_nothing, give_back, kept, people, refused, statements
+from tests.labeling.cast import (
+    BICYCLE,
+    BIRD,
+    NEITHER,
+    Heads,
+    beat,
+    full_panel,
+    gets_nothing,
+    give_back,
+    gold_answer,
+    kept,
+    people,
+    refused,
+    statements,
+)
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
+
+
 ALWAYS, NEVER = Policy(gold_percent=50), Policy(gold_percent=0)
+
+
 RIGHT = {
     "contains_bird": "definitely_yes",
     "contains_bicycle": "definitely_no",
@@ -27,14 +52,6 @@ RIGHT = {
     "unoccluded": True,
     "real": True,
 }
-WRONG = RIGHT | {"real": False}
-
-
-class _Heads(Random):
-    """Draws gold whenever the policy allows any."""
-
-    def randrange(self, *_: int) -> int:
-        return 0
 
 
 class _Tails(Random):
@@ -43,10 +60,9 @@ class _Tails(Random):
 
 
 def claim(
-    tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None, beside: Assignment | None = None
+    tasker: Tasker, now: datetime, policy: Policy = ALWAYS, rng: Random | None = None, **given: Any
 ) -> Assignment:
-    holding = [beside.public_id] if beside else []
-    return cast.claim(tasker, now, holding=holding, policy=policy, rng=rng or _Heads(1))
+    return cast.claim(tasker, now, policy=policy, rng=rng or Heads(1), **given)
 
 
 def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> services.Submitted:
@@ -58,7 +74,7 @@ def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignm
     """What a tasker got when a gold picture and an ordinary one were there: either of them."""
     factories.panel()
     factories.gold()
-    found = claim(tara, now, rng=_Heads(1) if request.param else _Tails(1))
+    found = claim(tara, now, rng=Heads(1) if request.param else _Tails(1))
     assert (found.known is not None) == request.param
     return found
 
@@ -67,33 +83,27 @@ def held(request: pytest.FixtureRequest, tara: Tasker, now: datetime) -> Assignm
 def test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker(tara: Tasker, now: datetime) -> None:
     waiting, gold = factories.panel(), factories.gold()
     held = claim(tara, now)
-    assert (held.image, held.known) == (gold.image, gold)
+    assert (held.image, held.known, kept(gold, "uses")) == (gold.image, gold, 1)
     assert kept(waiting, "leased") == 0, "no place of the picture that was passed over is held"
-    assert kept(gold, "uses") == 1
     submit(held, now)
     assert claim(tara, now).known is None
 
 
-def answered_by(tasker: Tasker) -> Panel:
-    panel = factories.panel()
-    factories.response(tasker, panel)
-    return panel
-
-
-NOT_DEALT: list[tuple[Callable[[Tasker], KnownPicture], str]] = [
+@cases(
+    "make why",
     (lambda tara: factories.gold(use="qualification"), "another use"),
     (lambda tara: factories.gold(retired_at=factories.NOW, retired_because="leaked"), "retired"),
     (lambda tara: factories.gold(held_at=factories.NOW), "held for an organizer"),
     (lambda tara: factories.gold(uses=200), "used as often as the policy allows"),
-    (lambda tara: factories.gold(answered_by(tara)), "the tasker was asked about the picture before"),
+    (
+        lambda tara: factories.gold(factories.response(tara, factories.panel()).panel),
+        "the tasker was asked about the picture before",
+    ),
     (
         lambda tara: factories.gold(factories.panel(factories.image(width=320, height=320))),
         "of another size than the others, after a change of the size (R2)",
     ),
-]
-
-
-@pytest.mark.parametrize(("make", "why"), NOT_DEALT, ids=[row[1] for row in NOT_DEALT])
+)
 def test_gold_that_is_not_dealt(make: Callable[[Tasker], KnownPicture], why: str, tara: Tasker, now: datetime) -> None:
     factories.panel()
     make(tara)
@@ -103,14 +113,13 @@ def test_gold_that_is_not_dealt(make: Callable[[Tasker], KnownPicture], why: str
 def test_one_use_is_left_and_one_tasker_gets_it(tara: Tasker, otto: Tasker, now: datetime) -> None:
     factories.panel()
     gold = factories.gold(uses=ALWAYS.gold_most_uses - 1)
-    assert claim(tara, now).known == gold
-    assert claim(otto, now).known is None
+    assert [claim(tasker, now).known for tasker in (tara, otto)] == [gold, None]
 
 
 def test_never_when_nothing_ordinary_is_left(tara: Tasker, now: datetime) -> None:
     """Or gold would be known by coming when the queue is empty."""
     factories.gold()
-    assert gets_nothing(tara, now, policy=ALWAYS, rng=_Heads(1))
+    assert gets_nothing(tara, now, policy=ALWAYS, rng=Heads(1))
 
 
 def test_a_lease_on_gold_is_nothing_worth_waiting_for(tara: Tasker, now: datetime) -> None:
@@ -136,11 +145,10 @@ def test_the_share_follows_the_policy(percent: int, taskers: int, now: datetime)
     for _ in range(40):
         factories.panel(size=9)
         factories.gold()
-    for tasker in people(*"abcdefgh"[:taskers]):
-        for _ in range(40):
-            held = claim(tasker, now, policy, rng)
-            dealt += held.known_id is not None
-            submit(held, now, cast.NO_TO_BOTH)
+    for tasker in people(*"abcdefgh"[:taskers]) * 40:
+        held = claim(tasker, now, policy, rng)
+        dealt += held.known_id is not None
+        submit(held, now, cast.NO_TO_BOTH)
     expected = 40 * taskers * percent / 100
     assert abs(dealt - expected) <= 3.5 * (expected * (1 - percent / 100)) ** 0.5
 
@@ -149,12 +157,11 @@ def test_an_answer_is_marked_and_holds_no_place(tara: Tasker, otto: Tasker, now:
     factories.panel()
     of_gold = Panel.objects.filter(image__known=factories.gold())
     before = of_gold.values().get()
-    right, wrong = submit(claim(tara, now), now), submit(claim(otto, now), now, WRONG)
-    assert GoldMark.objects.get(response=right.response).right
-    mark = GoldMark.objects.get(response=wrong.response)
-    assert (mark.right, [name for name, fine in mark.marks.items() if not fine]) == (False, ["real"])
-    assert right.response.place is None, "it fills no place of a panel that is settled"
-    assert of_gold.values().get() == before
+    right, wrong = submit(claim(tara, now), now), submit(claim(otto, now), now, RIGHT | {"real": False})
+    marks = [GoldMark.objects.get(response=sent.response) for sent in (right, wrong)]
+    assert [[name for name, fine in mark.marks.items() if not fine] for mark in marks] == [[], ["real"]]
+    assert [mark.right for mark in marks] == [True, False]
+    assert (right.response.place, of_gold.values().get()) == (None, before), "it fills no place of a settled panel"
 
 
 @pytest.mark.parametrize(
@@ -173,13 +180,10 @@ def test_gold_asks_what_the_picture_in_its_place_would_ask(
     factories.panel(dealt_at=now - timedelta(days=dealt))
     factories.gold(factories.panel(dealt_at=now - timedelta(days=gold_dealt)))
     held = claim(tara, now, wider)
-    assert held.known is not None
     unsure = (RIGHT if asked else cast.NO_TO_BOTH) | {"contains_bird": "unsure_no"}
-    policy_at = {True: wider, False: ALWAYS}
-    sent = services.response_submit(
-        **cast.own(held), data=unsure, policy_at=lambda at: policy_at[at > now - timedelta(days=30)], now=now
-    )
-    assert bool(sent.response.outline) == asked, why
+    in_force = {"policy_at": lambda at: wider if at > now - timedelta(days=30) else ALWAYS, "now": now}
+    sent = services.response_submit(**cast.own(held), data=unsure, **in_force)
+    assert (bool(sent.response.outline), bool(held.known)) == (asked, True), why
 
 
 def test_the_story_of_a_lease_is_the_same(held: Assignment, now: datetime) -> None:
@@ -189,7 +193,7 @@ def test_the_story_of_a_lease_is_the_same(held: Assignment, now: datetime) -> No
     assert beat(held, later, ALWAYS) > later
     give_back(held, later)
     assert all(submit(held, later).counted for _ in range(2))
-    assert Assignment.objects.get(pk=held.pk).state == AssignmentState.ANSWERED
+    assert kept(held, "state") == AssignmentState.ANSWERED
 
 
 @pytest.mark.parametrize(
@@ -210,7 +214,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
     factories.gold()
     held = claim(tara, now)
     if own:
-        submit(claim(tara, now, NEVER, beside=held), now)
+        submit(claim(tara, now, NEVER, holding=[held.public_id]), now)
     services.leases_lapse(now=tomorrow)
     for tasker in people(*"abc"[:others]):
         submit(claim(tasker, tomorrow, NEVER), tomorrow)
@@ -219,8 +223,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
         claim(tara, tomorrow, rng=_Tails(1))
         assert beat(held, tomorrow, ALWAYS) > tomorrow, why
     else:
-        with pytest.raises(Conflict, match="somebody else has this place"):
-            beat(held, tomorrow, ALWAYS)
+        assert "somebody else has this place" in str(refused(Conflict, beat, held, tomorrow, ALWAYS))
     assert [submit(held, tomorrow).counted for _ in range(2)] == [free, free], why
     assert GoldMark.objects.count() == 1, "the answer is kept and marked all the same"
 
@@ -228,7 +231,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
 @pytest.mark.both("own SQL finds what lapsed, with locks")
 def test_what_lapsed_is_offered_again_when_nothing_else_is_left(held: Assignment, tara: Tasker, now: datetime) -> None:
     if held.known:
-        submit(claim(tara, now, NEVER, beside=held), now)
+        submit(claim(tara, now, NEVER, holding=[held.public_id]), now)
     services.leases_lapse(now=now + timedelta(days=1))
     again = claim(tara, now + timedelta(days=1), NEVER)
     assert (again, again.lease_token, again.tie_break) == (held, held.lease_token, held.tie_break)
@@ -241,8 +244,7 @@ def test_while_a_report_holds_the_picture_neither_is_taken_up_again_and_both_cou
     services.leases_lapse(now=tomorrow)
     Panel.objects.filter(image__known=None).update(state=PanelState.HELD)
     assert isinstance(cast.next_for(tara, tomorrow), services.NothingLeft)
-    with pytest.raises(Conflict):
-        beat(held, tomorrow, ALWAYS)
+    refused(Conflict, beat, held, tomorrow, ALWAYS)
     assert all(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
 
 
@@ -269,15 +271,14 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     services.leases_end(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
-    with refused(Conflict, code="lease_ended"):
-        beat(held, later, ALWAYS)
+    assert refused(Conflict, beat, held, later, ALWAYS).code == "lease_ended"
     assert not any(submit(held, later + timedelta(seconds=n)).counted for n in (5, 9)), "nor when it is sent again"
 
 
 def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None:
     factories.panel(), factories.panel(), factories.gold()
     told = []
-    for rng in (_Heads(1), _Tails(1)):
+    for rng in (Heads(1), _Tails(1)):
         held = claim(tara, now, ALWAYS, rng)
         asked, receipt = assignment_json(held), receipt_json(submit(held, now))
         image = asked["image"]
@@ -289,9 +290,8 @@ def test_claim_and_submit_cost_as_many_statements(tara: Tasker, now: datetime) -
     factories.gold(), factories.gold()
     for _ in range(4):
         factories.panel()
-    held: list[Assignment] = []
-    costs = []
-    for rng in (_Tails(1), _Heads(1), _Tails(1)):
+    held, costs = [], []
+    for rng in (_Tails(1), Heads(1), _Tails(1)):
         claiming = statements(lambda rng=rng: held.append(claim(tara, now, ALWAYS, rng)))
         costs.append((len(claiming), len(statements(lambda: submit(held[-1], now)))))
     assert [each.known is not None for each in held] == [False, True, False]
@@ -304,14 +304,225 @@ def test_the_draw_cannot_be_foreseen_from_the_order(now: datetime) -> None:
     factories.panel()
     for _ in range(8):
         factories.gold()
-    drawn = {claim(tasker, now, rng=_seeded_heads(n)).known_id for n, tasker in enumerate(people(*"abcdefghijkl"))}
-    assert len(drawn) > 3
-    assert KnownPicture.objects.filter(uses__gt=0).count() == len(drawn)
+    drawn = {claim(tasker, now, rng=_Drawn(n)).known_id for n, tasker in enumerate(people(*"abcdefghijkl"))}
+    assert 3 < len(drawn) == KnownPicture.objects.filter(uses__gt=0).count()
 
 
-def _seeded_heads(seed: int) -> Random:
-    class Drawn(Random):
-        def randrange(self, start: int, *rest: int) -> int:
-            return 0 if start == 100 else super().randrange(start, *rest)
+class _Drawn(Random):
+    """Draws gold, and which."""
 
-    return Drawn(seed)
+    def randrange(self, start: int, *rest: int) -> int:
+        return 0 if start == 100 else super().randrange(start, *rest)
+
+
+SQUARE = "[[[10,10],[200,10],[200,200],[10,200]]]"
+
+
+CLEAR_BIRD = Expected(
+    accepts_bird=("definitely_yes",),
+    accepts_bicycle=("definitely_no",),
+    outline=SQUARE,
+    min_iou_percent=70,
+    complete=True,
+    unoccluded=True,
+    real=True,
+    topic="clear",
+)
+
+
+NOTHING_THERE = Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class")
+
+
+@pytest.fixture
+def three(tara: Tasker, otto: Tasker, uma: Tasker) -> list[Tasker]:
+    return [tara, otto, uma]
+
+
+@pytest.fixture
+def settled(three: list[Tasker]) -> Panel:
+    return factories.settle(full_panel(three, [BIRD] * 3))
+
+
+def add(panel: Panel, by: User, expected: Expected = CLEAR_BIRD) -> KnownPicture:
+    return gold.gold_add(panel=panel, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=by, now=factories.NOW)
+
+
+def suggested(panel: Panel) -> Expected:
+    return gold.proposal(gold.counted_answers([panel.pk])[panel.pk])
+
+
+def test_what_is_suggested(settled: Panel, three: list[Tasker]) -> None:
+    """What all said; or else what most said, and the outline nearest to the others."""
+    assert suggested(settled) == CLEAR_BIRD
+    loose, near, tight = (f"[[[{n},{n}],[200,{n}],[200,200],[{n},200]]]" for n in (1, 10, 12))
+    said = [BIRD | {"outline": loose}, BIRD | {"outline": near, "complete": False}, BIRD | {"outline": tight}]
+    assert suggested(factories.settle(full_panel(three, said))) == replace(CLEAR_BIRD, outline=near)
+
+
+@pytest.mark.parametrize(
+    ("said", "topic"),
+    [
+        (BIRD | {"real": False}, "painting"),
+        (BIRD | {"unoccluded": False}, "occluded"),
+        (BIRD | {"complete": False}, "truncated"),
+        (BIRD | {"bird": Answer.UNSURE_YES}, "uncertain"),
+        (NEITHER, "neither_class"),
+        (NEITHER | {"bird": Answer.DEFINITELY_YES, "bicycle": Answer.DEFINITELY_YES}, "both_classes"),
+    ],
+)
+def test_what_a_picture_tests_is_suggested(said: dict[str, Any], topic: str, three: list[Tasker]) -> None:
+    assert suggested(factories.settle(full_panel(three, [said] * 3))).topic == topic
+
+
+@pytest.mark.parametrize(
+    ("expected", "outline", "complete"),
+    [(CLEAR_BIRD, SQUARE, True), (NOTHING_THERE, "", None)],
+    ids=["a bird", "nothing to outline"],
+)
+def test_a_settled_picture_becomes_gold(
+    expected: Expected, outline: str, complete: bool | None, settled: Panel, olga: User
+) -> None:
+    known = add(settled, olga, expected)
+    assert (known.use, known.image, known.panel, known.created_by) == ("gold", settled.image, settled, olga)
+    assert (known.accepts_bird, known.outline, known.complete) == (list(expected.accepts_bird), outline, complete)
+
+
+@pytest.mark.parametrize(
+    ("change", "fields", "why"),
+    [
+        ({"accepts_bird": ()}, {"accepts_bird"}, "nothing would be right"),
+        ({"accepts_bicycle": ("maybe",)}, {"accepts_bicycle"}, "no answer of the form"),
+        ({"topic": "cats"}, {"topic"}, "not what a picture can test"),
+        ({"min_iou_percent": 0}, {"min_iou_percent"}, "any outline would be right"),
+        ({"min_iou_percent": 101}, {"min_iou_percent"}, "none would"),
+        ({"outline": "[[[0,0],"}, {"outline"}, "no JSON"),
+        ({"outline": "[[[0,0],[9,9],[0,9],[9,0]]]"}, {"outline"}, "crosses itself"),
+        ({"outline": "[[[0,0],[9,9]]]"}, {"outline"}, "too few corners"),
+        (
+            {"accepts_bird": ("definitely_no",)},
+            {"outline", "complete", "unoccluded", "real"},
+            "questions 3 and 4 are never asked with these answers",
+        ),
+        ({"accepts_bird": (), "topic": ""}, {"accepts_bird", "topic"}, "all that is wrong is told at once"),
+    ],
+)
+def test_right_answers_that_cannot_be(
+    change: dict[str, Any], fields: set[str], why: str, settled: Panel, olga: User
+) -> None:
+    wrong = refused(WrongFields, add, settled, olga, replace(CLEAR_BIRD, **change))
+    assert (set(wrong.fields), KnownPicture.objects.count()) == (fields, 0), why
+
+
+def test_only_settled_pictures_that_are_free(settled: Panel, three: list[Tasker], olga: User) -> None:
+    assert "not settled" in str(refused(Conflict, add, full_panel(three, [BIRD] * 3), olga))
+    add(settled, olga)
+    assert "known answer already" in str(refused(Conflict, add, settled, olga))
+
+
+def test_candidates_are_settled_free_and_unanimous_ones_first(three: list[Tasker]) -> None:
+    differing = factories.settle(full_panel(three, [BIRD, BIRD, BICYCLE]))
+    same = factories.settle(full_panel(three, [BIRD] * 3))
+    full_panel(three, [BIRD] * 3)
+    factories.gold(full_panel(three, [BIRD] * 3))
+    found = gold.candidates("dataset")
+    assert [(each.panel, each.unanimous, each.answers) for each in found] == [(same, True, 3), (differing, False, 3)]
+    assert (gold.candidates(), gold.candidates("gold")) == (found, [])
+    assert gold.candidate_panel(same.image.public_id) == same
+
+
+@pytest.mark.parametrize("make", [lambda: factories.panel(), lambda: factories.gold().panel])
+def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
+    refused(NotFound, gold.candidate_panel, make().image.public_id)
+
+
+def test_gold_is_held_let_go_and_retired(olga: User, now: datetime) -> None:
+    said: dict[str, Any] = {"known": factories.gold(), "by": olga, "now": now}
+    for act, held in ((gold.gold_hold, now), (gold.gold_let_go, None)):
+        act(**said)
+        assert KnownPicture.objects.get().held_at == held
+    refused(InvalidInput, gold.gold_retire, **said, reason=" ")
+    gold.gold_retire(**said, reason="It leaked.")
+    assert KnownPicture.objects.values_list("retired_at", "retired_because").get() == (now, "It leaked.")
+    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_let_go):
+        refused(Conflict, again, **said)
+
+
+def test_pass_rates_by_question(tara: Tasker, otto: Tasker) -> None:
+    known = factories.gold()
+    for tasker in (tara, otto):
+        gold_answer(tasker, right=tasker == tara, known=known)
+    rate = gold.pass_rates([known.pk])[known.pk]
+    told = {name: (share.part, share.whole) for name, share in ({"": rate.right} | rate.questions).items()}
+    assert told == {"": (1, 2), "contains_bird": (1, 2), "contains_bicycle": (2, 2)}
+    assert gold.pass_rates([]) == {}
+
+
+@pytest.mark.parametrize(
+    ("right", "rise", "why"),
+    [
+        ([True] * 29, None, "too few answers to split"),
+        ([False] * 15 + [True] * 15, Rise(15, 15, 0, 15), "none before, all of the latest"),
+        ([True] * 20 + [False] * 15, Rise(0, 15, 20, 20), "a fall"),
+    ],
+)
+def test_the_split(right: list[bool], rise: Rise | None, why: str) -> None:
+    assert rise_of(right) == rise, why
+
+
+@pytest.mark.parametrize(
+    ("rise", "flagged", "why"),
+    [
+        (Rise(15, 15, 20, 40), True, "from half right to all right: 0.03 %"),
+        (Rise(15, 15, 32, 40), False, "from 80 % to all right happens by chance"),
+        (Rise(15, 15, 60, 60), False, "always easy"),
+        (Rise(10, 15, 40, 60), False, "no rise"),
+    ],
+)
+def test_what_looks_like_a_leak(rise: Rise, flagged: bool, why: str) -> None:
+    assert (rise.chance < 0.01) is flagged, why
+
+
+def answered(known: KnownPicture, by: Sequence[Tasker], right: Sequence[bool], now: datetime) -> None:
+    for number, (tasker, hit) in enumerate(zip(by, right, strict=True)):
+        gold_answer(tasker, right=hit, known=known, now=now + timedelta(seconds=number))
+
+
+@pytest.fixture
+def crowd(db: None) -> list[Tasker]:
+    """Forty taskers."""
+    return people(*(f"tasker{number}" for number in range(40)))
+
+
+@pytest.mark.both("own SQL reads the marks of gold")
+def test_a_sudden_rise_is_flagged_and_held(crowd: list[Tasker], now: datetime) -> None:
+    for known in [factories.gold() for _ in range(4)]:
+        answered(known, crowd, [True] * 40, now - timedelta(days=3))
+    leaked = factories.gold()
+    answered(leaked, crowd, [number % 2 == 0 for number in range(25)] + [True] * 15, now)
+    assert [gold_flag_leaks(policy=Policy(), now=now + timedelta(hours=1)) for _ in range(2)] == [1, 0]
+    flag = GoldFlag.objects.get()
+    assert (flag.known, kept(leaked, "held_at")) == (leaked, now + timedelta(hours=1))
+    assert flag.figures.items() >= {"late_right": 15, "late": 15, "early_right": 13, "early": 25}.items()
+    assert KnownPicture.objects.get(held_at__isnull=False) == leaked
+
+
+def test_after_an_organizer_looked_it_takes_new_answers(crowd: list[Tasker], now: datetime) -> None:
+    answered(factories.gold(), crowd[:35], [False] * 20 + [True] * 15, now)
+    trusting = Policy(gold_pass_percent=1, gold_minimum=1)
+    for tasker in crowd[:20]:
+        gold_answer(tasker, right=True, now=now - timedelta(days=2))
+    assert gold_flag_leaks(policy=trusting, now=now + timedelta(hours=1)) == 1
+    KnownPicture.objects.update(held_at=None)
+    assert gold_flag_leaks(policy=trusting, now=now + timedelta(hours=2)) == 0
+
+
+def test_careless_taskers_who_leave_are_no_leak(crowd: list[Tasker], now: datetime) -> None:
+    answered(factories.gold(), crowd, [False] * 20 + [True] * 20, now)
+    assert gold_flag_leaks(policy=Policy(), now=now + timedelta(hours=1)) == 0
+
+
+def test_false_alarms_are_rare_at_any_honest_share() -> None:
+    rng = Random(7)
+    shares = [rng.uniform(0.7, 1) for _ in range(2_000)]
+    rises = [rise_of([rng.random() < share for _ in range(60)]) for share in shares]
+    assert sum(rise.chance < 0.01 for rise in rises) <= 20  # type: ignore[union-attr]  # exact tests stay below 1 %

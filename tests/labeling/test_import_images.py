@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.core.management import call_command
@@ -27,7 +28,9 @@ from labeling.intake import image_add, import_picture
 from labeling.models import Image
 from labeling.png import decode_png
 from labeling.store import FolderStore, original_key, picture_key, picture_store
-from tests.labeling.cast import at_once
+from tests.at_once import at_once
+from tests.labeling.cast import kept, refused
+from tests.tables import cases
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,17 +41,11 @@ MANIFEST = ROOT / "contest/demo/photos/manifest.csv"
 GIVEN = ("--source", "our walks", "--licence", "CC0")
 
 
-HEADING = "file,source,source_id,licence,author\n"
-
-
 def _picture(path: Path, number: int = 0, size: tuple[int, int] = (320, 299), form: str = "PNG") -> Path:
     """A picture of a colour of its own."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Pillow.new("RGB", size, (number % 256, number // 256, 99)).save(path, form)
     return path
-
-
-_PROGRESS = re.compile(r"^\d+ of \d+: .*\n", re.MULTILINE)
 
 
 def _run(*arguments: Any) -> tuple[int, str]:
@@ -60,7 +57,7 @@ def _run(*arguments: Any) -> tuple[int, str]:
         return int(str(end.code)), said.getvalue()
     except CommandError as error:
         return error.returncode, str(error)
-    return 0, _PROGRESS.sub("", said.getvalue())
+    return 0, re.sub(r"^\d+ of \d+: .*\n", "", said.getvalue(), flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="class")
@@ -83,21 +80,32 @@ class TestDemo:
 
 @pytest.mark.django_db
 def test_a_folder_is_taken_with_its_sub_folders(photos: Path) -> None:
-    _picture(photos / "birds/b.png", 1)
-    _picture(photos / "birds/deep/c.jpg", 2, form="JPEG")
-    _picture(photos / "a", 3, form="WEBP")
-    _picture(photos / ".hidden/d.png", 4)
+    for number, name in enumerate(("birds/b.png", "birds/deep/c.jpg", "a", ".hidden/d.png")):
+        _picture(photos / name, number, form={"a": "WEBP", "birds/deep/c.jpg": "JPEG"}.get(name, "PNG"))
     (photos / "README.md").write_text("what these are")
-    status, said = _run(photos, *GIVEN, "--author", "Ann", "--origin", "gold", "--no-labels")
-    assert status == 0
-    assert said == "3 of 3 files: 3 added, 0 known, 0 refused; other files passed over: 1.\n"
+    said = "3 of 3 files: 3 added, 0 known, 0 refused; other files passed over: 1.\n"
+    assert _run(photos, *GIVEN, "--author", "Ann", "--origin", "gold", "--no-labels") == (0, said)
     rows = Image.objects.order_by("pk").values_list("source_id", "source", "licence", "author", "origin", "label_from")
     assert list(rows) == [
         (name, "our walks", "CC0", "Ann", "gold", None) for name in ("a", "birds/b.png", "birds/deep/c.jpg")
     ]
 
 
-USAGE = [
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """An empty folder for photographs; the store lies beside it."""
+    (tmp_path / "photos").mkdir()
+    return tmp_path / "photos"
+
+
+def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+@pytest.mark.django_db
+@cases(
+    "arguments message reason",
     (lambda p: (p,), "needs --source and --licence", "a folder without provenance"),
     (lambda p: (p, "--source", "here"), "needs --source and --licence", "a folder without a licence"),
     (lambda p: (p, "--source", " ", "--licence", "CC0"), "needs --source and --licence", "a blank source"),
@@ -107,29 +115,10 @@ USAGE = [
     (lambda p: (_text(p / "m.csv", "source,licence\n"),), "no column named file", "no file column"),
     (lambda p: (_text(p / "m.csv", ""),), "no column named file", "an empty manifest"),
     (lambda p: (_text(p / "m.csv", "file\n\xe9", "latin-1"),), "not UTF-8", "a manifest in another encoding"),
-]
-
-
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    """An empty folder for photographs; the store lies beside it."""
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    return folder
-
-
-def _text(path: Path, text: str, encoding: str = "utf-8") -> Path:
-    path.write_text(text, encoding=encoding)
-    return path
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(("arguments", "message", "reason"), USAGE, ids=[reason for *_, reason in USAGE])
+)
 def test_what_cannot_be_tried_is_said_at_once(photos: Path, arguments: Any, message: str, reason: str) -> None:
-    with pytest.raises(CommandError, match=message) as error:
-        call_command("import_images", *map(str, arguments(photos)))
-    assert error.value.returncode == 2
-    assert not Image.objects.exists()
+    status, said = _run(*arguments(photos))
+    assert (status, message in said, Image.objects.count()) == (2, True, 0)
 
 
 @pytest.mark.django_db
@@ -143,10 +132,9 @@ def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path:
     (photos / "huge.png").touch()
     os.truncate(photos / "huge.png", 10**10)
     status, said = _run(photos, *GIVEN, "--refused", tmp_path / "refused.csv")
-    assert status == 1
-    assert said.endswith("5 of 5 files: 1 added, 0 known, 4 refused.\n")
-    with (tmp_path / "refused.csv").open(newline="") as file:
-        listed = {row["file"]: row["code"] for row in csv.DictReader(file)}
+    assert (status, said.endswith("5 of 5 files: 1 added, 0 known, 4 refused.\n")) == (1, True)
+    rows = csv.DictReader((tmp_path / "refused.csv").read_text().splitlines())
+    listed = {row["file"]: row["code"] for row in rows}
     assert listed == {
         "small.png": "too_small",
         "letter.jpg": "not_a_picture",
@@ -160,23 +148,19 @@ def test_refused_files_are_listed_with_the_reason_and_the_rest_come_in(tmp_path:
 
 @pytest.mark.django_db
 def test_nothing_outside_of_the_folder_is_read(tmp_path: Path, photos: Path) -> None:
-    secret = _picture(tmp_path / "secret.png", 1)
-    _picture(photos / "good.png", 2)
-    (photos / "link.png").symlink_to(secret)
-    (photos / "circle.png").symlink_to(photos / "circle.png")
+    secret, _ = _picture(tmp_path / "secret.png", 1), _picture(photos / "good.png", 2)
+    for link, to in (("link.png", secret), ("circle.png", photos / "circle.png")):
+        (photos / link).symlink_to(to)
     files = ("good.png", "../secret.png", secret, "link.png", "gone.png")
-    manifest = _text(
-        photos / "manifest.csv",
-        HEADING + "".join(f"{file},s,,CC0,\n" for file in files),
+    status, said = _run(
+        _text(
+            photos / "m.csv", "file,source,source_id,licence,author\n" + "".join(f"{file},s,,CC0,\n" for file in files)
+        )
     )
-    status, said = _run(manifest)
-    assert status == 1
-    assert "5 of 5 files: 1 added, 0 known, 4 refused." in said
-    assert said.count("outside of the folder") == 3
-    assert "refused gone.png: There is no such file." in said
-    status, said = _run(photos, *GIVEN)
-    assert "refused link.png: The file lies outside" in said
-    assert "refused circle.png: " in said
+    assert (status, said.count("outside of the folder")) == (1, 3)
+    assert "5 of 5 files: 1 added, 0 known, 4 refused." in said and "refused gone.png: There is no such file." in said
+    _, said = _run(photos, *GIVEN)
+    assert "refused link.png: The file lies outside" in said and "refused circle.png: " in said
     assert Image.objects.count() == 1
 
 
@@ -187,8 +171,7 @@ def test_rows_of_a_manifest_need_a_licence_or_take_it_from_the_options(photos: P
         _picture(photos / f"{name}.png", number)
     rows = "Ann,a.png,CC0,walks\n,b.png,,walks\n,a.png,CC0,walks,more\n"
     manifest = _text(photos / "m.csv", "\ufeffauthor,file,licence,source\n" + rows)
-    status, said = _run(manifest)
-    assert status == 1
+    _, said = _run(manifest)
     assert "refused b.png: Give the licence of the picture." in said and "refused line 4: " in said
     assert _run(manifest, "--licence", "CC BY 4.0", "--author", "Bea")[0] == 1
     rows_now = Image.objects.order_by("pk").values_list("author", "licence", "source")
@@ -201,16 +184,15 @@ def test_a_jsonl_manifest_is_read_line_by_line(photos: Path) -> None:
     good = json.dumps({"file": "\u2028bird.png", "source": "s", "licence": "CC0"}, ensure_ascii=False)
     bad = ["not json", "[1]", '{"file": 7}', '{"file": "a", "license": "x"}', '{"source": "s"}', r'{"file": "\u0000"}']
     status, said = _run(_text(photos / "m.jsonl", "\n".join(["", good, *bad])))
-    assert status == 1
-    assert "7 of 7 files: 1 added, 0 known, 6 refused." in said
-    for number in range(3, 9):
-        assert f"refused line {number}: Line {number} of the manifest must hold" in said
+    assert (status, "7 of 7 files: 1 added, 0 known, 6 refused." in said) == (1, True)
+    lines = [f"refused line {number}: Line {number} of the manifest must hold" for number in range(3, 9)]
+    assert [each for each in lines if each not in said] == []
 
 
 @pytest.mark.django_db
 def test_the_same_picture_under_two_names_is_one_image(photos: Path) -> None:
-    _picture(photos / "a.png")
-    _picture(photos / "b.png")
+    for name in "ab":
+        _picture(photos / f"{name}.png")
     with Pillow.open(photos / "a.png") as image:
         image.save(photos / "c.png", compress_level=1)  # the same pixels, other bytes
     assert _run(photos, *GIVEN) == (0, "3 of 3 files: 1 added, 2 known, 0 refused.\n")
@@ -243,8 +225,7 @@ def test_stopped_in_the_middle_it_goes_on_with_the_rest(
             status, said = _run(photos, *GIVEN)
             assert (status, "Stopped. What is in stays in" in said) == (130, True)
         else:
-            with pytest.raises(KeyboardInterrupt):
-                _run(photos, *GIVEN)
+            refused(KeyboardInterrupt, _run, photos, *GIVEN)
     assert Image.objects.count() == taken, why
     assert _run(photos, *GIVEN) == (0, f"6 of 6 files: {6 - taken} added, {taken} known, 0 refused.\n")
     assert Image.objects.count() == 6
@@ -253,8 +234,7 @@ def test_stopped_in_the_middle_it_goes_on_with_the_rest(
 @pytest.mark.long("three processes and 180 pictures; within one process it is shown by the test before")
 def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """A real process on a database of its own, so that a real signal arrives while it works."""
-    total = 180
-    for number in range(total):
+    for number in range(180):
         _picture(tmp_path / f"photos/{number:03}.png", number)
     environment = {
         **os.environ,
@@ -264,30 +244,25 @@ def test_ctrl_c_stops_after_the_present_file_and_the_same_command_goes_on(tmp_pa
         "SECRET_KEY": "x" * 50,
         "PYTHONUNBUFFERED": "1",
     }
-    manage = [sys.executable, "manage.py"]
+    command = [sys.executable, "manage.py", "import_images", str(tmp_path / "photos"), *GIVEN]
     # With the settings of tests, which need not run every migration again.
-    subprocess.run([*manage, "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
+    subprocess.run([*command[:2], "migrate", "-v0"], cwd=ROOT, env=environment, check=True)
     environment.pop("DJANGO_SETTINGS_MODULE", None)
-    command = [*manage, "import_images", str(tmp_path / "photos"), *GIVEN]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")  # on a busy machine there are others: one every few seconds
         assert "100 of 180: 100 added, 0 known, 0 refused\n" in lines
         process.send_signal(signal.SIGINT)
         said = process.stdout.read()
-    taken = _rows(tmp_path / "db.sqlite3")
-    assert process.returncode == 130
-    assert 100 <= taken < total
+    database = sqlite3.connect(tmp_path / "db.sqlite3")
+    rows = "SELECT count(*) FROM labeling_image"
+    (taken,) = database.execute(rows).fetchone()
+    assert process.returncode == 130 and 100 <= taken < 180
     assert f"{taken} of 180 files: {taken} added, 0 known, 0 refused.\nStopped. What is in stays in" in said
     again = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
-    assert again.stdout.endswith(f"180 of 180 files: {total - taken} added, {taken} known, 0 refused.\n")
-    assert _rows(tmp_path / "db.sqlite3") == total
-
-
-def _rows(database: Path) -> int:
-    with sqlite3.connect(database) as connection:
-        count: int = connection.execute("SELECT count(*) FROM labeling_image").fetchone()[0]
-    return count
+    assert again.stdout.endswith(f"180 of 180 files: {180 - taken} added, {taken} known, 0 refused.\n")
+    assert database.execute(rows).fetchone() == (180,)
+    database.close()
 
 
 SIZE = 16
@@ -313,12 +288,11 @@ def _import(data: bytes, now: datetime, **changes: Any) -> tuple[Image, bool, tu
 def test_a_new_picture_has_its_row_and_both_files(now: datetime) -> None:
     data, store = _file("JPEG"), picture_store()
     picture = read_attack(data, size=SIZE)
-    assert _add(picture, now)[1]
-    image = Image.objects.get()
-    credit = (image.origin, image.source, image.source_id, image.licence, image.author)
-    assert credit == ("dataset", "Open Images", "7", "CC BY 2.0", "A. B.")
-    assert (image.width, image.height, image.original_format) == (SIZE, SIZE, "JPEG")
-    assert (image.received_at, image.label_from, image.dealt_at) == (now, now, None)
+    image, new = _add(picture, now)
+    credit = ("dataset", "Open Images", "7", "CC BY 2.0", "A. B.")
+    assert (new, kept(image, "origin", "source", "source_id", "licence", "author")) == (True, credit)
+    assert kept(image, "width", "height", "original_format") == (SIZE, SIZE, "JPEG")
+    assert kept(image, "received_at", "label_from", "dealt_at") == (now, now, None)
     assert decode_png(store.get(picture_key(image.pixels_sha256))) == (SIZE, SIZE, picture.pixels)
     assert store.get(original_key(image.original_sha256)) == data
 
@@ -333,59 +307,41 @@ def test_the_same_pixels_are_the_same_image_whatever_the_file(now: datetime) -> 
     assert picture_store().exists(original_key(read_dataset(other_file, size=SIZE).original_sha256))
 
 
-WITHOUT_PROVENANCE = [
+@pytest.mark.django_db
+@cases(
+    "changes code field reason",
     ({"source": ""}, "no_provenance", "source", "no source"),
     ({"source": "  "}, "no_provenance", "source", "a blank source"),
     ({"licence": ""}, "no_provenance", "licence", "no licence"),
     ({"licence": "x" * 201}, "bad_provenance", "licence", "a licence too long"),
     ({"author": "A\0B"}, "bad_provenance", "author", "a zero byte, which PostgreSQL refuses"),
     ({"source_id": "1\n2"}, "bad_provenance", "source_id", "two lines"),
-]
-
-
-@pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("changes", "code", "field", "reason"), WITHOUT_PROVENANCE, ids=[row[-1] for row in WITHOUT_PROVENANCE]
 )
 def test_provenance_is_required(now: datetime, changes: dict[str, str], code: str, field: str, reason: str) -> None:
-    with pytest.raises(InvalidInput) as refusal:
-        _import(_file(), now, **changes)
-    assert (refusal.value.code, refusal.value.field) == (code, field)
-    assert not Image.objects.exists()
+    refusal = refused(InvalidInput, _import, _file(), now, **changes)
+    assert (refusal.code, refusal.field, Image.objects.count()) == (code, field, 0)
     assert not picture_store().exists(picture_key(read_attack(_file(), size=SIZE).pixels_sha256))
 
 
 @pytest.mark.django_db
 def test_a_known_file_is_not_decoded_again(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, new, _ = _import(_file(), now)
-    assert new
-
-    def _decoded(*args: Any, **options: Any) -> Picture:
-        raise AssertionError("decoded a known file")
-
-    monkeypatch.setattr("labeling.intake.read_dataset", _decoded)
-    again, new, _ = _import(_file(), now)
-    assert (again.pk, new) == (first.pk, False)
+    first, *_ = _import(_file(), now)
+    monkeypatch.setattr("labeling.intake.read_dataset", Mock(side_effect=AssertionError("decoded a known file")))
+    assert _import(_file(), now)[:2] == (first, False)
 
 
 @pytest.mark.django_db
 def test_the_same_file_at_another_size_is_another_picture(now: datetime) -> None:
     data = _file(size=(40, 40))
-    small, _, _ = _import(data, now)
-    large, new, _ = _import(data, now, size=32)
-    assert new
-    assert (small.width, large.width) == (16, 32)
+    made = [_import(data, now, size=size) for size in (16, 32)]
+    assert [(image.width, new) for image, new, _ in made] == [(16, True), (32, True)]
 
 
 @pytest.mark.django_db
 def test_a_full_disk_leaves_no_row(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    def _disk_full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(FolderStore, "put", _disk_full)
-        with pytest.raises(OSError, match="No space"):
-            _import(_file(), now)
+        patched.setattr(FolderStore, "put", Mock(side_effect=OSError(28, "No space left on device")))
+        assert "No space" in str(refused(OSError, _import, _file(), now))
     assert not Image.objects.exists()
     assert _import(_file(), now)[1]
 

@@ -2,37 +2,46 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import transaction
 
-from common.errors import Conflict, DomainError, InvalidInput
+from common.errors import Conflict, InvalidInput
 from labeling import more_taskers, selectors, services, voiding
 from labeling.enums import OutlineGate, PanelState, StuckCause, TaskerState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, Report, Tasker, Voiding
+from labeling.models import Assignment, InstructionVersion, Panel, Place, Report, Tasker, Voiding
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.policy import LARGEST_PANEL
-from labeling.selectors import forget_versions
 from labeling.states import tasker_state_change
 from labeling.stuck_panels import AWAY_AFTER, stuck_panels
-from labeling.voiding import responses_void
 from labeling.watching import gold, links
 from tests import factories
-from tests.labeling.cast import claim, gets_nothing, give_back, kept, label, linked, people, refused, statements, submit
+from tests.labeling.cast import (
+    claim,
+    gets_nothing,
+    give_back,
+    kept,
+    label,
+    lease,
+    linked,
+    people,
+    refused,
+    refused_by_database,
+    statements,
+    submit,
+)
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
 
-def answered_panel(*names: str, settled: bool = True) -> Panel:
-    """A panel that these taskers answered, as if a ruling had followed."""
-    panel = factories.panel(size=max(3, len(names)))
-    for tasker in people(*names):
+def answered(panel: Panel, *by: Tasker) -> Panel:
+    """A panel with a counted answer of each of these."""
+    for tasker in by:
         factories.response(tasker, panel)
-    if settled:
-        services.panel_settle(panel=panel)
     return Panel.objects.get(pk=panel.pk)
 
 
@@ -46,48 +55,48 @@ def void(tasker: Tasker, now: datetime) -> Voiding:
 
 @pytest.fixture
 def settled(db: None) -> Panel:
-    return answered_panel("ann", "ben", "cas")
+    """A panel that Ann, Ben and Cas answered, as if a ruling had followed."""
+    panel = answered(factories.panel(), *people("ann", "ben", "cas"))
+    services.panel_settle(panel=panel)
+    return panel
 
 
-class TestJoining:
-    def test_the_panel_waits_again_with_further_places(self, settled: Panel, now: datetime) -> None:
-        panel = panel_join(settled, 2, now=now)
-        assert kept(panel, "size", "answered", "missing", "joined") == (5, 3, 2, 2)
-        assert (panel.state, panel.full_at, panel.waiting_since) == (PanelState.OPEN, None, now)
-        assert (panel.urgent, panel.joined_at, panel.ruled_through) == (True, now, 3)
-        assert list(panel.places.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4, 5]
-
-    def test_the_numbers_go_on_behind_those_of_voided_answers(self, tara: Tasker, now: datetime) -> None:
-        panel = answered_panel("ann", "ben", "cas", settled=False)
-        void(named("ann"), now)
-        label(tara, now)
-        services.panel_settle(panel=panel)
-        panel = panel_join(panel, 2, now=now)
-        assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
-        assert (panel.ruled_through, panel.missing) == (4, 2)
-
-    @pytest.mark.both("locks the panel and its places")
-    def test_it_fills_up_and_can_be_joined_once_more(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        panel_join(settled, 1, now=now)
-        label(tara, now)
-        assert kept(settled, "state") == PanelState.FULL
-        services.panel_settle(panel=settled)
-        again = panel_join(settled, 2, now=now + timedelta(days=1))
-        assert (again.size, again.joined, again.ruled_through, again.missing) == (6, 3, 4, 2)
+def test_a_joined_panel_waits_again_with_further_places(settled: Panel, now: datetime) -> None:
+    panel = panel_join(settled, 2, now=now)
+    assert kept(panel, "size", "answered", "missing", "joined") == (5, 3, 2, 2)
+    assert (panel.state, panel.full_at, panel.waiting_since) == (PanelState.OPEN, None, now)
+    assert (panel.urgent, panel.joined_at, panel.ruled_through) == (True, now, 3)
+    assert list(panel.places.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4, 5]
 
 
-class TestFresh:
-    def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(self, settled: Panel, now: datetime) -> None:
-        fresh = panel_fresh(settled.image, 3, now=now)
-        assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
-        assert fresh.places.count() == 3
-        assert kept(settled, "state", "answered") == (PanelState.SETTLED, 3)
-        for tasker in people("dan", "eva", "fay"):
-            label(tasker, now)
-        services.panel_settle(panel=fresh)
-        with refused(Conflict, code="replaced"):
-            panel_join(settled, 1, now=now)
-        assert panel_join(fresh, 1, now=now).number == 2
+def test_the_numbers_of_further_places_go_on_behind_those_of_voided_answers(tara: Tasker, now: datetime) -> None:
+    panel = answered(factories.panel(), *people("ann", "ben", "cas"))
+    void(named("ann"), now)
+    label(tara, now)
+    services.panel_settle(panel=panel)
+    assert kept(panel_join(panel, 2, now=now), "ruled_through", "missing") == (4, 2)
+    assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.both("locks the panel and its places")
+def test_a_joined_panel_fills_up_and_can_be_joined_once_more(settled: Panel, tara: Tasker, now: datetime) -> None:
+    panel_join(settled, 1, now=now)
+    label(tara, now)
+    assert kept(settled, "state") == PanelState.FULL
+    services.panel_settle(panel=settled)
+    panel_join(settled, 2, now=now + timedelta(days=1))
+    assert kept(settled, "size", "joined", "ruled_through", "missing") == (6, 3, 4, 2)
+
+
+def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(settled: Panel, now: datetime) -> None:
+    fresh = panel_fresh(settled.image, 3, now=now)
+    assert (fresh.number, fresh.size, fresh.missing, fresh.urgent, fresh.dealt_at) == (2, 3, 3, True, now)
+    assert (fresh.places.count(), kept(settled, "state", "answered")) == (3, (PanelState.SETTLED, 3))
+    for tasker in people("dan", "eva", "fay"):
+        label(tasker, now)
+    services.panel_settle(panel=fresh)
+    assert refused(Conflict, panel_join, settled, 1, now=now).code == "replaced"
+    assert panel_join(fresh, 1, now=now).number == 2
 
 
 def join(panel: Panel, now: datetime) -> Panel:
@@ -104,18 +113,6 @@ BOTH = pytest.mark.parametrize("ask", [join, fresh])
 Ask = Callable[[Panel, datetime], Panel]
 
 
-def _now(**values: Any) -> Callable[[Panel, datetime], object]:
-    return lambda panel, now: Panel.objects.filter(pk=panel.pk).update(**values)
-
-
-def _gold(**values: Any) -> Callable[[Panel, datetime], object]:
-    return lambda panel, now: factories.gold(panel, **values)
-
-
-def _kept_out(panel: Panel, now: datetime) -> None:
-    _reported(panel, now, decision="kept_out", decided_at=now)
-
-
 def _reported(panel: Panel, now: datetime, **decided: object) -> None:
     late = factories.assignment(factories.tasker("late"), panel, state="released")
     Report.objects.create(
@@ -128,17 +125,29 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("made", "code", "why"),
         [
-            (_now(state="open", answered=2, missing=1, full_at=None), "not_settled", "taskers are being asked"),
-            (_now(state="full"), "not_settled", "its ruling is still to come"),
+            (
+                lambda *_: Panel.objects.update(state="open", answered=2, missing=1, full_at=None),
+                "not_settled",
+                "taskers are being asked",
+            ),
+            (lambda *_: Panel.objects.update(state="full"), "not_settled", "its ruling is still to come"),
             (join, "not_settled", "more were asked for already"),
             (fresh, "not_settled", "a fresh panel is being asked already"),
-            (_gold(), "known_already", "gold would be recognised, and those who answered it know the picture"),
             (
-                _gold(retired_at=factories.NOW, retired_because="It leaked."),
+                lambda panel, _: factories.gold(panel),
+                "known_already",
+                "gold would be recognised, and those who answered it know the picture",
+            ),
+            (
+                lambda panel, now: factories.gold(panel, retired_at=now, retired_because="It leaked."),
                 "known_already",
                 "its right answers may be shown to taskers",
             ),
-            (_kept_out, "kept_out", "an organizer decided that nobody is asked"),
+            (
+                partial(_reported, decision="kept_out", decided_at=factories.NOW),
+                "kept_out",
+                "an organizer decided that nobody is asked",
+            ),
         ],
     )
     def test_while(
@@ -147,39 +156,34 @@ class TestRefused:
         made(settled, now)
         before = list(Panel.objects.order_by("pk").values())
         settled.refresh_from_db()
-        with pytest.raises(Conflict) as refusal:
-            ask(settled, now)
-        assert refusal.value.code == code, why
+        assert refused(Conflict, ask, settled, now).code == code, why
         assert list(Panel.objects.order_by("pk").values()) == before, "nothing is changed"
 
     def test_before_anybody_was_asked(self, ask: Ask, now: datetime) -> None:
-        with refused(Conflict, code="no_panel"):
-            ask(Panel(image=factories.image()), now)
+        assert refused(Conflict, ask, Panel(image=factories.image()), now).code == "no_panel"
 
 
-class TestHowMany:
-    @pytest.mark.parametrize(
-        ("ask", "more", "error", "why"),
-        [
-            (panel_join, 0, InvalidInput, "nobody"),
-            (panel_join, -1, InvalidInput, "fewer than nobody"),
-            (panel_join, LARGEST_PANEL - 2, Conflict, "one more than a panel may have"),
-            (panel_fresh, 2, InvalidInput, "too few for a panel"),
-            (panel_fresh, LARGEST_PANEL + 1, InvalidInput, "too many for a panel"),
-        ],
-    )
-    def test_a_panel_has_from_three_to_nine_places(
-        self, ask: Any, more: int, error: type[DomainError], why: str, settled: Panel, now: datetime
-    ) -> None:
-        with pytest.raises(error) as refusal:
-            ask(settled if ask is panel_join else settled.image, more, now=now)
-        assert error is InvalidInput or "this one has 3: ask for 6 more at most" in str(refusal.value), why
-        assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
+@pytest.mark.parametrize(
+    ("ask", "more", "words", "why"),
+    [
+        (panel_join, 0, "", "nobody"),
+        (panel_join, -1, "", "fewer than nobody"),
+        (panel_join, LARGEST_PANEL - 2, "this one has 3: ask for 6 more at most", "one more than a panel may have"),
+        (panel_fresh, 2, "", "too few for a panel"),
+        (panel_fresh, LARGEST_PANEL + 1, "", "too many for a panel"),
+    ],
+)
+def test_a_panel_has_from_three_to_nine_places(
+    ask: Any, more: int, words: str, why: str, settled: Panel, now: datetime
+) -> None:
+    of = settled if ask is panel_join else settled.image
+    assert words in str(refused(Conflict if words else InvalidInput, ask, of, more, now=now)), why
+    assert panel_join(settled, LARGEST_PANEL - 3, now=now).size == LARGEST_PANEL, "as many as a panel may have"
 
-    def test_a_panel_that_has_them_all(self, now: datetime) -> None:
-        panel = answered_panel(*"abcdefghi")
-        with pytest.raises(Conflict, match="decide without further taskers"):
-            panel_join(panel, 1, now=now)
+
+def test_a_panel_that_has_all_its_places_is_not_joined(now: datetime) -> None:
+    panel = factories.settle(answered(factories.panel(size=9), *people(*"abcdefghi")))
+    assert "decide without further taskers" in str(refused(Conflict, panel_join, panel, 1, now=now))
 
 
 class TestWhoIsAsked:
@@ -190,14 +194,10 @@ class TestWhoIsAsked:
     def test_the_next_picture_of_everybody_new(
         self, largest: bool, ask: Ask, settled: Panel, tara: Tasker, now: datetime
     ) -> None:
-        nearly = factories.panel(dealt_at=now - timedelta(days=9))
-        for tasker in people("dan", "eva"):
-            factories.response(tasker, nearly)
-        if largest:
-            wanted = panel_join(settled, 6, now=now) if ask is join else panel_fresh(settled.image, 9, now=now)
-        else:
-            wanted = ask(settled, now)
-        assert claim(tara, now).panel_id == wanted.pk, "although the other misses one alone"
+        answered(factories.panel(dealt_at=now - timedelta(days=9)), *people("dan", "eva"))
+        most = {join: lambda: panel_join(settled, 6, now=now), fresh: lambda: panel_fresh(settled.image, 9, now=now)}
+        wanted = most[ask]() if largest else ask(settled, now)
+        assert claim(tara, now).panel == wanted, "although the other misses one alone"
 
     @pytest.mark.both("own SQL and a constraint")
     @BOTH
@@ -212,10 +212,8 @@ class TestWhoIsAsked:
         links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
         wanted = ask(settled, now) if link_first else Panel.objects.get(urgent=True)
         assert gets_nothing(ann, now) and gets_nothing(tara, now)
-        with pytest.raises(IntegrityError), transaction.atomic():
-            factories.assignment(tara, wanted)
-        other = factories.panel()
-        assert claim(ann, now).panel_id == other.pk, "who answered before gets something else"
+        refused_by_database(factories.assignment, tara, wanted)
+        assert factories.panel() == claim(ann, now).panel, "who answered before gets something else"
 
     @BOTH
     def test_who_is_linked_no_more_is_asked(
@@ -226,8 +224,7 @@ class TestWhoIsAsked:
         link = links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
         Assignment.objects.filter(tasker=ann).update(person=min(ann.pk, tara.pk))
         links.link_end(link=link, reason="Not so.", by=olga, now=now)
-        wanted = ask(settled, now)
-        assert claim(tara, now).panel_id == wanted.pk
+        assert ask(settled, now) == claim(tara, now).panel
 
     def test_two_who_turned_out_to_be_one_are_no_obstacle(self, settled: Panel, tara: Tasker, now: datetime) -> None:
         linked(named("ann"), named("ben"))
@@ -238,11 +235,9 @@ class TestWhoIsAsked:
         self, settled: Panel, tara: Tasker, now: datetime
     ) -> None:
         known = factories.gold()
-        assert known.panel is not None
-        factories.assignment(named("ann"), known.panel, known=known)
+        factories.assignment(named("ann"), known.panel, known=known)  # type: ignore[arg-type]
         linked(named("ann"), tara)
-        other = factories.panel()
-        assert claim(tara, now).panel_id == other.pk
+        assert factories.panel() == claim(tara, now).panel
 
     def test_a_mark_of_the_queue_never_hides_it(self, settled: Panel, tara: Tasker, now: datetime) -> None:
         tomorrow = (now + timedelta(days=1)).isoformat()
@@ -254,9 +249,7 @@ class TestWhoIsAsked:
     def test_several_of_them_come_in_an_order_of_each_taskers_own(
         self, tara: Tasker, otto: Tasker, now: datetime
     ) -> None:
-        wanted = [factories.settle(factories.panel()) for _ in range(8)]
-        for panel in wanted:
-            join(panel, now)
+        wanted = [join(factories.settle(factories.panel()), now) for _ in range(8)]
         orders = [list(dict.fromkeys(panel for panel, _ in selectors.candidates(who))) for who in (tara, otto)]
         assert set(orders[0]) == set(orders[1]) == {panel.pk for panel in wanted} and orders[0] != orders[1]
 
@@ -276,57 +269,36 @@ def test_a_claim_takes_no_further_statement(settled: Panel, tara: Tasker, otto: 
     assert len(statements(lambda: claim(otto, now))) == len(without)
 
 
-class TestVoiding:
-    """What a ruling counted stays counted, also while others join (R6)."""
-
-    def test_the_first_answers_are_for_the_board(self, settled: Panel, now: datetime) -> None:
-        join(settled, now)
-        assert not void(named("ann"), now).responses.exists()
-        assert voiding.settled_responses(named("ann"), None).count() == 1
-        assert kept(settled, "answered", "missing") == (3, 3)
-
-    def test_those_of_who_joined_may_be_voided(self, settled: Panel, tara: Tasker, now: datetime) -> None:
-        join(settled, now)
-        label(tara, now)
-        assert void(tara, now).responses.count() == 1
-        assert kept(settled, "answered", "missing", "state") == (3, 3, PanelState.OPEN)
-        replaced = Place.objects.get(panel=settled, replaces__isnull=False)
-        assert (replaced.number, replaced.replaces.number) == (7, 4)  # type: ignore[union-attr]
+def test_what_a_ruling_counted_stays_counted_while_others_join_and_may_be_voided(
+    settled: Panel, tara: Tasker, now: datetime
+) -> None:
+    """The first answers are for the board (R6)."""
+    join(settled, now)
+    assert not void(named("ann"), now).responses.exists()
+    assert voiding.settled_responses(named("ann"), None).count() == 1
+    assert kept(settled, "answered", "missing") == (3, 3)
+    label(tara, now)
+    assert void(tara, now).responses.count() == 1
+    assert kept(settled, "answered", "missing", "state") == (3, 3, PanelState.OPEN)
+    assert Place.objects.values_list("number", "replaces__number").get(replaces__isnull=False) == (7, 4)
 
 
 def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
     panel_fresh(settled.image, 3, now=now)
     assert gold.candidates() == []
     expected = gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
-    with refused(Conflict, code="not_settled"):
-        gold.gold_add(panel=settled, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=olga, now=now)
+    asked = {"panel": settled, "expected": expected, "gate": OutlineGate.BEST_GUESS_YES, "by": olga, "now": now}
+    assert refused(Conflict, gold.gold_add, **asked).code == "not_settled"
 
 
 @pytest.mark.both("locks all panels of the picture in order")
 def test_the_lock_gives_the_newest_panel(settled: Panel, now: datetime) -> None:
     newest = panel_fresh(settled.image, 3, now=now)
     with transaction.atomic():
-        assert more_taskers.newest_panel_locked(settled.image_id).pk == newest.pk
-    assert Image.objects.get(pk=settled.image_id).panels.count() == 2
+        assert more_taskers.newest_panel_locked(settled.image_id) == newest != settled
 
 
 LINKED, REQUALIFYING, PAUSED, SEEN, TOO_FEW, AWAY = StuckCause
-
-
-@pytest.fixture(autouse=True)
-def versions() -> None:
-    factories.policy_version()
-
-
-def answered(panel: Panel, *by: Tasker) -> Panel:
-    """A panel with a counted answer of each of these."""
-    for tasker in by:
-        factories.response(tasker, panel)
-    return Panel.objects.get(pk=panel.pk)
-
-
-def change(*taskers: Tasker, **values: Any) -> None:
-    Tasker.objects.filter(pk__in=[each.pk for each in taskers]).update(**values)
 
 
 def found(now: datetime) -> list[tuple[StuckCause, int, int]]:
@@ -345,56 +317,54 @@ def newer_instructions(panel: Panel) -> None:
     InstructionVersion.objects.create(
         version=2, in_force_from=factories.NOW - timedelta(days=1), summary="new", requalify=True
     )
-    forget_versions()
+    selectors.forget_versions()
 
 
 def some_paused(panel: Panel) -> None:
-    one, *others = people(*"abc")
-    answered(panel, one)
-    change(*others, state=TaskerState.PAUSED)
+    answered(panel, people(*"abc")[0])
+    Tasker.objects.exclude(user__username="a").update(state=TaskerState.PAUSED)
 
 
 def all_have_seen_it(panel: Panel) -> None:
     """Three answered, one answer was voided with its tasker going on: nobody is asked twice."""
-    crew = people(*"abc")
-    answered(panel, *crew)
-    responses_void(tasker=crew[0], since=None, reason="a test", by=None, now=factories.NOW)
+    answered(panel, *people(*"abc"))
+    void(named("a"), factories.NOW)
 
 
 def gone(panel: Panel) -> None:
     """The accounts of two of three were closed."""
-    one, *others = people(*"abc")
-    answered(panel, one)
-    change(*others, user=None, left_at=factories.NOW)
+    answered(panel, people(*"abc")[0])
+    Tasker.objects.exclude(user__username="a").update(user=None, left_at=factories.NOW)
     User.objects.filter(username__in="bc").delete()
 
 
-CASES: list[tuple[Callable[[Panel], Any], tuple[StuckCause, int, int], str]] = [
+@pytest.mark.both("own SQL counts persons, not accounts")
+@cases(
+    "make expected why",
     (lambda panel: None, (TOO_FEW, 3, 0), "nobody labels at all"),
     (lambda panel: people("a", "b"), (TOO_FEW, 3, 2), "two people for three places"),
     (lambda panel: people("a", "b", "c", state=TaskerState.LEARNING), (TOO_FEW, 3, 0), "nobody is qualified yet"),
     (gone, (TOO_FEW, 2, 0), "the others have left"),
-    (lambda panel: User.objects.filter(tasker__in=people(*"abc")).update(is_active=False), (TOO_FEW, 3, 0),
-     "their accounts are shut"),
+    (
+        lambda panel: User.objects.filter(tasker__in=people(*"abc")).update(is_active=False),
+        (TOO_FEW, 3, 0),
+        "their accounts are shut",
+    ),
     (six_accounts_two_persons, (LINKED, 1, 0), "six accounts turned out to be two persons"),
     (newer_instructions, (REQUALIFYING, 3, 0), "everybody has to qualify again"),
     (some_paused, (PAUSED, 2, 0), "the others are paused"),
     (all_have_seen_it, (SEEN, 1, 0), "an answer was voided, and everybody has seen the picture"),
-]  # fmt: skip
-
-
-@pytest.mark.both("own SQL counts persons, not accounts")
-@pytest.mark.parametrize(("make", "expected", "why"), CASES, ids=[row[2] for row in CASES])
+)
 def test_the_cause_is_named_and_one_more_person_for_each_place_mends_it(
     make: Callable[[Panel], Any], expected: tuple[StuckCause, int, int], why: str, now: datetime
 ) -> None:
     make(factories.panel())
     assert found(now) == [expected], why
-    (stuck,) = stuck_panels(now=now)
-    more = people(*(f"new {number}" for number in range(stuck.needed)))
-    change(*more, instructions=InstructionVersion.objects.latest("version").version)
+    people(*(f"new {number}" for number in range(stuck_panels(now=now)[0].needed)))
+    new = Tasker.objects.filter(user__username__startswith="new")
+    new.update(instructions=InstructionVersion.objects.latest("version").version)
     assert found(now) == []
-    change(more[0], state=TaskerState.PAUSED)
+    new.filter(user__username="new 0").update(state=TaskerState.PAUSED)
     assert len(found(now)) == 1, "not one fewer"
 
 
@@ -408,10 +378,9 @@ def test_ending_the_links_or_pauses_mends_it_as_well(now: datetime) -> None:
 
 def test_places_that_somebody_holds_need_nobody(now: datetime) -> None:
     factories.panel()
-    crew = people(*"abc")
-    for each in crew:
+    for each in people(*"abc"):
         claim(each, now)
-    change(*crew, state=TaskerState.PAUSED)
+    Tasker.objects.update(state=TaskerState.PAUSED)
     assert found(now) == [], "they may still answer what they hold"
 
 
@@ -437,28 +406,22 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
     services.leases_end(tasker=one, now=now)
-    said = {"code": "test", "reason": "test", "now": now, "by": factories.user("olga", "organizers")}
-    tasker_state_change(tasker=held.tasker, after=TaskerState.PAUSED, **said)
+    said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
+    tasker_state_change(after=TaskerState.PAUSED, **said)
     submit(held, now)
-    tasker_state_change(tasker=held.tasker, after=TaskerState.QUALIFIED, **said)
-    assert Panel.objects.get(pk=panel.pk).missing == 3
-    assert found(now) == [(SEEN, 3, 2)]
+    tasker_state_change(after=TaskerState.QUALIFIED, **said)
+    assert (kept(panel, "missing"), found(now)) == (3, [(SEEN, 3, 2)])
 
 
 def test_a_picture_that_a_tasker_reported_and_an_organizer_let_in_again(now: datetime) -> None:
-    factories.panel()
-    give_back(claim(people(*"abc")[0], now), now, problem="torn")
+    give_back(lease(people(*"abc")[0], now), now, problem="torn")
     Panel.objects.update(state="open")
     assert found(now) == [(SEEN, 3, 2)]
 
 
-@pytest.mark.parametrize("fresh", [True, False], ids=["a fresh panel", "more taskers"])
-def test_what_the_board_asked_for(fresh: bool, now: datetime) -> None:
-    panel = factories.settle(answered(factories.panel(), *people(*"abc")))
-    if fresh:
-        panel_fresh(panel.image, 3, now=now)
-    else:
-        panel_join(panel, 3, now=now)
+@BOTH
+def test_what_the_board_asked_for(ask: Ask, now: datetime) -> None:
+    ask(factories.settle(answered(factories.panel(), *people(*"abc"))), now)
     assert found(now) == [(SEEN, 3, 0)]
     people(*"def")
     assert found(now) == []
@@ -473,15 +436,13 @@ def test_what_waits_for_somebody_else_is_not_stuck(state: str, now: datetime) ->
 
 def test_people_who_have_not_been_here_for_days(now: datetime) -> None:
     panel, other = (factories.panel(dealt_at=now - AWAY_AFTER + late) for late in (timedelta(0), timedelta(hours=1)))
-    *crew, last = people(*"abc")
+    crew = people(*"abc")
     Tasker.objects.update(created_at=now - timedelta(days=30))
     (stuck,) = stuck_panels(now=now)
     assert (stuck.panel, stuck.cause, stuck.places, stuck.people, stuck.away) == (panel, AWAY, 3, 0, 3)
-    for each in crew:
+    for each, left in zip(crew, ([(AWAY, 3, 1)], [(AWAY, 3, 2)], []), strict=True):
         factories.response(each, other, now=now - timedelta(days=1))
-    assert found(now) == [(AWAY, 3, 2)]
-    factories.response(last, other, now=now - timedelta(days=1))
-    assert found(now) == []
+        assert found(now) == left
 
 
 def test_with_enough_people_no_panel_of_the_queue_is_read(now: datetime) -> None:
@@ -489,12 +450,9 @@ def test_with_enough_people_no_panel_of_the_queue_is_read(now: datetime) -> None
     people(*"abc")
     for _ in range(30):
         factories.panel()
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        assert stuck_panels(now=now) == []
-    assert len(asked) <= 8
-    of_panels = [row["sql"] for row in asked if 'FROM "labeling_panel"' in row["sql"]]
+    asked = statements(lambda: stuck_panels(now=now))
+    assert (stuck_panels(now=now), len(asked) <= 8) == ([], True)
+    of_panels = [sql for sql in asked if 'FROM "labeling_panel"' in sql]
     assert of_panels and all("urgent" in sql.partition("WHERE")[2] or " IN (SELECT" in sql for sql in of_panels)
 
 

@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 
 from common.errors import Conflict
-from labeling import services
+from labeling import services, voiding
 from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
-from labeling.learning.services import attempt_start, instructions_publish, item_answer, lesson_see
+from labeling.learning.services import attempt_start, instructions_publish, lesson_see
 from labeling.models import (
     Assignment,
     GoldFlag,
@@ -42,15 +42,12 @@ from labeling.models import (
     WatchRule,
 )
 from labeling.policy import Policy
-from labeling.selectors import forget_versions
-from labeling.voiding import responses_void
-from labeling.watching import links
-from labeling.watching.leaks import gold_flag_leaks
+from labeling.watching import leaks, links
 from labeling.watching.watch import watch
 from tests import factories
-from tests.labeling.cast import at_once, beat, claim, give_back, kept, own, people, submit
+from tests.at_once import at_once
+from tests.labeling.cast import Heads, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, pool, ready
-from tests.labeling.watching.rows import gold_answer, gold_answers
 
 pytestmark = [
     pytest.mark.postgres("what taskers, organizers and sweeps do at once, with row locks"),
@@ -58,7 +55,7 @@ pytestmark = [
 ]
 
 
-THREADS, PICTURES, GOLD, TASKERS = 32, 500, 20, 24
+THREADS, PICTURES, GOLD, TASKERS, TABS, ROUNDS = 32, 500, 20, 24, 8, 10
 
 
 FORMS = [
@@ -69,6 +66,11 @@ FORMS = [
         "real": False, "outline": [[[5, 5], [250, 9], [120, 280]]],
     },
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def recorded(transactional_db: None) -> None:
+    factories.policy_version()
 
 
 class Clock:
@@ -93,15 +95,13 @@ class Person:
 
     def step(self) -> None:
         actions = [self.claim, self.beat, self.release, self.submit, self.lapse, self.void]
-        action = self.rng.choices(actions, [40, 10, 5, 42.5, 2, 0.5])
         try:
-            action[0]()
+            self.rng.choices(actions, [40, 10, 5, 42.5, 2, 0.5])[0]()
         except Conflict as refusal:
             self.refused[refusal.code] += 1
 
     def claim(self) -> None:
-        holding = [held.public_id for held in self.held[-2:]]
-        tasker = Tasker.objects.get(pk=self.tasker.pk)
+        holding, tasker = [held.public_id for held in self.held[-2:]], Tasker.objects.get(pk=self.tasker.pk)
         found = services.assignment_next(tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng)
         if isinstance(found, Assignment):
             self.held.append(found)
@@ -115,13 +115,11 @@ class Person:
             give_back(self.held.pop(self.rng.randrange(len(self.held))), self.clock())
 
     def submit(self) -> None:
-        if not self.held:
-            return
-        # Sometimes an old one: its lease ran out or it was answered in another browser meanwhile.
-        held = self.held.pop(self.rng.randrange(len(self.held)))
-        form = self.rng.choice(FORMS)
-        for _ in range(2 if self.rng.random() < 0.2 else 1):
-            self.receipts.append(submit(held, self.clock(), form, POLICY).response.receipt)
+        """Sometimes an old one: its lease ran out or it was answered in another browser meanwhile."""
+        if self.held:
+            held, form = self.held.pop(self.rng.randrange(len(self.held))), self.rng.choice(FORMS)
+            for _ in range(2 if self.rng.random() < 0.2 else 1):
+                self.receipts.append(submit(held, self.clock(), form, POLICY).response.receipt)
 
     def lapse(self) -> None:
         services.leases_lapse(now=self.clock())
@@ -129,17 +127,14 @@ class Person:
     def void(self) -> None:
         """An organizer voids the last minutes of somebody who is answering meanwhile (R6)."""
         since = (now := self.clock()) - timedelta(minutes=10)
-        responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
+        voiding.responses_void(tasker=self.tasker, since=since, reason="Looked at random.", by=None, now=now)
 
 
 @pytest.mark.slow("32 threads take thousands of steps")
 @pytest.mark.parametrize("steps", [2_000, pytest.param(10_000, marks=pytest.mark.long("takes half a minute"))])
 def test_thousands_of_random_steps(steps: int, now: datetime) -> None:
-    factories.policy_version()
-    for _ in range(PICTURES):
-        factories.panel()
-    for _ in range(GOLD):
-        factories.gold()
+    for make in [factories.panel] * PICTURES + [factories.gold] * GOLD:
+        make()
     taskers, clock = people(*(f"tasker-{n}" for n in range(TASKERS))), Clock(now)
 
     def walk(number: int) -> Person:
@@ -157,34 +152,23 @@ def test_thousands_of_random_steps(steps: int, now: datetime) -> None:
 def _audit(receipts: list[str], steps: int) -> None:
     assert set(receipts) == set(Response.objects.values_list("receipt", flat=True)), "an answer was lost"
     assert Response.objects.count() > steps / 10, "the walk did something"
-    counted = Response.objects.filter(place__isnull=False, voided__isnull=True)
     assert VoidedResponse.objects.count() > steps / 1_000, "some were voided"
     gold = Response.objects.filter(assignment__known__isnull=False)
-    assert gold.exists() and not gold.filter(place__isnull=False).exists(), "gold fills no place"
-    assert gold.count() == GoldMark.objects.count()
-    assert not counted.values("panel").annotate(n=Count("pk")).filter(n__gt=F("panel__size")).exists()
+    assert gold.count() == GoldMark.objects.count() > 0
+    assert not gold.filter(place__isnull=False).exists(), "gold fills no place"
     assert not Response.objects.values("image", "tasker").annotate(n=Count("pk")).filter(n__gt=1).exists()
-    held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
-    for panel in Panel.objects.filter(image__known__isnull=True).annotate(held=held):
-        answers = counted.filter(panel=panel).count()
-        assert (panel.answered, panel.leased) == (answers, panel.held)
-        assert (panel.state == PanelState.OPEN) == (answers < panel.size)
-    assert not (
-        Assignment.objects.filter(state=AssignmentState.LEASED)
-        .values("tasker").annotate(n=Count("pk")).filter(n__gt=3).exists()
-    )  # fmt: skip
-
-
-SWEEPS = 6
+    holders = Assignment.objects.filter(state=AssignmentState.LEASED).values("tasker").annotate(n=Count("pk"))
+    assert not holders.filter(n__gt=3).exists()
+    audit()
+    for panel in Panel.objects.filter(image__known__isnull=True):
+        assert (panel.state == PanelState.OPEN) == (panel.answered < panel.size)
 
 
 @pytest.mark.slow("six sweeps at once of what forty taskers answered")
 def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
-    factories.policy_version()
     judged = {"collector": "gold_doubt", "window": 50, "minimum": 1, "comparison": "<", "threshold": 1}
     WatchRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
-    taskers = people(*"abcd")
-    for tasker in taskers:
+    for tasker in people(*"abcd"):
         gold_answers(tasker, right=0, wrong=10)
     leaked, crowd = factories.gold(), people(*(f"crowd{number}" for number in range(35)))
     for number, tasker in enumerate(crowd):
@@ -194,22 +178,12 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     later, trusting = now + timedelta(hours=1), Policy(gold_pass_percent=1)
 
     def sweep() -> tuple[int, int]:
-        return watch(policy=Policy(), now=later), gold_flag_leaks(policy=trusting, now=later)
+        return watch(policy=Policy(), now=later), leaks.gold_flag_leaks(policy=trusting, now=later)
 
-    done = at_once(*[sweep] * SWEEPS)
-    assert [sum(counts) for counts in zip(*done, strict=True)] == [len(taskers), 1]
-    assert Tasker.objects.filter(state=TaskerState.PAUSED).count() == len(taskers)
-    assert [model.objects.count() for model in (WatchEvent, StateChange, Notice)] == [len(taskers)] * 3
+    assert [sum(counts) for counts in zip(*at_once(*[sweep] * 6), strict=True)] == [4, 1]
+    paused = Tasker.objects.filter(state=TaskerState.PAUSED)
+    assert [each.count() for each in (paused, WatchEvent.objects, StateChange.objects, Notice.objects)] == [4] * 4
     assert list(KnownPicture.objects.filter(held_at__isnull=False)) == [flag.known for flag in GoldFlag.objects.all()]
-
-
-TABS = 8
-
-
-@pytest.fixture(autouse=True)
-def recorded(transactional_db: None) -> None:
-    forget_versions()
-    factories.policy_version()
 
 
 def in_tabs(act: Callable[[int], Any]) -> list[Any]:
@@ -217,74 +191,55 @@ def in_tabs(act: Callable[[int], Any]) -> list[Any]:
     return at_once(*[partial(act, number) for number in range(TABS)])
 
 
+def tried(nell: Tasker, now: datetime) -> list[QualificationItem]:
+    """The ten pictures of a try."""
+    pool(10)
+    return list(begin(ready(nell), now).items.order_by("position"))
+
+
 def test_two_starts_make_one_try(nell: Tasker, now: datetime) -> None:
     pool(40)
     ready(nell)
     started = in_tabs(lambda seed: attempt_start(tasker=nell, policy=POLICY, now=now, rng=Random(seed)).pk)
-    assert set(started) == {QualificationAttempt.objects.get().pk}
-    assert QualificationItem.objects.count() == 10
+    assert (set(started), QualificationItem.objects.count()) == ({QualificationAttempt.objects.get().pk}, 10)
 
 
 def test_the_last_answer_in_two_tabs_finishes_once(nell: Tasker, now: datetime) -> None:
-    pool(10)
-    items = list(begin(ready(nell), now).items.order_by("position"))
-    for item in items[:-1]:
+    *items, last = tried(nell, now)
+    for item in items:
         answer(item, now)
-    said = in_tabs(lambda number: answer(items[-1], now + timedelta(seconds=number)).repeated)
+    said = in_tabs(lambda number: answer(last, now + timedelta(seconds=number)).repeated)
     assert sorted(said) == [False] + [True] * (TABS - 1)
-    nell.refresh_from_db()
-    assert (nell.state, StateChange.objects.count()) == ("qualified", 1)
+    assert (kept(nell, "state"), StateChange.objects.count()) == ("qualified", 1)
 
 
 def test_of_two_different_answers_one_is_kept(nell: Tasker, now: datetime) -> None:
-    pool(10)
-    item = begin(ready(nell), now).items.order_by("position")[0]
-    forms = [RIGHT, UNSURE]
-
-    def _say(number: int) -> bool:
-        form = forms[number % 2]
-        return item_answer(
-            tasker=nell, item_id=item.public_id, data=dict(form), policy_at=lambda moment: POLICY, now=now
-        ).repeated
-
-    said = in_tabs(_say)
-    assert said.count(False) == 1
-    assert said.count("already_answered") == TABS // 2
+    item, *_ = tried(nell, now)
+    said = in_tabs(lambda number: answer(item, now, (RIGHT, UNSURE)[number % 2]).repeated)
+    assert (said.count(False), said.count("already_answered")) == (1, TABS // 2)
     assert kept(item, "right") == (said.index(False) % 2 == 0)
 
 
 def test_all_pictures_answered_at_once_finish_the_try(nell: Tasker, now: datetime) -> None:
-    pool(10)
-    items = list(begin(ready(nell), now).items.order_by("position"))
+    items = tried(nell, now)
     for item in items[TABS:]:
         answer(item, now)
     in_tabs(lambda number: answer(items[number], now))
-    assert QualificationAttempt.objects.get().passed is True
-    assert StateChange.objects.count() == 1
+    assert (QualificationAttempt.objects.get().passed, StateChange.objects.count()) == (True, 1)
 
 
 def test_an_example_gone_through_twice_is_seen_once(nell: Tasker, now: datetime) -> None:
     only = known(KnownUse.TUTORIAL)
     in_tabs(lambda number: lesson_see(tasker=Tasker.objects.get(pk=nell.pk), known=only, now=now))
-    nell.refresh_from_db()
-    assert (LessonSeen.objects.count(), nell.tutorial_done_at) == (1, now)
+    assert (LessonSeen.objects.count(), kept(nell, "tutorial_done_at")) == (1, now)
 
 
 def test_versions_published_at_once_follow_each_other(olga: Any, now: datetime) -> None:
-    published = in_tabs(
-        lambda number: (
-            instructions_publish(
-                summary=f"Change {number}.", clarification="", requalify=False, in_force_from=now, by=olga, now=now
-            ).version
-        )
-    )
+    told = {"clarification": "", "requalify": False, "in_force_from": now, "by": olga, "now": now}
+    published = in_tabs(lambda number: instructions_publish(summary=f"Change {number}.", **told).version)
     numbers = sorted(number for number in published if isinstance(number, int))
-    assert numbers == list(range(2, 2 + len(numbers)))
-    assert numbers and InstructionVersion.objects.count() == 1 + len(numbers)
-    assert published.count("ask_again") == TABS - len(numbers)
-
-
-ROUNDS = 10
+    assert numbers and numbers == list(range(2, 2 + len(numbers)))
+    assert (InstructionVersion.objects.count(), published.count("ask_again")) == (1 + len(numbers), TABS - len(numbers))
 
 
 def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:
@@ -313,7 +268,7 @@ def audit() -> None:
     """What holds whatever came first: the counters are right, and a picture with an open report is dealt to nobody."""
     held = Count("assignments", filter=Q(assignments__state=AssignmentState.LEASED))
     for panel in Panel.objects.annotate(held=held).exclude(state=PanelState.SETTLED):
-        counted = panel.responses.filter(place__isnull=False).count()
+        counted = panel.responses.filter(place__isnull=False, voided__isnull=True).count()
         assert (panel.answered, panel.leased, panel.missing) == (counted, panel.held, panel.size - counted)
     waiting = Report.objects.filter(decided_at__isnull=True).values("image")
     assert not Panel.objects.filter(image__in=waiting, state=PanelState.OPEN).exists()
@@ -323,10 +278,9 @@ def audit() -> None:
 def test_a_report_while_the_others_answer(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for _ in range(ROUNDS):
         first, second, third = held_by([tara, otto, uma], now)
-        results = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
-        assert results[1:] == [True, True]
-        panel = Panel.objects.get(pk=first.panel_id)
-        assert (panel.state, panel.answered, panel.leased) == (PanelState.HELD, 2, 0)
+        _, *counted = at_once(partial(report, first, now), partial(counts, second, now), partial(counts, third, now))
+        assert counted == [True, True]
+        assert kept(first.panel, "state", "answered", "leased") == (PanelState.HELD, 2, 0)
         audit()
 
 
@@ -339,8 +293,7 @@ def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, now: datet
         Panel.objects.filter(pk=late.panel_id).update(leased=3)
         results = at_once(partial(report, late, later), *[partial(counts, held, later) for held in leased])
         assert results[1:] == [True, True, True]
-        panel = Panel.objects.get(pk=late.panel_id)
-        assert (panel.state, panel.answered, panel.leased) == (PanelState.FULL, 3, 0)
+        assert kept(late.panel, "state", "answered", "leased") == (PanelState.FULL, 3, 0)
         audit()
 
 
@@ -349,8 +302,7 @@ def test_a_report_and_the_same_persons_answer(tara: Tasker, now: datetime) -> No
         (held,) = held_by([tara], now)
         reported, answered = at_once(partial(report, held, now), partial(counts, held, now))
         # Answered first: there is nothing to report. Reported first: what is sent all the same is kept and counts.
-        assert answered is True
-        assert reported == "already_answered" or isinstance(reported, Report)
+        assert answered is True and (reported == "already_answered" or isinstance(reported, Report))
         audit()
 
 
@@ -358,9 +310,8 @@ def test_two_reports_at_once_are_both_kept(tara: Tasker, otto: Tasker, now: date
     for _ in range(ROUNDS):
         one, other = held_by([tara, otto], now)
         at_once(partial(report, one, now), partial(report, other, now), partial(report, one, now))
-        panel = Panel.objects.get(pk=one.panel_id)
-        assert (panel.state, panel.leased) == (PanelState.HELD, 0)
-        assert Report.objects.filter(image=panel.image_id).count() == 2
+        assert kept(one.panel, "state", "leased") == (PanelState.HELD, 0)
+        assert Report.objects.filter(image=one.image_id).count() == 2
         audit()
 
 
@@ -369,13 +320,12 @@ def test_two_organizers_decide_once(tara: Tasker, olga: User, now: datetime) -> 
     for round_number in range(1, ROUNDS + 1):
         (held,) = held_by([tara], now)
         report(held, now)
-        give_back = partial(decide, held.image, ReportDecision.REOPENED, olga, now)
-        results = at_once(give_back, partial(decide, held.image, ReportDecision.KEPT_OUT, olaf, now))
-        kept = Report.objects.get(image=held.image)
-        assert sorted(results) == sorted([kept.decision, "decided_already"])
-        state = PanelState.OPEN if kept.decision == ReportDecision.REOPENED else PanelState.HELD
-        assert Panel.objects.get(pk=held.panel_id).state == state
-        assert Notice.objects.count() == round_number
+        ways = ((ReportDecision.REOPENED, olga), (ReportDecision.KEPT_OUT, olaf))
+        results = at_once(*[partial(decide, held.image, decision, by, now) for decision, by in ways])
+        decision = Report.objects.get(image=held.image).decision
+        assert sorted(results) == sorted([decision, "decided_already"])
+        state = PanelState.OPEN if decision == ReportDecision.REOPENED else PanelState.HELD
+        assert (kept(held.panel, "state"), Notice.objects.count()) == (state, round_number)
         Panel.objects.update(state=PanelState.HELD)
 
 
@@ -403,9 +353,8 @@ def test_taskers_are_locked_in_the_order_of_their_numbers_when_a_picture_is_give
     """A link is made at the same moment, of two whose rows lie in the table the other way round."""
     factories.panel()
     held_by([tara], now)
-    held = Assignment.objects.select_related("tasker").get(tasker=tara)  # of either picture
+    held, begun = Assignment.objects.select_related("tasker").get(tasker=tara), Event()  # of either picture
     report(held, now)
-    begun = Event()
     for tasker in (otto, tara):
         Tasker.objects.filter(pk=tasker.pk).update(passed={"1": now.isoformat()}, passed_at=now)
 
@@ -423,13 +372,6 @@ def test_taskers_are_locked_in_the_order_of_their_numbers_when_a_picture_is_give
 
     assert at_once(link, give_back) == ["linked", ReportDecision.REOPENED]
     assert not Tasker.objects.exclude(passed={}).exists()
-
-
-class _Heads(Random):
-    """Draws gold whenever there is any."""
-
-    def randrange(self, *_: int) -> int:
-        return 0
 
 
 @pytest.mark.parametrize("what", ["reported", "decided"])
@@ -453,14 +395,11 @@ def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
 
     def beside() -> Any:
         used.wait(10)
-        if what == "reported":
-            return report(held, now)
-        return decide(known.image, ReportDecision.KEPT_OUT, olga, now)
+        return report(held, now) if what == "reported" else decide(known.image, ReportDecision.KEPT_OUT, olga, now)
 
     monkeypatch.setattr(services, "_use_gold", use_and_wait)
-    policy = Policy(gold_percent=50)
-    claim = partial(services.assignment_next, tasker=otto, holding=(), policy=policy, now=now, rng=_Heads(1))
-    dealt, other = at_once(claim, beside)
+    dealing = {"holding": (), "policy": Policy(gold_percent=50), "now": now, "rng": Heads(1)}
+    dealt, other = at_once(partial(services.assignment_next, tasker=otto, **dealing), beside)
     assert (dealt.known_id, dealt.tasker_id) == (known.pk, otto.pk)
     assert isinstance(other, Report) if what == "reported" else other == ReportDecision.KEPT_OUT
 
@@ -483,15 +422,12 @@ def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> 
         question = question_ask(tasker=tara, text=f"Question {number}?", now=now)
         reply = partial(question_answer, question_id=question.pk, by=olga, **everybody)
         assert "answered_already" in at_once(partial(reply, answer="Yes."), partial(reply, answer="No."))
-        question.refresh_from_db()
-        assert question.instructions is not None
-        assert question.instructions.clarification == question.answer
+        assert kept(question, "instructions").clarification == question.answer
     assert InstructionVersion.objects.count() == 1 + ROUNDS
 
 
 def test_a_question_sent_from_two_tabs_is_one(tara: Tasker, now: datetime) -> None:
-    for round_number in range(ROUNDS):
+    for number in range(1, ROUNDS + 1):
+        at_once(*[partial(question_ask, tasker=tara, text=f"Question {number}?", now=now)] * 4)
+        assert Question.objects.count() == number
         Question.objects.update(answer="Yes.", answered_at=F("asked_at"))
-        text = f"Question {round_number}?"
-        at_once(*[partial(question_ask, tasker=tara, text=text, now=now)] * 4)
-        assert Question.objects.filter(text=text).count() == 1

@@ -10,18 +10,18 @@ from typing import TypeAlias
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput
-from labeling import tasks
+from labeling import services, tasks
 from labeling.enums import AssignmentState, LinkKind, PanelState
-from labeling.models import Assignment, Panel, Tasker, TaskerLink
-from labeling.services import NothingLeft
+from labeling.models import Panel, Tasker, TaskerLink
 from labeling.watching import copying, links
 from labeling.watching.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
 from tests import factories
-from tests.labeling.cast import at_once, claim, next_for, refused
+from tests.at_once import at_once
+from tests.labeling.cast import claim, kept, next_for, refused, refused_by_database
 from tests.labeling.cast import people as named_people
+from tests.tables import cases
 
 pytestmark = pytest.mark.django_db
 
@@ -40,21 +40,20 @@ def people(db: None) -> list[Tasker]:
 
 @pytest.fixture
 def declare(olga: User, now: datetime, people: list[Tasker]) -> Declare:
-    def _declare(first: int, second: int) -> TaskerLink:
-        return links.link_declare(first=people[first], second=people[second], reason=WHY, by=olga, now=now)
-
-    return _declare
+    return lambda first, second: links.link_declare(
+        first=people[first], second=people[second], reason=WHY, by=olga, now=now
+    )
 
 
 def groups(people: Sequence[Tasker]) -> list[int | None]:
     """Return for each tasker the place of the one whose number the group has."""
     places: dict[int | None, int | None] = {tasker.pk: place for place, tasker in enumerate(people)}
-    places[None] = None
-    rows = Tasker.objects.in_bulk([tasker.pk for tasker in people])
-    return [places[rows[tasker.pk].person] for tasker in people]
+    persons = dict(Tasker.objects.values_list("pk", "person"))
+    return [places.get(persons[tasker.pk]) for tasker in people]
 
 
-CHAINS = [
+@cases(
+    "linked expected why",
     ([(0, 1)], [0, 0, None, None, None, None], "a pair"),
     ([(1, 0)], [0, 0, None, None, None, None], "the direction does not matter"),
     ([(1, 2), (2, 3)], [None, 1, 1, 1, None, None], "a chain is one person"),
@@ -62,10 +61,7 @@ CHAINS = [
     ([(0, 1), (2, 3)], [0, 0, 2, 2, None, None], "two pairs are two persons"),
     ([(2, 3), (4, 5), (3, 4)], [None, None, 2, 2, 2, 2], "two groups joined"),
     ([(4, 5), (0, 5)], [0, None, None, None, 0, 0], "a smaller number joins"),
-]
-
-
-@pytest.mark.parametrize(("linked", "expected", "why"), CHAINS, ids=[row[2] for row in CHAINS])
+)
 def test_links_make_groups(
     linked: list[tuple[int, int]], expected: list[int | None], why: str, declare: Declare, people: list[Tasker]
 ) -> None:
@@ -74,15 +70,13 @@ def test_links_make_groups(
     assert groups(people) == expected, why
 
 
-ENDS = [
+@cases(
+    "linked ended expected why",
     ([(0, 1)], (0, 1), [None] * 6, "the only link"),
     ([(0, 1), (1, 2)], (0, 1), [None, 1, 1, None, None, None], "the first of a chain"),
     ([(0, 1), (1, 2), (2, 3)], (1, 2), [0, 0, 2, 2, None, None], "the middle of a chain"),
     ([(0, 1), (1, 2), (2, 0)], (0, 2), [0, 0, 0, None, None, None], "one of a cycle: the others still join"),
-]
-
-
-@pytest.mark.parametrize(("linked", "ended", "expected", "why"), ENDS, ids=[row[3] for row in ENDS])
+)
 def test_ending_a_link(
     linked: list[tuple[int, int]],
     ended: tuple[int, int],
@@ -99,28 +93,23 @@ def test_ending_a_link(
     done = links.link_end(link=link, reason=" Two sisters. ", by=olga, now=now)
     assert groups(people) == expected, why
     assert (done.ended_at, done.ended_by, done.ended_because) == (now, olga, "Two sisters.")
-    with refused(Conflict, code="link_ended"):
-        links.link_end(link=link, reason="Again.", by=olga, now=now)
+    assert refused(Conflict, links.link_end, link=link, reason="Again.", by=olga, now=now).code == "link_ended"
 
 
 def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
     links.link_end(link=declare(0, 1), reason="Two sisters.", by=olga, now=now)
     declare(1, 0)
-    assert groups(people)[:2] == [0, 0]
-    assert TaskerLink.objects.count() == 2, "both are on record"
+    assert (groups(people)[:2], TaskerLink.objects.count()) == ([0, 0], 2), "both are on record"
 
 
 def test_refusals(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
-    link = declare(0, 1)
-    with refused(Conflict, code="linked_already"):
-        declare(1, 0)
-    with refused(InvalidInput, code="same_tasker"):
-        declare(2, 2)
+    link, pair = declare(0, 1), {"first": people[2], "second": people[3]}
+    assert refused(Conflict, declare, 1, 0).code == "linked_already"
+    assert refused(InvalidInput, declare, 2, 2).code == "same_tasker"
     for reason in ("", "  "):
-        with refused(InvalidInput, code="reason_missing"):
-            links.link_declare(first=people[2], second=people[3], reason=reason, by=olga, now=now)
-        with pytest.raises(InvalidInput):
-            links.link_end(link=link, reason=reason, by=olga, now=now)
+        said = {"reason": reason, "by": olga, "now": now}
+        assert refused(InvalidInput, links.link_declare, **pair, **said).code == "reason_missing"
+        refused(InvalidInput, links.link_end, link=link, **said)
     assert groups(people) == [0, 0, None, None, None, None]
 
 
@@ -128,15 +117,14 @@ def test_linked_taskers_never_come_onto_one_panel(
     declare: Declare, people: list[Tasker], olga: User, now: datetime
 ) -> None:
     """Also through a third one, also where the first was asked before the link; and freely again after its end."""
-    panel = factories.panel()
     first, second, third, *_ = people
-    assert claim(first, now).panel == panel
+    assert factories.panel() == claim(first, now).panel
     declare(1, 2)
     joined = declare(0, 1)
-    assert isinstance(next_for(third, now), NothingLeft)
+    assert isinstance(next_for(third, now), services.NothingLeft)
     links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
-    assert claim(third, now).panel == panel
-    assert isinstance(next_for(second, now), NothingLeft), "still linked with the one who was asked now"
+    assert claim(third, now)
+    assert isinstance(next_for(second, now), services.NothingLeft), "still linked with the one who was asked now"
 
 
 @pytest.mark.both("a constraint refuses")
@@ -148,8 +136,7 @@ def test_the_database_refuses_a_second_place_of_one_person(
     factories.assignment(people[1], panel, state=AssignmentState.LEASED)
     link = declare(0, 1)
     people[0].refresh_from_db()
-    with pytest.raises(IntegrityError), transaction.atomic():
-        factories.assignment(people[0], panel)
+    refused_by_database(factories.assignment, people[0], panel)
     links.link_end(link=link, reason="Two sisters.", by=olga, now=now)
     people[0].refresh_from_db()
     factories.assignment(people[0], panel)
@@ -162,15 +149,13 @@ def test_panels_shared_before_the_link_are_listed(declare: Declare, people: list
         for tasker in by:
             factories.response(tasker, panel)
     factories.settle(settled)
-    factories.assignment(first, given_back, state=AssignmentState.LEASED)
-    factories.assignment(second, given_back, state=AssignmentState.RELEASED)
     known = factories.gold(known_on)
-    for tasker in (first, second):
+    for tasker, state in ((first, AssignmentState.LEASED), (second, AssignmentState.RELEASED)):
+        factories.assignment(tasker, given_back, state=state)
         factories.assignment(tasker, known_on, known=known)
     assert [panel.pk for panel in links.panels_shared(declare(0, 1))] == [waiting.pk, settled.pk]
-    assert Panel.objects.get(pk=waiting.pk).state == PanelState.OPEN, "nothing is done by itself"
-    persons = Assignment.objects.filter(panel=waiting).values_list("person", flat=True)
-    assert set(persons) == {first.pk, second.pk}, "and both answers stay as they were"
+    assert kept(waiting, "state") == PanelState.OPEN, "nothing is done by itself"
+    assert {each.person for each in waiting.assignments.all()} == {first.pk, second.pk}, "and both answers stay"
 
 
 def outline(rng: Random, hand: float, like: list[list[float]] | None = None) -> list[list[float]]:
@@ -197,13 +182,12 @@ def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> No
 def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: datetime) -> None:
     """Old answers are left alone; after an end only newer pictures count."""
     copied_pictures(people, 12, now - timedelta(hours=2))
-    assert links.copies_look(now=now + links.LOOK_BACK) == 0
-    assert [links.copies_look(now=now) for _ in range(2)] == [1, 0], "a second look changes nothing"
+    looks = [links.copies_look(now=at) for at in (now + links.LOOK_BACK, now, now)]
+    assert looks == [0, 1, 0], "a second look changes nothing"
     link = TaskerLink.objects.get()
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
-    assert link.figures["alike"] == link.figures["outlines"] == 12
+    assert (link.figures["alike"], link.figures["outlines"], groups(people)[:3]) == (12, 12, [0, 0, None])
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
-    assert groups(people)[:3] == [0, 0, None]
     links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
     assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
@@ -235,8 +219,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
         for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=True)):
             answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
     assert links.copies_look(now=now) == 1
-    link = TaskerLink.objects.get()
-    assert (link.first, link.second) == (crowd[7], crowd[8])
+    assert TaskerLink.objects.values_list("first", "second").get() == (crowd[7].pk, crowd[8].pk)
 
 
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,11 +241,7 @@ def test_everybody_links_and_unlinks_at_once(olga: User, now: datetime) -> None:
     for tasker in people[:6]:
         factories.assignment(tasker, factories.panel(size=9), state=AssignmentState.RELEASED)
 
-    def change(rng: Random) -> None:
-        for _ in range(12):
-            _one_change(rng, people, olga, now)
-
-    assert at_once(*[partial(change, Random(seed)) for seed in range(16)]) == [None] * 16
+    assert at_once(*[partial(_change_links, Random(seed), people, olga, now) for seed in range(16)]) == [None] * 16
     assert TaskerLink.objects.count() > 10, "the threads did something"
     for tasker in Tasker.objects.all():
         group = links._group({tasker.pk})
@@ -270,23 +249,20 @@ def test_everybody_links_and_unlinks_at_once(olga: User, now: datetime) -> None:
         assert set(tasker.assignments.values_list("person", flat=True)) <= {tasker.person or tasker.pk}
 
 
-def _one_change(rng: Random, people: Sequence[Tasker], olga: User, now: datetime) -> None:
-    try:
-        if rng.random() < 0.5:
-            first, second = rng.sample(people, 2)
-            links.link_declare(first=first, second=second, reason=WHY, by=olga, now=now)
-            return
+def _change_links(rng: Random, people: Sequence[Tasker], olga: User, now: datetime) -> None:
+    for _ in range(12):
+        first, second = rng.sample(people, 2)
         link = TaskerLink.objects.filter(ended_at__isnull=True).order_by("?").first()
-        if link is not None:
-            links.link_end(link=link, reason="No.", by=olga, now=now)
-    except Conflict as refusal:
-        assert refusal.code in {"linked_already", "link_ended", "links_busy"}
+        try:
+            if rng.random() < 0.5:
+                links.link_declare(first=first, second=second, reason=WHY, by=olga, now=now)
+            elif link is not None:
+                links.link_end(link=link, reason="No.", by=olga, now=now)
+        except Conflict as refusal:
+            assert refusal.code in {"linked_already", "link_ended", "links_busy"}
 
 
 GOOD = ("definitely_yes", "definitely_no", True, True, True)
-
-
-HANDS = [0.7, 1.0, 1.5, 2.5]
 
 
 def shape(rng: Random, corners: int) -> list[tuple[float, float]]:
@@ -302,7 +278,7 @@ def drawn(true: list[tuple[float, float]], rng: Random, hand: float) -> list[tup
     return [(round(x + rng.gauss(0, hand), 2), round(y + rng.gauss(0, hand), 2)) for x, y in true]
 
 
-@pytest.mark.parametrize("hand", HANDS)
+@pytest.mark.parametrize("hand", [0.7, 1.0, 1.5, 2.5])
 @pytest.mark.parametrize("corners", [5, 8, 14])
 def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
     """Even where both click exactly the same corners, which is the most alike that honest outlines can be."""
@@ -319,7 +295,8 @@ def test_a_copied_outline_is_alike(jitter: float) -> None:
     assert sum(alike(original, drawn(original, rng, jitter)) for original in originals) == 200
 
 
-OUTLINES = [
+@cases(
+    "other expected why",
     ([(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)], True, "the same"),
     ([(9, 9), (5, 12), (0, 9), (0, 0), (9, 0)], True, "begun at another corner"),
     ([(0, 9), (5, 12), (9, 9), (9, 0), (0, 0)], True, "drawn the other way round"),
@@ -327,14 +304,10 @@ OUTLINES = [
     ([(0, 0), (9, 0), (9, 9), (5, 12), (0, 9), (-4, 5), (-3, 2)], False, "two corners more"),
     ([(1, 0), (10, 0), (10, 9), (6, 12), (1, 9)], False, "moved by one pixel"),
     ([(0, 0), (9, 0), (9, 9), (5, 17), (0, 9)], False, "one corner elsewhere"),
-]
-
-
-@pytest.mark.parametrize(("other", "expected", "why"), OUTLINES, ids=[row[2] for row in OUTLINES])
+)
 def test_alike(other: list[tuple[float, float]], expected: bool, why: str) -> None:
     one = [(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)]
-    assert alike(one, other) is expected, why
-    assert alike(other, one) is expected, f"{why}, seen from the other"
+    assert (alike(one, other), alike(other, one)) == (expected, expected), why
 
 
 class Crowd:
@@ -368,8 +341,7 @@ def test_nobody_of_an_honest_crowd_is_suspected(seed: int, hand: float) -> None:
     crowd = Crowd(seed, hand=hand)
     crowd.panels(1_000)
     found = crowd.look.figures()
-    assert len(found) == 66
-    assert not [pair for pair, figures in found.items() if figures.suspected]
+    assert (len(found), [pair for pair, figures in found.items() if figures.suspected]) == (66, [])
 
 
 def copied(seen: Seen, rng: Random, jitter: float) -> Seen:
@@ -411,9 +383,9 @@ def without_outlines(lag: tuple[float, float], splits: int = 60) -> Look:
 
 def test_taking_sides_needs_a_rhythm_beside_it() -> None:
     together = without_outlines((20, 60)).figures()[1, 99]
-    assert together.sided == together.splits == 60 and together.suspected
     apart = without_outlines((0, 20_000)).figures()[1, 99]
-    assert apart.sided == apart.splits == 60 and apart.sides_chance <= apart.limit and not apart.suspected
+    assert together.sided == together.splits == apart.sided == apart.splits == 60 and apart.sides_chance <= apart.limit
+    assert (together.suspected, apart.suspected) == (True, False)
 
 
 def test_a_rhythm_alone_never_accuses() -> None:
@@ -421,9 +393,8 @@ def test_a_rhythm_alone_never_accuses() -> None:
     for number in range(500):
         true, at = shape(rng, 8), number * 30.0
         look.add([Seen(who, GOOD, drawn(true, rng, 1.0), 5.0 + number % 9, at + 10 * who) for who in (1, 2, 3)])
-    found = look.figures()
-    assert all(figures.lags_chance < figures.limit for figures in found.values())
-    assert not any(figures.suspected for figures in found.values())
+    found = look.figures().values()
+    assert all(figures.lags_chance < figures.limit and not figures.suspected for figures in found)
 
 
 def test_two_good_taskers_beside_a_careless_third_are_not_suspected() -> None:
@@ -443,9 +414,8 @@ def test_difficulty_explains_times_that_go_together() -> None:
     for number in range(400):
         hard = rng.gauss(0, 0.8)
         look.add([Seen(who, GOOD, (), math.exp(2 + hard + rng.gauss(0, 0.3)), number) for who in (1, 2, 3)])
-    found = look.figures()
-    assert all((figures.seconds_correlation or 0) > 0.7 for figures in found.values())
-    assert all(figures.seconds_chance > 1e-3 for figures in found.values())
+    found = look.figures().values()
+    assert all((figures.seconds_correlation or 0) > 0.7 and figures.seconds_chance > 1e-3 for figures in found)
 
 
 def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
@@ -455,15 +425,13 @@ def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
     assert {figures.limit for figures in look.figures().values()} == {copying.MOST_DOUBT / 45}
 
 
-TAILS = [
+@cases(
+    "times of chance expected why",
     (0, 10, 0.5, 1.0, "at least none is certain"),
     (3, 10, 0.5, 1.0, "fewer than expected is no evidence"),
     (10, 10, 0.5, 0.5**10, "all"),
     (9, 10, 0.5, 11 * 0.5**10, "all but one"),
     (0, 0, 0.5, 1.0, "nothing to count"),
-]
-
-
-@pytest.mark.parametrize(("times", "of", "chance", "expected", "why"), TAILS, ids=[row[-1] for row in TAILS])
+)
 def test_tail(times: int, of: int, chance: float, expected: float, why: str) -> None:
     assert at_least(times, of, chance) == pytest.approx(expected, rel=1e-9), why

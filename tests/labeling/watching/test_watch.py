@@ -1,12 +1,11 @@
 """Monitoring: what collectors read, when rules fire, what organizers may do, and what the tasker is told (R6)."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 
 from common.errors import Conflict, DomainError, InvalidInput
 from labeling.enums import AssignmentState, TaskerState, WatchAction
@@ -17,8 +16,7 @@ from labeling.watching.actions import action_take, answers_void, tasker_return
 from labeling.watching.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
 from labeling.watching.watch import watch, watch_now_and_then
 from tests import factories
-from tests.labeling.cast import kept, people, statements
-from tests.labeling.watching.rows import BICYCLE, BIRD, full_panel, gold_answers
+from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answers, kept, people, refused, statements
 
 pytestmark = pytest.mark.django_db
 
@@ -57,16 +55,14 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     Panel.objects.filter(pk=panel.pk).update(leased=1)
     of_gold = factories.assignment(tara, known.panel, state=AssignmentState.RELEASED, known=known)
     Assignment.objects.filter(pk=of_gold.pk).update(slot=2, state=AssignmentState.LEASED)
-    assert watch(policy=POLICY, now=now + HOUR) == 1
-    assert kept(tara, "state") == TaskerState.PAUSED
+    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     event = WatchEvent.objects.get()
-    assert (event.rule.collector, event.action) == ("gold_doubt", "pause")
-    assert (event.figures["n"], event.figures["right"]) == (11, 3)
+    figures = (event.figures["n"], event.figures["right"])
+    assert (event.rule.collector, event.action, figures) == ("gold_doubt", "pause", (11, 3))
     change = StateChange.objects.get(tasker=tara)
     assert (change.event, change.code, change.reason) == (event, "paused", event.rule.words)
     assert Notice.objects.get().text.startswith("Your labeling is paused: Too many of your answers")
-    assert not Assignment.objects.filter(state=AssignmentState.LEASED).exists()
-    assert kept(panel, "leased") == 0
+    assert (Assignment.objects.filter(state=AssignmentState.LEASED).count(), kept(panel, "leased")) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +72,7 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
     WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
-    assert watch(policy=POLICY, now=now + 2 * HOUR) == 0, why
-    assert kept(tara, "state") == TaskerState.QUALIFIED
+    assert (watch(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
 
 
 def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -91,8 +86,7 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
-    assert watch(policy=POLICY, now=now + HOUR) == 1
-    tara.refresh_from_db()
+    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
     answers(tara, 1, now=now + 3 * HOUR)
     assert watch(policy=POLICY, now=now + 4 * HOUR) == 0
@@ -109,8 +103,7 @@ def test_a_short_qualification_wipes_out_no_gold(tara: Tasker, now: datetime) ->
         tara.refresh_from_db()
         tasker_state_change(tasker=tara, after=after, code="requalify", reason="Once more.", now=now + HOUR)
     gold_answers(tara, right=0, wrong=6, begin=now + 2 * HOUR)
-    assert watch(policy=POLICY, now=now + 4 * HOUR) == 1
-    assert Tasker.objects.get(pk=tara.pk).state == TaskerState.PAUSED
+    assert (watch(policy=POLICY, now=now + 4 * HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
 
 
 def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -125,8 +118,7 @@ def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: 
     rule("outline_iou", ">", 0, "requalify", minimum=1)
     full_panel([tara, *people("anna", "bert")], [BIRD] * 3, now=now)
     assert watch(policy=POLICY, now=now + HOUR) == 3
-    tara.refresh_from_db()
-    assert (tara.state, StateChange.objects.get(tasker=tara).code) == (TaskerState.LEARNING, "requalify")
+    assert (kept(tara, "state"), StateChange.objects.get(tasker=tara).code) == (TaskerState.LEARNING, "requalify")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +137,6 @@ def test_who_is_not_looked_at(spoil: Callable[..., Any], hours: int, why: str, t
 
 
 def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now: datetime) -> None:
-    cache.clear()
     rule("fast_share", "<=", 0.5, "warn", minimum=1)
     answers(tara, 1, now=now)
     minute = timedelta(minutes=1)
@@ -165,8 +156,7 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
     factories.response(otto, panel, now=now)
     assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
     factories.response(uma, panel, now=now + 2 * HOUR)
-    assert watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR) == 1
-    assert WatchEvent.objects.get().tasker == tara
+    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), WatchEvent.objects.get().tasker) == (1, tara)
 
 
 def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
@@ -217,34 +207,26 @@ def test_what_is_refused(
     state: str, do: dict[str, Any], error: type[DomainError], why: str, olga: User, now: datetime
 ) -> None:
     tasker = factories.tasker("nina", state=state)
-    with pytest.raises(error):
-        action_take(**({"tasker": tasker, "reason": "why", "by": olga, "now": now} | do))
+    refused(error, action_take, **{"tasker": tasker, "reason": "why", "by": olga, "now": now} | do)
     assert not Notice.objects.exists(), why
 
 
 @pytest.mark.parametrize("before", ["qualified", "learning"])
 def test_who_returns_goes_on_where_the_pause_began(before: str, olga: User, now: datetime) -> None:
-    tasker = factories.tasker("nina", state=before)
+    tasker, back = factories.tasker("nina", state=before), {"reason": "back", "by": olga, "now": now}
+    assert "not paused" in str(refused(Conflict, tasker_return, tasker=tasker, **back))
     action_take(tasker=tasker, action=WatchAction.PAUSE, reason="away", by=olga, now=now)
-    tasker_return(tasker=tasker, reason="back", by=olga, now=now)
-    assert Tasker.objects.get(pk=tasker.pk).state == before
-
-
-def test_nobody_returns_who_is_not_paused(tara: Tasker, olga: User, now: datetime) -> None:
-    with pytest.raises(Conflict, match="not paused"):
-        tasker_return(tasker=tara, reason="back", by=olga, now=now)
+    tasker_return(tasker=tasker, **back)
+    assert kept(tasker, "state") == before
 
 
 def test_voiding_is_told_once_with_its_reason(tara: Tasker, olga: User, now: datetime) -> None:
     factories.response(tara, factories.panel())
-    answers_void(tasker=tara, since=None, reason="careless", by=olga, now=now)
+    said: dict[str, Any] = {"tasker": tara, "since": None, "reason": "careless", "by": olga, "now": now}
+    answers_void(**said)
+    assert "no unsettled answer" in str(refused(Conflict, answers_void, **said))
     assert VoidedResponse.objects.count() == 1
     assert "they stay in the record. The reason: careless" in Notice.objects.get(tasker=tara).text
-    with pytest.raises(Conflict, match="no unsettled answer"):
-        answers_void(tasker=tara, since=None, reason="again", by=olga, now=now)
-
-
-BEGIN = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 
 
 A_BIRD: Form = ("definitely_yes", "definitely_no", True, True, True)
@@ -267,10 +249,11 @@ def look(
     ms: int = 5_000,
     iou: float | None = None,
 ) -> Look:
-    return Look(BEGIN + timedelta(seconds=at), ms, form, gold, others, iou)
+    return Look(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
 
 
-def gold(right: int, wrong: int) -> Seen:
+def marked(right: int, wrong: int) -> Seen:
+    """Gold alone, marked."""
     return Seen([look(gold=True)] * right + [look(gold=False)] * wrong)
 
 
@@ -295,16 +278,15 @@ def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> fl
     ],
 )
 def test_the_gold_rule(right: int, wrong: int, suspends: bool, why: str) -> None:
-    assert (fires(Rule("gold_doubt", 500, 1, "<", 1.0), gold(right, wrong), POLICY) is not None) is suspends, why
+    assert (fires(Rule("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None) is suspends, why
 
 
 def test_the_gold_rule_follows_the_policy() -> None:
     rule = Rule("gold_doubt", 500, 1, "<", 1.0)
     strict = Policy(gold_pass_percent=95, gold_minimum=5, gold_doubt_percent=5)
-    assert fires(rule, gold(3, 2), POLICY) is None
-    fired = fires(rule, gold(3, 2), strict)
-    assert fired is not None
-    assert (fired.n, fired.figures) == (5, {"right": 3, "chance_percent": 2.2593})
+    assert fires(rule, marked(3, 2), POLICY) is None
+    fired = fires(rule, marked(3, 2), strict)
+    assert fired and (fired.n, fired.figures) == (5, {"right": 3, "chance_percent": 2.2593})
 
 
 @pytest.mark.parametrize(
@@ -333,7 +315,7 @@ HONEST, LAZY = (
 FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
 
 
-GIVEN_BACK = Seen(handovers=[Handover(BEGIN, True), Handover(BEGIN, False), Handover(BEGIN, False)])
+GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, answered) for answered in (True, False, False)])
 
 
 ODD, EVEN, SAME = look(CUT_BIRD, A_BIRD, A_BIRD), look(A_BIRD, A_BIRD, CUT_BIRD), look(A_BIRD, A_BIRD, A_BIRD)
@@ -397,10 +379,9 @@ def test_agreement_counts_questions_of_answers_with_a_majority() -> None:
 
 
 def test_what_came_before_a_moment_is_left_out() -> None:
-    seen = Seen([look(at=1), look(at=2)], [Handover(BEGIN + timedelta(seconds=1), True)])
-    later = seen.since(BEGIN + timedelta(seconds=1))
-    assert ([each.at.second for each in later.looks], later.handovers) == ([2], [])
-    assert seen.since(None) is seen
+    seen = Seen([look(at=1), look(at=2)], [Handover(factories.NOW + timedelta(seconds=1), True)])
+    later = seen.since(factories.NOW + timedelta(seconds=1))
+    assert ([each.at.second for each in later.looks], later.handovers, seen.since(None)) == ([2], [], seen)
 
 
 @pytest.mark.parametrize(
