@@ -34,7 +34,7 @@ QUICK_POSTGRES = "(postgres or both) and not long"
 QUICK = (QUICK_SQLITE, QUICK_BROWSER, QUICK_POSTGRES)
 LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
-# Changes to the rules that are tried of about 700 (`tests/mutants`).
+# Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
 # Processes at once on two cores: killed processes and races wait much.
 COMPUTING, WAITING = 2, 3

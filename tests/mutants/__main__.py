@@ -5,6 +5,7 @@ Exit status 1 when one survives that `survivors.py` gives no reason for, or, of 
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -59,7 +60,9 @@ def _in_process(mutants: list[Mutant]) -> list[str]:
     path = mutants[0].path
     command = [sys.executable, "-m", "tests.mutants", "--one", path]
     names = json.dumps([each.name for each in mutants])
-    done = subprocess.run(command, input=names, capture_output=True, text=True, cwd=ROOT)
+    # Without DATA_DIR, its data and its database lie in a folder of its own.
+    environment = {name: value for name, value in os.environ.items() if name != "DATA_DIR"}
+    done = subprocess.run(command, input=names, capture_output=True, text=True, cwd=ROOT, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{path}:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
     survivors: list[str] = json.loads(done.stdout.splitlines()[-1])
