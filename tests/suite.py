@@ -130,7 +130,7 @@ def mutants(suite: Suite) -> None:
 
 def rest_on_postgres(suite: Suite) -> None:
     """All that uses the database and that `make test` does not run on PostgreSQL, but for the browser."""
-    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], COMPUTING)
+    _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], WAITING)
 
 
 def _files(*marks: str) -> list[str]:
