@@ -10,5 +10,8 @@ TARGETS = {
     "contest/attacks/quota.py": ("tests/contest/attacks",),
     "scoring/rules.py": _RUNS,
     "scoring/leases.py": _RUNS,
-    "labeling/services.py": ("tests/labeling",),
+    "labeling/services.py": (
+        *("tests/labeling/test_services.py", "tests/labeling/test_gold.py", "tests/labeling/test_more_taskers.py"),
+        *("tests/labeling/test_views.py", "tests/labeling/test_races.py"),
+    ),
 }
