@@ -14,8 +14,9 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 LIMIT_SECONDS = 1.0
-# What `_known_work` takes on a quiet core of the machine that the limit was chosen on.
-KNOWN_WORK_SECONDS = 0.12
+# `_known_work` takes 0.12 s on a quiet core of the machine that the limit was chosen on. Cases suffer more from a busy
+# neighbour than it does.
+KNOWN_WORK_SECONDS = 0.09
 EXCUSES = ("slow", "long")
 
 
@@ -68,9 +69,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports, first = _run(item, nextitem)
     if first > LIMIT_SECONDS and all(report.passed for report in reports):
+        slowness = _slowness()
         item._initrequest()  # type: ignore[attr-defined]
         reports, second = _run(item, nextitem)
-        if min(first, second) > LIMIT_SECONDS * _slowness():
+        if min(first, second) > LIMIT_SECONDS * max(slowness, _slowness()):
             _fail(reports, f"takes {first:.1f} and {second:.1f} s of CPU time; docs/testing.md says what helps")
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
