@@ -485,8 +485,8 @@ def _chained_profile() -> bytes:
     (_png_with(_chunk(b"teSt") * MOST_CHUNKS), "too_many_parts", "ten thousand empty chunks"),
     (_png_with(_chunk(b"teSt") * 1_000_000), "too_many_parts", "a million empty chunks"),
     (_png_with(_chunk(b"tEXt", b"a\0" + bytes(MOST_EXTRA_BYTES))), "too_much_beside", "more notes than picture"),
-    (_webp_with(_riff_chunk(b"XXXX") * 1_000_000), "too_many_parts", "a million empty parts of a WebP"),
-    (_webp_with(_riff_chunk(b"XXXX", bytes(MOST_EXTRA_BYTES))), "too_much_beside", "a WebP with much in its bag"),
+    (_webp_with(_riff_chunk(b"none") * 1_000_000), "too_many_parts", "a million empty parts of a WebP"),
+    (_webp_with(_riff_chunk(b"none", bytes(MOST_EXTRA_BYTES))), "too_much_beside", "a WebP with much beside it"),
     (_webp_with(_riff_chunk(b"ANMF", bytes(24)) * 2), "animated", "frames of a WebP that says it has none"),
 )
 def test_refused_for_little(for_little: None, door: Any, data: bytes, code: str, reason: str) -> None:

@@ -159,8 +159,9 @@ def test_until_the_release_the_page_does_not_name_who_broke_it(
     cast.released("2026-W47")
     shown = page()
     assert "team red" in shown and "release of" not in shown, why
-    assert money_figures(told_at=CLOSED).paid == money_figures(told_at=None).paid, why
-    adds_up(money_figures(told_at=CLOSED), why)
+    told = money_figures(told_at=CLOSED)
+    assert told.paid == money_figures(told_at=None).paid, why
+    adds_up(told, why)
 
 
 # A team with a share that is told of, and one that is not ----------------------------------------------------------
