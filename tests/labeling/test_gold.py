@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling import services
+from labeling import selectors, services
 from labeling.api import assignment_json, receipt_json
 from labeling.enums import Answer, AssignmentState, OutlineGate, PanelState
 from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
@@ -20,6 +20,7 @@ from labeling.watching import gold
 from labeling.watching.gold import Expected
 from labeling.watching.leaks import Rise, gold_flag_leaks, rise_of
 from tests import factories
+from tests.factories import NOW
 from tests.labeling import cast
 from tests.labeling.cast import (
     BICYCLE,
@@ -114,6 +115,17 @@ def test_one_use_is_left_and_one_tasker_gets_it(tara: Tasker, otto: Tasker, now:
     factories.panel()
     gold = factories.gold(uses=ALWAYS.gold_most_uses - 1)
     assert [claim(tasker, now).known for tasker in (tara, otto)] == [gold, None]
+
+
+@pytest.mark.parametrize("since", [{"uses": 200}, {"retired_at": NOW, "retired_because": "leaked"}, {"held_at": NOW}])
+def test_gold_that_ends_when_it_is_drawn_is_not_dealt(
+    since: dict[str, Any], tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.panel()
+    factories.gold()
+    draw = selectors.gold_for
+    monkeypatch.setattr(selectors, "gold_for", lambda *given: (draw(*given), KnownPicture.objects.update(**since))[0])
+    assert (claim(tara, now).known, Assignment.objects.count()) == (None, 1)
 
 
 def test_never_when_nothing_ordinary_is_left(tara: Tasker, now: datetime) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from hashlib import sha256
 from itertools import product
 from random import Random
 from typing import Any
@@ -13,16 +14,18 @@ from django.db import connection, transaction
 
 from adjudication.services import panels_settle
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling import selectors, services, voiding
+from labeling import selectors, services, signals, voiding
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.models import Assignment, Image, Panel, Place, Report, Response, StateChange, Tasker, VoidedResponse
-from labeling.policy import Policy
+from labeling.policy import LARGEST_PANEL, Policy
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from tests import factories
+from tests.factories import NOW
 from tests.labeling.cast import (
     POLICY,
     beat,
     claim,
+    full_panel,
     gets_nothing,
     give_back,
     kept,
@@ -74,11 +77,28 @@ def test_every_due_picture_gets_one_panel_of_the_policys_size(now: datetime) -> 
     assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
 
 
-def test_a_held_picture_comes_again_and_two_more_when_it_is_named(tara: Tasker, now: datetime) -> None:
+def test_pictures_are_dealt_oldest_first_in_parts_unless_they_are_due_no_more(
+    now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "DEALT_AT_ONCE", 2)
+    images = [factories.image(label_from=now - timedelta(hours=n)) for n in range(3)]
+    assert [services.panels_deal(policy=POLICY, now=now) for _ in range(3)] == [2, 1, 0]
+    assert [panel.image for panel in Panel.objects.order_by("pk")] == images[::-1]
+    dealt_or_withdrawn = [factories.image(**since) for since in ({"dealt_at": now}, {"label_from": None})]
+    monkeypatch.setattr(selectors, "images_waiting_for_panel", lambda *_: dealt_or_withdrawn)
+    assert services.panels_deal(policy=POLICY, now=now) == 0
+
+
+def test_a_held_picture_comes_again_and_two_more_when_it_is_named(tara: Tasker, otto: Tasker, now: datetime) -> None:
     for _ in range(4):
         factories.panel()
-    held = [claim(tara, now)]
-    assert claim(tara, now + timedelta(minutes=1)) == held[0]
+    theirs, held = claim(otto, now), [claim(tara, now)]
+    again = claim(tara, now + timedelta(minutes=1))
+    assert (again, again.expires_at, kept(theirs, "expires_at")) == (
+        held[0],
+        now + timedelta(minutes=21),
+        now + timedelta(minutes=20),
+    )
     for _ in range(2):
         held.append(claim(tara, now, holding=[each.public_id for each in held]))
     assert ({each.slot for each in held}, len({each.panel_id for each in held})) == ({1, 2, 3}, 3)
@@ -136,6 +156,20 @@ def test_which_object_to_outline_is_drawn(now: datetime) -> None:
     assert drawn == set(TieBreak)
 
 
+def test_panels_of_every_size_are_offered_also_those_of_another_policy(tara: Tasker, now: datetime) -> None:
+    panels = [factories.panel(size=size).pk for size in range(3, LARGEST_PANEL + 1)]
+    assert [label(tara, now).response.panel_id for _ in panels] == panels
+
+
+def test_a_panel_whose_last_place_was_taken_since_it_was_offered(
+    tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = factories.panel()
+    Panel.objects.update(answered=1, missing=2, leased=2)
+    monkeypatch.setattr(selectors, "candidates", lambda *_, **__: [(panel.pk, panel.image)])
+    assert (gets_nothing(tara, now), Assignment.objects.count()) == (True, 0)
+
+
 def test_waiting_may_help_while_others_hold(now: datetime) -> None:
     *holding, last = people(*"abcd")
     assert gets_nothing(last, now)
@@ -156,6 +190,16 @@ def test_a_mark_never_hides_work(tara: Tasker, otto: Tasker, now: datetime) -> N
     assert offered == {fresh.pk, returned.pk}
 
 
+def test_marks_stay_behind_the_present_and_the_oldest_panel_that_is_left(tara: Tasker, now: datetime) -> None:
+    """A transaction that is still open may add a panel with a time just past."""
+    left, *_ = (factories.panel(dealt_at=now - timedelta(hours=hours)) for hours in (1, 2, 3))
+    Panel.objects.filter(pk=left.pk).update(leased=3)
+    for moment in (now - services.MARK_AGE, now):
+        label(tara, moment)
+    marks = dict.fromkeys(map(str, range(1, LARGEST_PANEL + 1)), (now - services.MARK_AGE).isoformat())
+    assert kept(tara, "passed", "passed_at") == (marks | {"3": left.waiting_since.isoformat()}, now)
+
+
 def test_a_clock_set_back_never_hides_work(tara: Tasker, now: datetime) -> None:
     factories.panel(dealt_at=now)
     label(tara, now + timedelta(hours=1))
@@ -170,14 +214,58 @@ def test_a_lease_ends_after_twenty_minutes_and_gives_the_place_back(now: datetim
     panel, end = held_by(three, now), now + timedelta(minutes=20)
     assert [services.leases_lapse(now=moment) for moment in (end - timedelta(seconds=1), end, end)] == [0, 3, 0]
     assert (kept(panel, "leased"), claim(four, end).panel) == (0, panel)
+    assert len(statements(lambda: services.leases_lapse(now=end))) == 1, "what ended or runs on is not looked at again"
 
 
 def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(tara: Tasker, now: datetime) -> None:
     panel, held = factories.panel(), claim(tara, now)
     assert beat(held, now + timedelta(minutes=15)) == now + timedelta(minutes=35)
+    assert len(statements(lambda: beat(held, now + timedelta(minutes=15)))) == 1
     assert [services.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
     beat(held, now + timedelta(hours=1))
     assert (kept(panel, "leased"), kept(held, "state")) == (1, AssignmentState.LEASED)
+
+
+@pytest.mark.parametrize("since", [{"state": AssignmentState.RELEASED}, {"expires_at": NOW + timedelta(days=1)}])
+def test_a_lease_that_was_renewed_or_ended_meanwhile_does_not_lapse(
+    since: dict[str, Any], tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, lapse = lease(tara, now), services._lapse
+    monkeypatch.setattr(services, "_lapse", lambda *given: Assignment.objects.update(**since) and lapse(*given))
+    assert services.leases_lapse(now=now + timedelta(hours=1)) == 0
+    assert kept(held, "state") != AssignmentState.EXPIRED
+
+
+def test_a_lapsed_lease_is_taken_up_in_two_tabs_at_once(
+    tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, later, lock = lease(tara, now), now + timedelta(hours=1), selectors.lock_own_lease
+    services.leases_lapse(now=later)
+
+    def behind_the_other_tab(*given: Any) -> Assignment | None:
+        monkeypatch.setattr(selectors, "lock_own_lease", lock)
+        beat(held, later)
+        return lock(*given)
+
+    monkeypatch.setattr(selectors, "lock_own_lease", behind_the_other_tab)
+    assert beat(held, later) == later + timedelta(minutes=20)
+
+
+@pytest.mark.parametrize("slot", [1, 2, 3])
+def test_a_lapsed_lease_is_taken_up_beside_two_others(slot: int, tara: Tasker, now: datetime) -> None:
+    held: list[Assignment] = []
+    for _ in range(3):
+        held.append(lease(tara, now, holding=[each.public_id for each in held]))
+    Assignment.objects.filter(slot=slot).update(expires_at=now)
+    services.leases_lapse(now=now)
+    beat(held[slot - 1], now)
+    assert kept(held[slot - 1], "state", "slot") == (AssignmentState.LEASED, slot)
+
+
+def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    panel = held_by((tara, otto), now)
+    assert (services.leases_end(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
+    assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
 def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(now: datetime) -> None:
@@ -203,10 +291,36 @@ def test_a_lease_is_used_by_its_tasker_with_its_token_alone(
     call: Any, tara: Tasker, otto: Tasker, now: datetime
 ) -> None:
     held = lease(tara, now)
-    held.lease_token = "0" * 32
-    assert refused(Conflict, call, held, now).code == "wrong_token"
     held.tasker = otto
     refused(NotFound, call, held, now)
+    held.tasker, held.lease_token = tara, lease(tara, now, holding=[held.public_id]).lease_token
+    assert refused(Conflict, call, held, now).code == "wrong_token"
+
+
+def test_a_problem_is_reported_when_the_lease_is_over(tara: Tasker, now: datetime) -> None:
+    held, later = lease(tara, now), now + timedelta(minutes=5)
+    give_back(held, now)
+    give_back(held, later, problem="The file is cut off.")
+    assert kept(held, "state", "problem", "ended_at") == (AssignmentState.RELEASED, "The file is cut off.", later)
+
+
+def test_the_last_answer_alone_says_that_the_panel_is_full(now: datetime) -> None:
+    panel, heard = factories.panel(), []
+
+    def hear(panel_id: int, **_: Any) -> None:
+        heard.append((panel_id, Response.objects.count()))
+
+    signals.panel_full.connect(hear)  # as long as `hear` lives
+    for tasker in people(*"abc"):
+        label(tasker, now)
+    assert heard == [(panel.pk, 3)]
+
+
+def test_a_full_panel_is_settled_once(full: Panel, now: datetime) -> None:
+    other = full_panel(people(*"abc"), [{}] * 3)
+    services.panel_settle(panel=full)
+    assert (kept(full, "state"), kept(other, "state")) == (PanelState.SETTLED, PanelState.FULL)
+    refused(Conflict, services.panel_settle, panel=full)
 
 
 def test_three_answers_fill_the_panel(full: Panel, now: datetime) -> None:
@@ -219,6 +333,8 @@ def test_an_answer_keeps_what_was_said(tara: Tasker, now: datetime) -> None:
     assert kept(said, "outline", "milliseconds") == ("[[[10,10],[200,10],[200,200]]]", 12500)
     assert kept(said, "box_xmin", "box_ymin", "box_xmax", "box_ymax") == (1000, 1000, 20000, 20000)
     assert kept(said, "complete", "unoccluded", "real") == (True, True, True)
+    digest = sha256(f"{said.assignment.public_id} {said.answers_sha256} {now.isoformat()}".encode()).hexdigest()
+    assert said.receipt == f"{digest[:4]}-{digest[4:8]}-{digest[8:12]}".upper()
 
 
 def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(tara: Tasker, now: datetime) -> None:
