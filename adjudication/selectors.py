@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from adjudication.models import Ruling
 from labeling.enums import PanelState
 from labeling.models import Panel
@@ -17,3 +19,9 @@ def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
     """Return image id -> the ruling that holds, for those that have one."""
     rows = Ruling.objects.filter(image_id__in=list(images)).order_by("number")
     return {ruling.image_id: ruling for ruling in rows}
+
+
+def rulings_in_force() -> QuerySet[Ruling]:
+    """Return the rulings that hold: no newer one is there for the same image (R16)."""
+    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
+    return Ruling.objects.filter(~Exists(newer))

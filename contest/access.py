@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
 
 from common.errors import Conflict, NotAllowed
+from contest.core.teams import final_team
 from contest.models import Member, Team
-from contest.teams.selectors import final_team
 from labeling.enums import Role
 from labeling.models import AccountRole
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board

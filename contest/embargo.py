@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from contest.exports.tables import RELEASED_ORIGINS
+from contest.enums import RELEASED_ORIGINS
 from contest.models import Attack
 from contest.publishing import released
 from contest.weeks import week_at

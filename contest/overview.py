@@ -23,9 +23,10 @@ from contest.cockpit.gold import Gold, gold_health
 from contest.cockpit.leases import Hanging, hanging
 from contest.cockpit.taskers import Noticed, noticed
 from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.core.week_pictures import WAITING_WORDS
 from contest.models import Release
 from contest.publishing import unreleased_weeks
-from contest.releases import WAITING_WORDS, waiting
+from contest.releases import waiting
 from contest.rules import Week
 from contest.scoring_queue.figures import Again, reruns_not_over
 from contest.stages import RunGroup, Stage

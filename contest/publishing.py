@@ -7,8 +7,8 @@ from operator import or_
 
 from django.db.models import Q, QuerySet
 
+from contest.enums import RELEASED_ORIGINS
 from contest.exports.contest_tables import first_moment
-from contest.exports.tables import RELEASED_ORIGINS
 from contest.models import Release
 from contest.rules import Week
 from contest.weeks import week_at, week_called

@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 
 from adjudication import release_format as form
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from adjudication.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit import audit
 from common.audit_seals import entries_seal
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.breaks import recorded_mistakes
+from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
 from contest.exports import tables
 from contest.exports.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.exports.content import Content, copy_pictures, write_tables
@@ -38,10 +40,10 @@ from contest.publishing import released
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, PolicyVersion, Report
+from labeling.models import Image, Panel, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import never_held
-from scoring.selectors import defenses_in_force
+from scoring.selectors import defenses_in_force, settled_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ def _numbers(rows: Sequence[PolicyVersion]) -> dict[int, Policy]:
 def _policy_rows(week: Week) -> list[PolicyVersion]:
     """Return every policy in force between the week's first panel and the last ruling or decision of the board on its
     pictures, or used by one, by an attack or by a decision of the week, by version."""
-    images = tables.images_of(week)
+    images = images_of_week(week)
     rulings = Ruling.objects.filter(image__in=images)
     first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
     last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
@@ -225,42 +227,16 @@ def waiting(week: Week) -> dict[str, int]:
     return _waiting(week, _numbers(_policy_rows(week)))
 
 
-def waiting_for_verdicts(images: QuerySet[Image]) -> dict[str, int]:
-    """Return how many of `images` wait for a verdict, by what they wait for."""
-    panels = Panel.objects.filter(image__in=images)
-    return {
-        "panel": images.filter(dealt_at__isnull=True).count(),
-        "answers": panels.filter(state=PanelState.OPEN).count(),
-        # What an organizer kept out is never answered, and so never waited for.
-        "report": panels.filter(_reported_and_undecided()).count(),
-        "ruling": panels.filter(state=PanelState.FULL).count(),
-    }
-
-
-WAITING_WORDS = {
-    "panel": "for a panel",
-    "answers": "for answers",
-    "report": "for an organizer to decide on a report",
-    "ruling": "for a ruling",
-    "runs": "for runs",
-}
-
-
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
     rounds = min(policy.evaluation_runs for policy in policies.values())
-    images = tables.images_of(week)
+    images = images_of_week(week)
     return waiting_for_verdicts(images) | {"runs": _waiting_for_runs(images, rounds)}
 
 
 def _kept_out(week: Week) -> int:
     """Count the pictures an organizer kept out after a report: there is no ruling on them, and none will come."""
-    held = Panel.objects.filter(image__in=tables.images_of(week), state=PanelState.HELD)
-    return held.exclude(_reported_and_undecided()).count()
-
-
-def _reported_and_undecided() -> Q:
-    undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
-    return Q(Exists(undecided), state=PanelState.HELD)
+    held = Panel.objects.filter(image__in=images_of_week(week), state=PanelState.HELD)
+    return held.exclude(reported_and_undecided()).count()
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
@@ -269,8 +245,8 @@ def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:
     expected = len(defenses) * rounds
     if not expected:
         return 0
-    valid = tables.newest_ruling().filter(verdict=Verdict.VALID, image__in=images).values("image")
-    settled = tables.settled_items().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
+    valid = rulings_in_force().filter(verdict=Verdict.VALID, image__in=images).values("image")
+    settled = settled_items().filter(image__in=valid, round__lte=rounds, defense__in=defenses)
     complete = settled.values("image").annotate(items=Count("pk")).filter(items__gte=expected)
     return valid.count() - complete.count()
 

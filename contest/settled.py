@@ -15,12 +15,12 @@ from django.db.models.functions import TruncDay
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from contest.breaks import Supposed, came_unknown
-from contest.enums import CaseState
-from contest.exports.tables import ITEM_SETTLED, RELEASED_ORIGINS, images_of, newest_ruling, releasable_images
+from contest.core.week_pictures import images_of_week, releasable_images, waiting_for_verdicts
+from contest.enums import RELEASED_ORIGINS, CaseState
 from contest.models import Attack, Case
 from contest.publishing import released
-from contest.releases import waiting_for_verdicts
 from contest.rules import Week
 from contest.weeks import week_at, week_called
 from contest.windows import closes_after, copies_close_at, longest_window
@@ -28,7 +28,7 @@ from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
 from labeling.selectors import policies_between
 from scoring.models import Defense
-from scoring.selectors import places_in_force
+from scoring.selectors import ITEM_SETTLED, places_in_force
 
 _ASKED = (PanelState.OPEN, PanelState.FULL)
 _INSTANT = timedelta(microseconds=1)
@@ -191,7 +191,7 @@ def _rulings_close_at(part: _Part) -> datetime:
 def _with_copies(part: _Part, verdicts: datetime) -> datetime | None:
     """Who sent a copy of a rejected picture has days of their own, from its release on."""
     closing = [verdicts]
-    rejected = newest_ruling().filter(_rejected_copies(), image__in=_pictures_of(part).values("pk"))
+    rejected = rulings_in_force().filter(_rejected_copies(), image__in=_pictures_of(part).values("pk"))
     for ruling in rejected.select_related("image"):
         at = copies_close_at(ruling)
         if at is None:
@@ -214,7 +214,7 @@ def _rounds(since: datetime, now: datetime) -> int:
 
 def _valid_of(part: _Part) -> QuerySet[Any, Any]:
     """Return the pictures of a week that have to be run."""
-    return newest_ruling().filter(verdict=Verdict.VALID, image__in=_pictures_of(part).values("pk")).values("image")
+    return rulings_in_force().filter(verdict=Verdict.VALID, image__in=_pictures_of(part).values("pk")).values("image")
 
 
 def _misses_runs(part: _Part, of: Defense, now: datetime) -> int:
@@ -268,7 +268,7 @@ def _sent_in(part: _Part) -> QuerySet[Attack]:
 def _received_in(part: _Part) -> QuerySet[Image]:
     """Return the pictures that came in a week as attacks."""
     attacks = Q(origin=Origin.ATTACK) | Q(pk__in=_sent_in(part).values("image"))
-    return images_of(part.week).filter(attacks, received_at__lt=part.until)
+    return images_of_week(part.week).filter(attacks, received_at__lt=part.until)
 
 
 def _pictures_of(part: _Part) -> QuerySet[Image]:
@@ -341,7 +341,7 @@ def _weeks_to_run(of: Defense, valid: Mapping[datetime, int], now: datetime) -> 
 
 def _valid() -> QuerySet[Ruling]:
     """Return the rulings that hold and ask for runs that a break may follow from."""
-    return newest_ruling().filter(verdict=Verdict.VALID, image__origin__in=RELEASED_ORIGINS)
+    return rulings_in_force().filter(verdict=Verdict.VALID, image__origin__in=RELEASED_ORIGINS)
 
 
 def _by_day(rows: QuerySet[Any], *keys: str, **counts: Count) -> Iterable[tuple[Any, ...]]:

@@ -13,9 +13,9 @@ from django.utils import timezone
 from common import rates
 from common.errors import Busy, DomainError, TooMany, Unavailable
 from common.times import to_the_second
+from contest.core.teams import final_team
 from contest.enums import UploadKind
 from contest.models import Team
-from contest.teams.selectors import final_team
 from labeling.refusals import PictureRefused
 from labeling.selectors import policy_in_force
 

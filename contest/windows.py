@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import QuerySet
 
 from adjudication.models import Ruling
+from contest.core.teams import final_team, teams_counted_together
 from contest.models import Attack, Release
-from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_at
 from labeling.selectors import policies_between, policy_at
 

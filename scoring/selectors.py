@@ -196,3 +196,20 @@ def spread(answers: QuerySet[Prediction]) -> Spread:
 def is_randomised(defense: Defense) -> bool:
     """Say whether a defense gave one picture different labels or scores in different rounds (R29)."""
     return spread(predictions_in_force().filter(defense=defense)).randomised
+
+
+def official_predictions() -> QuerySet[Prediction]:
+    """Return the answers in force of published defenses, once their run was looked at for breaks."""
+    return predictions_in_force().filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
+
+
+# A defense's own fault is final: there is no answer and none will come (R30).
+DEFENSE_FAULT = Q(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS)
+ITEM_SETTLED = Q(run__state=RunState.ASSESSED) | DEFENSE_FAULT
+
+
+def settled_items() -> QuerySet[RunItem]:
+    """Return what runs need not be waited for any more: answered and looked at for breaks, or ended by a fault of the
+    defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
+    applied."""
+    return places_in_force().filter(ITEM_SETTLED)

@@ -15,8 +15,8 @@ from common.errors import DomainError, NotAllowed
 from common.gates import Gate, Shares
 from contest.access import roles_of
 from contest.attacks.uploads import MOST_BYTES
+from contest.core.teams import team_of
 from contest.models import Team
-from contest.teams.selectors import team_of
 
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB

@@ -11,10 +11,10 @@ from django.urls import reverse
 from common.times import to_the_second
 from contest.attacks import quota
 from contest.attacks.selectors import against_all
+from contest.core.teams import final_team, team_of
 from contest.enums import MessageKind
 from contest.messages.writing import write
 from contest.models import Attack, Message
-from contest.teams.selectors import final_team, team_of
 from contest.weeks import week_called, zone_of
 from labeling.policy import Policy
 

@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reasons_words
 from contest.breaks import standing_breaks
-from contest.exports.tables import RELEASED_ORIGINS, settled_items
+from contest.enums import RELEASED_ORIGINS
 from contest.models import Attack, Break
 from contest.publishing import released
 from contest.weeks import week_at, week_called
@@ -21,7 +21,7 @@ from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
-from scoring.selectors import defenses_in_force
+from scoring.selectors import defenses_in_force, settled_items
 
 
 class AttackState(StrEnum):

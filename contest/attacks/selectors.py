@@ -6,11 +6,11 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
+from contest.core.teams import teams_counted_together
 from contest.embargo import attacks_public, public_attacks
 from contest.models import Attack, Stake, Team
 from contest.rules import Week
 from contest.stakes.selectors import is_due, stakes_in_force
-from contest.teams.selectors import teams_counted_together
 from scoring.models import Defense
 
 # Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.

@@ -13,11 +13,11 @@ from contest import upload_rates
 from contest.attacks import quota
 from contest.attacks.letters import receipt_write
 from contest.attacks.selectors import waiting_for_board
-from contest.enums import UploadKind
-from contest.exports.tables import RELEASED_ORIGINS
+from contest.core.teams import final_team, teams_counted_together
+from contest.enums import RELEASED_ORIGINS, UploadKind
 from contest.models import Attack, AttackTarget, Team
 from contest.stakes.selectors import staked
-from contest.teams.selectors import final_team, is_entitled, teams_counted_together
+from contest.teams.selectors import is_entitled
 from contest.weeks import week_at, week_called
 from labeling.enums import KnownUse, Origin
 from labeling.images import Picture, read_attack

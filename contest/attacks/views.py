@@ -35,15 +35,15 @@ from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.board.grounds import appeal_of, appealable, ground_of
+from contest.core.teams import teams_counted_together
 from contest.countdown import countdown
-from contest.enums import AppealSide
-from contest.exports.tables import RELEASED_ORIGINS
+from contest.enums import RELEASED_ORIGINS, AppealSide
 from contest.models import Attack, Team
 from contest.money.won import won_with
 from contest.publishing import released
 from contest.rules import day_of
 from contest.stakes.selectors import staked
-from contest.teams.selectors import WAITING, entitlements_of, is_entitled, teams_counted_together
+from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.weeks import week_at, week_called
 from labeling.models import Image
 from labeling.pictures import picture_url

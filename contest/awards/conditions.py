@@ -15,11 +15,10 @@ from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
 from contest.awards.order import Group, StakeTime, groups_in_order, waits_for
 from contest.breaks import sent_as_attack
+from contest.core.week_pictures import WAITING_WORDS
 from contest.enums import AccountKind, StakeKind
-from contest.exports.tables import settled_items
 from contest.models import Account, Attack, Member, Stake
 from contest.money.words import money
-from contest.releases import WAITING_WORDS
 from contest.rules import Week
 from contest.scoring_queue.stuck import FINISHED, rerun_words, reruns_to_apply
 from contest.settled import Weeks, weeks_between
@@ -40,7 +39,7 @@ from labeling.policy import Policy
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem
 from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import predictions_in_force
+from scoring.selectors import predictions_in_force, settled_items
 
 MOST_NAMED = 5
 _NEVER = datetime.max.replace(tzinfo=UTC)

@@ -19,12 +19,12 @@ from adjudication.selectors import newest_rulings
 from common.audit import audit
 from common.errors import Conflict, NotAllowed
 from contest.board.recusal import board_members, cases_seen_by, conflicts_in_force, teams_stepped_aside_for
+from contest.core.teams import teams_counted_together
 from contest.embargo import attacks_public
 from contest.enums import CaseState
 from contest.models import Attack, Case, Examination, Stake
 from contest.settled import open_cases
 from contest.stakes.selectors import owner_of, unbroken_until
-from contest.teams.selectors import teams_counted_together
 from contest.weeks import week_at
 from labeling.models import Image
 from labeling.people import is_on_board

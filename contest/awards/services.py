@@ -13,6 +13,7 @@ from common.typed import words_said
 from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
 from contest.breaks import Supposed
+from contest.core.teams import final_team
 from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
@@ -25,7 +26,6 @@ from contest.money.settlement import accounts_of, deciding_week, moved_by_award,
 from contest.settled import Weeks
 from contest.stakes.ends import stake_end, stakes_locked
 from contest.stakes.selectors import is_paid_for, owner_of
-from contest.teams.selectors import final_team
 from labeling.policy import Policy
 from scoring import reruns
 from scoring.models import Rerun

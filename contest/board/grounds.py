@@ -8,17 +8,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from common.errors import Conflict, DomainError, NotAllowed
 from common.times import to_the_second
 from contest.board.cases import newest_ruling_of, open_case_of
+from contest.core.teams import teams_counted_together
 from contest.embargo import public_attacks, published
 from contest.enums import AppealSide, CaseState, StakeEnd
-from contest.exports.tables import newest_ruling
 from contest.models import Appeal, Attack, Case, Stake, Team
 from contest.publishing import released
 from contest.record.pictures import Reader, picture_seen_by, rulings_seen_by
 from contest.stakes.selectors import breaks_of_stake, first_sent, unbroken_until
-from contest.teams.selectors import teams_counted_together
 from contest.windows import closes_at, closes_for_senders, first_receipts, longest_window
 from labeling.models import Image
 from labeling.selectors import policy_at
@@ -69,7 +69,7 @@ def appeal_ground(image: Image, team: Team, now: datetime) -> Ground:
     picture_seen_by(image.public_id, reader, now=now)
     if (earlier := appeal_of(team, image)) is not None:
         raise Appealed(earlier)
-    ground = next(_grounds(newest_ruling().filter(image=image), reader, now), None)
+    ground = next(_grounds(rulings_in_force().filter(image=image), reader, now), None)
     if ground is None:
         raise _no_side(image, reader, now)
     case = open_case_of(image)
@@ -110,7 +110,7 @@ def appealable(team: Team, now: datetime) -> list[Ground]:
     reader, since = reader_for(team), now - longest_window(now)
     copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
     lately = Q(decided_at__gt=since) | (Q(image__in=copies) & ~released("image__", by=since))
-    recent = newest_ruling().filter(lately)
+    recent = rulings_in_force().filter(lately)
     appealed = Appeal.objects.filter(team__in=reader.teams).values("image")
     asked = Case.objects.filter(state=CaseState.PANEL).values("image")
     free = recent.exclude(image__in=appealed).exclude(image__in=asked)

@@ -11,13 +11,13 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contest.board.recusal import teams_of
+from contest.core.teams import teams_counted_together
 from contest.embargo import public_attacks
 from contest.enums import CaseKind
 from contest.messages.telling import told_to_senders
 from contest.models import Appeal, Attack, Case, CaseParty, Team
 from contest.publishing import released
 from contest.stakes.selectors import attacks_aimed_at
-from contest.teams.selectors import teams_counted_together
 
 
 def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.core.teams import final_team, teams_counted_together
 from contest.models import Case, CaseParty, Conflict, Disclosure, Stake, Team
-from contest.teams.selectors import final_team, teams_counted_together
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy
 

@@ -7,8 +7,8 @@ from django.http import Http404
 
 from common.errors import NotAllowed
 from contest.access import roles_of
+from contest.core.teams import team_of
 from contest.models import Team
-from contest.teams.selectors import team_of
 
 
 def team_appealing(user: Any) -> Team:

@@ -66,10 +66,10 @@ from contest.board.follows import what_follows
 from contest.board.motions import motion_drop
 from contest.board.recusal import DISCLOSURE_STANDS, teams_of, undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
+from contest.core.teams import final_team
 from contest.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Team, Vote
 from contest.money.views import frame
-from contest.teams.selectors import final_team
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.enums import Label
 

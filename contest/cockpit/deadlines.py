@@ -27,7 +27,7 @@ from contest.cockpit.forecast import (
     usual_hours,
 )
 from contest.cockpit.stuck_panels import StuckGroup, stuck_groups
-from contest.exports.tables import RELEASED_ORIGINS
+from contest.enums import RELEASED_ORIGINS
 from contest.rules import Week
 from contest.weeks import week_at, week_called, zone_of
 from labeling.enums import AssignmentState, PanelState, TaskerState

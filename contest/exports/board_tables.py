@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Q, QuerySet
 
 from adjudication import release_format as form
-from contest.enums import CaseKind, CaseState
-from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, stream
+from contest.core.week_pictures import images_of_week
+from contest.enums import RELEASED_ORIGINS, CaseKind, CaseState
+from contest.exports.tables import by_bytes, stream
 from contest.models import Appeal, Case, CaseDecision, Examination, Statement
 from contest.rules import Week
 
@@ -41,7 +42,7 @@ def within(week: Week, moment: str) -> Q:
 
 def decisions_on_pictures(week: Week) -> QuerySet[CaseDecision]:
     """Return what was decided about the pictures of the week, at any time."""
-    return CaseDecision.objects.filter(case__state=CaseState.CLOSED, case__image__in=images_of(week))
+    return CaseDecision.objects.filter(case__state=CaseState.CLOSED, case__image__in=images_of_week(week))
 
 
 def decided_motions() -> QuerySet[CaseDecision]:

@@ -12,11 +12,12 @@ from operator import or_
 from django.db.models import Min, QuerySet
 
 from adjudication import release_format as form
-from contest.enums import AccountKind
+from contest.core.week_pictures import images_of_week, releasable_images
+from contest.enums import RELEASED_ORIGINS, AccountKind
 from contest.exports.audit_table import audit_rows
 from contest.exports.board_tables import board_rows, decided_motions, examinations, named_by_board, within
 from contest.exports.files import Folder
-from contest.exports.tables import RELEASED_ORIGINS, by_bytes, images_of, releasable_images, stream
+from contest.exports.tables import by_bytes, stream
 from contest.models import (
     Association,
     AssociationMistake,
@@ -113,13 +114,13 @@ def _until(moment: datetime | None, week: Week) -> str:
 
 def _provenance_rows(week: Week) -> Rows:
     columns = ("public_id", "pk", "source", "source_id", "licence", "author", "original_sha256", "original_format")
-    rows = images_of(week).order_by(by_bytes("public_id"))
+    rows = images_of_week(week).order_by(by_bytes("public_id"))
     for name, pk, *texts, sha256, kind, label_from in stream(rows.values_list(*columns, "label_from")):
         yield name, str(pk), *map(form.text, texts), sha256, form.text(kind), form.time(label_from)
 
 
 def _panel_rows(week: Week) -> Rows:
-    rows = Panel.objects.filter(image__in=images_of(week)).order_by(by_bytes("image__public_id"), "number")
+    rows = Panel.objects.filter(image__in=images_of_week(week)).order_by(by_bytes("image__public_id"), "number")
     columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
     for image, number, size, state, dealt, full, joined, joined_at in stream(rows.values_list(*columns)):
         more = (str(joined), _maybe_time(joined_at))

@@ -29,18 +29,18 @@ from adjudication.derived import (
 )
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from contest.breaks import all_breaks, mistakes_outside
-from contest.enums import RELEASED_ORIGINS as RELEASED_ORIGINS
+from contest.core.week_pictures import images_of_week, received_in
 from contest.exports.files import Folder
 from contest.models import Attack, Break, Release
 from contest.rules import Week
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Place, Report, Response
-from scoring.enums import Outcome, RunState
-from scoring.models import Defense, Prediction, RunItem
-from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import places_in_force, predictions_in_force
+from scoring.enums import Outcome
+from scoring.models import Defense
+from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
 if TYPE_CHECKING:
     from contest.exports.parquet import ResponsesFile
@@ -79,54 +79,14 @@ def _reading_only() -> Iterator[None]:
         connection.transaction_mode = mode  # type: ignore[attr-defined]
 
 
-_RELEASABLE = {"origin__in": RELEASED_ORIGINS, "label_from__isnull": False}
-
-
-def releasable_images() -> QuerySet[Image]:
-    """Return the images that the releases of all weeks are about."""
-    return Image.objects.filter(**_RELEASABLE)
-
-
-def images_of(week: Week) -> QuerySet[Image]:
-    """Return the images a week's release is about: received in it, and meant to be labeled."""
-    return Image.objects.filter(_of(week))
-
-
-def _of(week: Week, image: str = "") -> Q:
-    conditions = {"received_at__gte": week.start, "received_at__lt": week.end, **_RELEASABLE}
-    return Q(**{image + name: value for name, value in conditions.items()})
-
-
-def newest_ruling() -> QuerySet[Ruling]:
-    """Return the rulings that hold: no newer one is there for the same image (R16)."""
-    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
-    return Ruling.objects.filter(~Exists(newer))
-
-
-def official_predictions() -> QuerySet[Prediction]:
-    """Return the answers in force of published defenses, once their run was looked at for breaks."""
-    return predictions_in_force().filter(item__run__state=RunState.ASSESSED, defense__published_at__isnull=False)
-
-
-# A defense's own fault is final: there is no answer and none will come (R30).
-_FAULT = Q(run__state=RunState.DEAD, run__fault__in=DEFENSE_FAULTS)
-ITEM_SETTLED = Q(run__state=RunState.ASSESSED) | _FAULT
-
-
-def settled_items() -> QuerySet[RunItem]:
-    """Return what runs need not be waited for any more: answered and looked at for breaks, or ended by a fault of the
-    defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
-    applied."""
-    return places_in_force().filter(ITEM_SETTLED)
-
-
 def _published_responses(week: Week) -> QuerySet[Response]:
     """Every response of the week but those that somebody still to answer could read: on panels with room (R8), unless
     an organizer kept the picture out, and on gold pictures in use (R6). What was published before others joined a panel
     (R19) is never taken back."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
     may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
-    rows = Response.objects.filter(_of(week, "image__")).filter(~may_be_asked | _told_before_others_joined(week))
+    of_week = Response.objects.filter(received_in(week, "image__"))
+    rows = of_week.filter(~may_be_asked | _told_before_others_joined(week))
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
 
@@ -172,7 +132,7 @@ def _table(folder: Folder, name: str, rows: Iterable[Sequence[str]]) -> int:
 
 def pixels_of(week: Week) -> Iterator[str]:
     """Yield the pixel hash of every image of the week, in ascending order."""
-    return stream(images_of(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
+    return stream(images_of_week(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
 
 
 def _image_rows(week: Week) -> Iterator[Sequence[str]]:
@@ -181,7 +141,7 @@ def _image_rows(week: Week) -> Iterator[Sequence[str]]:
         image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end, withdrawn_at__isnull=True
     )
     first = sent.order_by("received_at", "pk")
-    rows = images_of(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
+    rows = images_of_week(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
     columns = ("public_id", "pixels_sha256", "width", "height", "origin", "team", "received_at")
     for name, sha, width, height, origin, team, received in stream(
         rows.order_by(by_bytes("public_id")).values_list(*columns)
@@ -276,7 +236,7 @@ _RULING = (
 
 
 def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
-    rows = Ruling.objects.filter(_of(week, "image__")).order_by(by_bytes("image__public_id"), "number")
+    rows = Ruling.objects.filter(received_in(week, "image__")).order_by(by_bytes("image__public_id"), "number")
     for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why, ids in stream(
         rows.values_list(*_RULING)
     ):
@@ -299,7 +259,7 @@ def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
         "score_bird", "device", "batch_size", "batch", "row", "seed", "attempt", "latency_us", "predicted_at",
         "item__run",
     )  # fmt: skip
-    rows = official_predictions().filter(_of(week, "image__")).order_by("pk")
+    rows = official_predictions().filter(received_in(week, "image__")).order_by("pk")
     for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted, run in stream(
         rows.values_list(*columns)
     ):
@@ -314,7 +274,7 @@ def _answer(value: int) -> str:
 
 def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
-    rows = places_in_force().filter(_FAULT, _of(week, "image__"), defense__published_at__isnull=False)
+    rows = places_in_force().filter(DEFENSE_FAULT, received_in(week, "image__"), defense__published_at__isnull=False)
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
     for defense, image, turn, fault, attempt, ended in stream(ordered.values_list(*columns)):
         yield defense, image, str(turn), fault, str(attempt), form.time(ended)
@@ -344,7 +304,7 @@ def _mistake_rows(week: Week) -> Iterator[Sequence[str]]:
     alike = official_predictions().filter(
         defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer")
     )
-    rows = mistakes_outside().filter(_of(week, "image__"), defense__published_at__isnull=False)
+    rows = mistakes_outside().filter(received_in(week, "image__"), defense__published_at__isnull=False)
     rows = rows.annotate(proof=Subquery(alike.order_by("round").values("round")[:1])).filter(proof__isnull=False)
     columns = ("defense__public_id", "image__public_id", "proof", "ruling__label", "found_at")
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "found_at", "pk")
@@ -354,7 +314,7 @@ def _mistake_rows(week: Week) -> Iterator[Sequence[str]]:
 
 
 def _breaks(week: Week) -> QuerySet[Break]:
-    return all_breaks().filter(_of(week, "image__"), defense__published_at__isnull=False)
+    return all_breaks().filter(received_in(week, "image__"), defense__published_at__isnull=False)
 
 
 def _written_breaks(rows: QuerySet[Break]) -> Iterator[Sequence[str]]:
@@ -430,8 +390,8 @@ def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
 
 
 def _valid_pictures(week: Week) -> Iterator[Picture]:
-    valid = newest_ruling().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
-    return (picture for _, picture in _pictures(images_of(week).filter(Exists(valid))))
+    valid = rulings_in_force().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
+    return (picture for _, picture in _pictures(images_of_week(week).filter(Exists(valid))))
 
 
 def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted]]]:
@@ -441,7 +401,7 @@ def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted
     rows = rows.order_by(by_bytes("image__public_id"), "pk")
     responses = groupby(stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
     image, group = next(responses, (None, iter(())))
-    for pk, picture in _pictures(images_of(week)):
+    for pk, picture in _pictures(images_of_week(week)):
         # Both come in the same order, so the next responses are this picture's or a later one's.
         if pk != image:
             yield picture, []

@@ -7,7 +7,8 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
 from contest.breaks import recorded_mistakes
-from contest.exports.tables import RELEASED_ORIGINS, snapshot
+from contest.enums import RELEASED_ORIGINS
+from contest.exports.tables import snapshot
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.rules import week_of

@@ -10,10 +10,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
+from contest.core.teams import final_team, teams_counted_together
 from contest.enums import MessageKind, MessageRate
 from contest.messages.kinds import KINDS, missing_facts
 from contest.models import Message, MessagePreference, Team
-from contest.teams.selectors import final_team, teams_counted_together
 
 # One person, the members of a team, everybody of a role by its name (labeling.people), or the people themselves.
 Recipients = User | Team | str | Iterable[User]

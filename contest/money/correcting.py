@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet, Sum
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
+from contest.core.teams import final_team
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Correction, LedgerEntry, Team
 from contest.money.deposits import HALVES
@@ -23,7 +24,6 @@ from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
 from contest.money.letters import posted_tell
 from contest.money.settlement import accounts_of_teams
 from contest.stakes.ends import locked, stake_end, stake_follow
-from contest.teams.selectors import final_team
 
 _SIDES = ("source__team", "source__stake__defense", "target__team", "target__stake__defense")
 _ASK = "Say what was wrong: the reason is public."

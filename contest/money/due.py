@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from contest.awards.services import change_of
+from contest.core.teams import final_team, teams_counted_together
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, Stake, Team
 from contest.money.corrections import Flows, flows
@@ -16,7 +17,6 @@ from contest.money.settlement import deciding_week, got_of, moved_by_award, posi
 from contest.rules import Week
 from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import owner_of, unbroken_until
-from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_called
 from scoring.models import Defense
 

@@ -13,6 +13,7 @@ import structlog
 from django.db import OperationalError, transaction
 from django.db.models import Q, Sum
 
+from contest.core.teams import final_team, teams_counted_together
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.book import LEDGER, Book
@@ -24,7 +25,6 @@ from contest.money.stakes import stake_account
 from contest.money.withholding import Withheld, withheld_of_stakes
 from contest.rules import Week
 from contest.settled import Weeks
-from contest.teams.selectors import final_team, teams_counted_together
 from contest.weeks import week_at, week_called
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another

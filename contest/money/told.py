@@ -16,11 +16,11 @@ from typing import Self
 from django.db.models import Q
 
 from contest.breaks import recorded_mistakes
+from contest.core.teams import final_team
 from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.withholding import Withheld
 from contest.publishing import released
-from contest.teams.selectors import final_team
 
 # A team and a stake, by their numbers; a team that was merged is the one it is part of now.
 Pair = tuple[int, int]

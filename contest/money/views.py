@@ -14,12 +14,12 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, NotAllowed
 from common.typed import whole_number
 from contest.access import roles_of
+from contest.core.teams import team_of, teams_counted_together
 from contest.enums import AccountKind
 from contest.models import Account, Payment, Team
 from contest.money import words
 from contest.money.due import payables_of
 from contest.money.figures import entries, money_figures
-from contest.teams.selectors import team_of, teams_counted_together
 from labeling.accounts.forms import errors_of
 from labeling.selectors import policy_in_force
 

@@ -14,12 +14,12 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
+from contest.core.teams import final_team
 from contest.decisions import Mandate, decide
 from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 from contest.money.ledger import account, hold, move
 from contest.money.letters import posted_tell
-from contest.teams.selectors import final_team
 
 # Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]

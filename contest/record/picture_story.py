@@ -32,7 +32,6 @@ from contest.board.case_words import PublicDecision, public_decision
 from contest.board.telling import OUTCOME_WORDS
 from contest.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.enums import AppealSide, CaseOutcome
-from contest.exports.tables import official_predictions
 from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
 from contest.money.figures import EntryRow, with_causes
 from contest.money.told import HIDDEN, Telling
@@ -48,7 +47,7 @@ from labeling.selectors import policy_in_force
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import places_in_force
+from scoring.selectors import official_predictions, places_in_force
 
 # What comes first of things that happened at the same moment: the board decides, and a panel or a ruling follows.
 _ORDER = ("sent", "week", "case", "appeal", "statement", "decision", "panel", "ruling", "outputs", "break", "money")

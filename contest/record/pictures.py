@@ -13,10 +13,10 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.attacks.access import reader_of
+from contest.core.teams import teams_counted_together
 from contest.embargo import attacks_public, published
 from contest.models import Attack, Release
 from contest.publishing import released
-from contest.teams.selectors import teams_counted_together
 from contest.weeks import week_at
 from labeling.enums import Origin
 from labeling.models import Image

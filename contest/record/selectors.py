@@ -16,8 +16,8 @@ from adjudication import release_format as form
 from adjudication.models import Ruling
 from common.errors import NotFound
 from contest.breaks import recorded_mistakes
+from contest.core.week_pictures import images_of_week
 from contest.exports.board_tables import decisions_on_pictures
-from contest.exports.tables import images_of
 from contest.models import Release
 from contest.rules import Week
 from labeling.models import Response, VoidedResponse
@@ -149,7 +149,7 @@ def changed_since(week: Week, moment: datetime) -> list[str]:
 
     A hint for organizers: what decides is the release itself, which is built anew and compared.
     """
-    images = images_of(week)
+    images = images_of_week(week)
     answers = Response.objects.filter(image__in=images, submitted_at__gt=moment)
     predictions = Prediction.objects.filter(image__in=images, predicted_at__gt=moment)
     mistakes = recorded_mistakes().filter(image__in=images, found_at__gt=moment)

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
+from contest.core.week_pictures import images_of_week
 from contest.embargo import public_attacks, published
-from contest.exports.tables import images_of
 from contest.record import selectors
 from contest.record.serving import serve
 from contest.record.week_pictures import week_pictures
@@ -108,7 +108,7 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()
-    images = images_of(week).filter(published(now=now)).order_by("pk")
+    images = images_of_week(week).filter(published(now=now)).order_by("pk")
     page = _page_of(request, Paginator(images, PICTURES_SHOWN))
     parts = selectors.parts_of(week.name)
     context = {

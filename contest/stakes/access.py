@@ -7,9 +7,10 @@ from django.http import Http404
 
 from common.errors import NotAllowed, NotFound
 from contest.access import roles_of
+from contest.core.teams import team_of
 from contest.models import Entry, Team
 from contest.stakes.selectors import entry_of
-from contest.teams.selectors import captain_of, team_of
+from contest.teams.selectors import captain_of
 
 
 def team_held_by(user: Any) -> Team:

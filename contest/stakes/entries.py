@@ -11,12 +11,12 @@ from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, TooMany, WrongFields
 from common.times import to_the_second
+from contest.core.teams import final_team
 from contest.enums import StakeEnd
 from contest.models import Entry, Stake, Team
 from contest.stakes import selectors
 from contest.stakes.ends import not_final, stakes_revive
 from contest.stakes.letters import published_tell
-from contest.teams.selectors import final_team
 from contest.teams.services import captain_held
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force

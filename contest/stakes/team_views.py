@@ -19,6 +19,7 @@ from common.queues import hint
 from contest import upload_rates
 from contest.access import refuse_other_team
 from contest.board.grounds import appealable
+from contest.core.teams import final_team
 from contest.defenses.eligibility import failures_of, next_step
 from contest.enums import AppealSide, UploadKind
 from contest.models import Entry
@@ -26,7 +27,6 @@ from contest.scoring_queue.stuck import why_stuck
 from contest.stakes import entries, selectors, services, shown
 from contest.stakes.access import leads, own_entry, team_held_by
 from contest.stakes.uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
-from contest.teams.selectors import final_team
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring.tasks import plan_trials

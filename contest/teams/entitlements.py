@@ -9,20 +9,13 @@ from django.db.models import QuerySet
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
+from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.decisions import Mandate, decide
 from contest.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.models import Entitlement, EntitlementStep, Team
 from contest.teams.arxiv import paper_id
 from contest.teams.letters import step_tell
-from contest.teams.selectors import (
-    WAITING,
-    entitlement_in_force,
-    entitlements_of,
-    final_team,
-    is_entitled,
-    team_of,
-    teams_counted_together,
-)
+from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
 from contest.teams.services import captain_held, team_held
 from labeling.people import is_organizer
 

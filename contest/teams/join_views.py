@@ -16,8 +16,9 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
 from contest.access import researcher_of
+from contest.core.teams import team_of
 from contest.models import TeamInvitation
-from contest.teams import invitations, registration, selectors
+from contest.teams import invitations, registration
 from labeling.accounts.forms import account_typed, errors_of, go_to, text
 from labeling.accounts.passwords import CONFIRM_WITHIN
 
@@ -95,7 +96,7 @@ def _join(request: HttpRequest, invitation: TeamInvitation, token: str) -> HttpR
         except DomainError as error:
             context["errors"], status = errors_of(error), 409 if isinstance(error, Conflict) else 400
     context |= {
-        "team_now": selectors.team_of(user) if user else None,
+        "team_now": team_of(user) if user else None,
         "has_account": invitations.has_account(invitation),
         "requirements": password_validators_help_texts(),
     }

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.typed import whole_number
+from contest.core.teams import final_team
 from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
@@ -193,7 +194,7 @@ def _entitlement_page(request: HttpRequest, found: Entitlement, error: DomainErr
     alike = Q(arxiv_id=found.arxiv_id, arxiv_id__gt="") | Q(email__iexact=found.email, email__gt="")
     context = {
         "request_row": found,
-        "team": selectors.final_team(found.team),
+        "team": final_team(found.team),
         "waiting": found.state in selectors.WAITING,
         "accepted_paper": found.kind == EntitlementKind.PAPER and found.state == EntitlementState.ACCEPTED,
         "alike": list(Entitlement.objects.select_related("team").filter(alike).exclude(pk=found.pk)),

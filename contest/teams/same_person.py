@@ -16,10 +16,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.audit import audit
+from contest.core.teams import final_team
 from contest.enums import EntitlementKind, SamePersonBy
 from contest.models import Entitlement, SamePerson
 from contest.teams.inboxes import inbox
-from contest.teams.selectors import final_team
 from labeling.enums import Role
 from labeling.models import AccountRole
 

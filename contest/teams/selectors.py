@@ -6,30 +6,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.core.teams import final_team, teams_counted_together
 from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Association, Entitlement, Member, Team
 
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
-
-
-def team_of(user: User) -> Team | None:
-    """Return the team that `user` is in, None outside of any."""
-    return Team.objects.filter(members__user=user).first()
-
-
-def final_team(team: Team) -> Team:
-    """Return the team that `team` is part of now: itself unless it was merged."""
-    while team.merged_into is not None:
-        team = team.merged_into
-    return team
-
-
-def teams_counted_together(team: Team) -> list[Team]:
-    """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
-    found = [final_team(team)]
-    for each in found:
-        found.extend(each.merged.order_by("pk"))
-    return found
 
 
 def captain_of(team: Team) -> User | None:

@@ -13,7 +13,6 @@ from django.db import DatabaseError, connection, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput
 from contest.breaks import breaks_record
-from contest.exports import tables
 from contest.models import Break
 from contest.stages import run_groups
 from labeling.models import Image
@@ -23,6 +22,7 @@ from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Superseded
 from scoring.rerun_scope import Scope, held_still, items_in_scope
 from scoring.runner import Answers, RunnerFault
+from scoring.selectors import official_predictions, settled_items
 from tests import factories
 from tests.scoring import cast
 
@@ -94,8 +94,8 @@ def test_its_answers_count_for_nothing_until_it_is_applied(answered: Defense, no
     assert breaks_record(now=now) == 0, "nobody looks at them for breaks"
     assert (in_force(), broken()) == before
     assert selectors.is_randomised(answered) is False
-    assert set(tables.official_predictions().values_list("rerun", flat=True)) == {None}
-    assert tables.settled_items().count() == 15
+    assert set(official_predictions().values_list("rerun", flat=True)) == {None}
+    assert settled_items().count() == 15
 
 
 @pytest.mark.both("answers in force are found with SQL of their own; what was replaced is kept by a trigger")
@@ -111,11 +111,11 @@ def test_applied_it_takes_their_place_all_at_once(answered: Defense, now: dateti
     assert Prediction.objects.count() == 30, "the older ones stay in the record"
     assert reruns.changes(rerun) == changed, "what it changed can still be read"
     # From here on the ordinary sweep goes on.
-    assert tables.settled_items().count() == 0, "a release waits for the sweep"
+    assert settled_items().count() == 0, "a release waits for the sweep"
     assert breaks_record(now=now) == 3
     assert birds <= set(Break.objects.values_list("image", flat=True)), "new confident mistakes are breaks"
-    assert tables.settled_items().count() == 15
-    assert set(tables.official_predictions().values_list("rerun", flat=True)) == {rerun.pk}
+    assert settled_items().count() == 15
+    assert set(official_predictions().values_list("rerun", flat=True)) == {rerun.pk}
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
         Superseded.objects.all().delete()
 
@@ -244,7 +244,7 @@ class TestOneRun:
 
     def test_the_defense_s_own_fault_is_over_when_a_rerun_got_an_answer(self, answered: Defense, now: datetime) -> None:
         defense, run = gave_up(now, Fault.CRASHED)
-        settled = tables.settled_items().filter(defense=defense)
+        settled = settled_items().filter(defense=defense)
         assert settled.count() == 6
         assert reruns.rerun_preview(defense, Scope("x", run=run.pk)).unanswered == 6
         rerun = again(defense, now, ABSTAIN, scope=Scope("One run.", run=run.pk))

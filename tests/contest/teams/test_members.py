@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from common.times import to_the_second
+from contest.core.teams import team_of
 from contest.models import Member, PastMember, Team, TeamInvitation
 from contest.teams.invitations import (
     MOST_A_DAY,
@@ -23,7 +24,7 @@ from contest.teams.invitations import (
     team_invite,
 )
 from contest.teams.names import problem, tidy
-from contest.teams.selectors import captain_of, team_of
+from contest.teams.selectors import captain_of
 from contest.teams.services import captain_hand_over, member_add, member_leave, member_remove, team_create
 from labeling.accounts.leaving import account_delete
 from labeling.enums import TaskerState

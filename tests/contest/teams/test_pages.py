@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from common import guessing
 from common.guessing import MOST_LETTERS_TO_ONE
+from contest.core.teams import team_of
 from contest.models import Association, Case, Entitlement, Member, SamePerson, Team, TeamInvitation
 from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
-from contest.teams.selectors import is_entitled, is_paid, team_of
+from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
 from labeling.accounts.passwords import CONFIRM_WITHIN
 from labeling.models import AccountRole, Tasker

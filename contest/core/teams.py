@@ -1,0 +1,25 @@
+"""Whose team is whose: a person's team, and teams that were merged into one (R25)."""
+
+from django.contrib.auth.models import User
+
+from contest.models import Team
+
+
+def team_of(user: User) -> Team | None:
+    """Return the team that `user` is in, None outside of any."""
+    return Team.objects.filter(members__user=user).first()
+
+
+def final_team(team: Team) -> Team:
+    """Return the team that `team` is part of now: itself unless it was merged."""
+    while team.merged_into is not None:
+        team = team.merged_into
+    return team
+
+
+def teams_counted_together(team: Team) -> list[Team]:
+    """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
+    found = [final_team(team)]
+    for each in found:
+        found.extend(each.merged.order_by("pk"))
+    return found
