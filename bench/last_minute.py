@@ -22,7 +22,7 @@ from threading import Event, Thread
 from bench.labeling_loop import OURS, migrated
 from bench.outcome import Requirement, Section, Table, percentiles
 from bench.servers import Cluster, WebServer, environment, gunicorn, python
-from contest.rules import week_of
+from contest.core.calendar import week_of
 from labeling.png import encode_png
 
 SIDE = 299

@@ -81,8 +81,8 @@ def main(out: Path) -> None:
 
     from adjudication import release_format
     from bench.answered import RECEIVED
+    from contest.core.calendar import week_of
     from contest.releases import release_week
-    from contest.rules import week_of
 
     seen: dict[str, float] = {}
 

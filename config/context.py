@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.domain_clock import demo_ahead, domain_now
 from common.times import distance
-from contest.access import Roles, header_roles
+from contest.core.roles import Roles, header_roles
 from contest.messages.selectors import MOST_COUNTED, unread_count
 from labeling.enums import TaskerState
 

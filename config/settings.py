@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from common.body_limits import DEFAULT_BYTES, MOST_FIELDS
 from config import env
 from config.logs import configure_logs
-from contest.enums import CaseState, DefenseStanding
+from contest.core.enums import CaseState, DefenseStanding
 from labeling.enums import Answer
 
 BASE_DIR = Path(__file__).resolve().parent.parent

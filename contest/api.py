@@ -25,8 +25,8 @@ from common.errors import InvalidInput, TooMany
 from common.guessing import counted_address
 from common.models import ApiToken
 from common.sessions import CodeNeeded
-from contest.access import roles_of
 from contest.attacks import quota
+from contest.core.roles import roles_of
 from contest.models import Team
 from contest.serializers import CredentialsIn, MeOut, TokenOut
 from labeling.selectors import policy_at

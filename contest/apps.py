@@ -14,10 +14,10 @@ class ContestConfig(AppConfig):
         that are deleted, and of policies that are recorded."""
         from django.db.models.signals import pre_save
 
+        from contest.core.embargo import attack_pictures
+        from contest.core.publication import published_images
         from contest.demo.known import known_runner
-        from contest.embargo import attack_pictures
         from contest.policies import currency_keep
-        from contest.publishing import published_images
         from contest.teams.leaving import account_forget
         from labeling.models import PolicyVersion
         from labeling.signals import account_leaving

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from contest.weeks import week_at, zone_of
+from contest.core.weeks import week_at, zone_of
 
 
 @dataclass(frozen=True, slots=True)

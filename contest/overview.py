@@ -14,7 +14,6 @@ from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, Value
 from contest import pace, stages
-from contest.breaks import standing_breaks
 from contest.cockpit.ages import Ages, panel_ages
 from contest.cockpit.cases import Cases, cases
 from contest.cockpit.deadlines import Deadlines, deadlines
@@ -23,11 +22,12 @@ from contest.cockpit.gold import Gold, gold_health
 from contest.cockpit.leases import Hanging, hanging
 from contest.cockpit.taskers import Noticed, noticed
 from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.core.breaks import standing_breaks
+from contest.core.calendar import Week
+from contest.core.publication import unreleased_weeks
 from contest.core.week_pictures import WAITING_WORDS
 from contest.models import Release
-from contest.publishing import unreleased_weeks
 from contest.releases import waiting
-from contest.rules import Week
 from contest.scoring_queue.figures import Again, reruns_not_over
 from contest.stages import RunGroup, Stage
 from labeling.enums import AssignmentState, TaskerState

@@ -18,11 +18,11 @@ from common.audit_seals import chain_check_now_and_then, entries_seal
 from common.credentials import credentials_purge
 from common.domain_clock import domain_now
 from common.times import to_the_second
-from contest import breaks
 from contest.attacks.near import near_duplicates_find
 from contest.awards.settling import prizes_settle
 from contest.board.conflicts import conflicts_find
 from contest.board.tending import cases_tend_now_and_then
+from contest.core import breaks
 from contest.leaderboard import snapshots
 from contest.messages.sending import messages_send
 from contest.messages.sweeps import messages_tell_now_and_then

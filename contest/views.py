@@ -8,8 +8,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
-from contest.access import roles_of
 from contest.api_docs import call_groups
+from contest.core.roles import roles_of
 from contest.front.views import front_page
 from contest.overview import overview as read_overview
 from labeling.access import organizer_of

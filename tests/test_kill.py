@@ -78,8 +78,8 @@ CASES = 12
 DECIDED = f"""
 from datetime import timedelta
 from adjudication.counting import Ballot
-from contest.breaks import breaks_record
-from contest.enums import VoteChoice
+from contest.core.breaks import breaks_record
+from contest.core.enums import VoteChoice
 from contest.awards.settling import prizes_settle
 from contest.stakes.ends import stakes_end
 from tests import factories
@@ -108,7 +108,7 @@ for attack in sent:
 result = cast.balance(red)
 """
 FOLLOWED = """
-from contest.breaks import standing_breaks
+from contest.core.breaks import standing_breaks
 from contest.models import LedgerEntry, Stake, Team
 from contest.money.ledger import check
 from tests.contest.money.cast import balance

@@ -70,7 +70,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/board/test_judging.py",
         "test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again",
     ),
-    "contest/breaks.py": ("contest/test_breaks.py", "test_the_database_keeps_a_break"),
+    "contest/core/breaks.py": ("contest/test_breaks.py", "test_the_database_keeps_a_break"),
     "contest/demo/clock.py": ("contest/test_demo_clock_and_people.py", "test_two_do_not_move_the_clock_at_once"),
     "contest/exports/tables.py": (
         "contest/test_publishing.py",

@@ -13,8 +13,8 @@ from common.answers import error_body, http_status, retry_headers
 from common.body_limits import MIB, takes_at_most
 from common.errors import DomainError, NotAllowed
 from common.gates import Gate, Shares
-from contest.access import roles_of
 from contest.attacks.uploads import MOST_BYTES
+from contest.core.roles import roles_of
 from contest.core.teams import team_of
 from contest.models import Team
 

@@ -11,11 +11,11 @@ from django.urls import reverse
 from common.times import to_the_second
 from contest.attacks import quota
 from contest.attacks.selectors import against_all
+from contest.core.enums import MessageKind
 from contest.core.teams import final_team, team_of
-from contest.enums import MessageKind
+from contest.core.weeks import week_called, zone_of
 from contest.messages.writing import write
 from contest.models import Attack, Message
-from contest.weeks import week_called, zone_of
 from labeling.policy import Policy
 
 # The letter of an upload waits for its last picture; one whose process died leaves after this long.

@@ -11,12 +11,12 @@ from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reasons_words
-from contest.breaks import standing_breaks
-from contest.enums import RELEASED_ORIGINS
+from contest.core.appeal_window import closes_at, closes_for_sender
+from contest.core.breaks import standing_breaks
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.publication import released
+from contest.core.weeks import week_at, week_called
 from contest.models import Attack, Break
-from contest.publishing import released
-from contest.weeks import week_at, week_called
-from contest.windows import closes_at, closes_for_sender
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.selectors import policy_in_force

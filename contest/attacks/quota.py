@@ -11,9 +11,9 @@ from django.db.models import Sum
 
 from common.errors import TooMany
 from common.times import to_the_second
+from contest.core.calendar import day_of, day_span
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import QuotaDay, Team
-from contest.rules import day_of, day_span
 from labeling.policy import Policy
 
 

@@ -14,9 +14,9 @@ from contest.attacks.life import Standing
 from contest.attacks.selectors import known_pixels
 from contest.attacks.sending import Outcome
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
-from contest.embargo import attacks_public
+from contest.core.embargo import attacks_public
+from contest.core.weeks import week_called, zone_of
 from contest.models import Attack, Team
-from contest.weeks import week_called, zone_of
 from labeling.images import MAX_BYTES, MAX_PIXELS
 from labeling.notices import iso
 from labeling.policy import Policy

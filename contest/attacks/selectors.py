@@ -6,10 +6,10 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
+from contest.core.calendar import Week
+from contest.core.embargo import attacks_public, public_attacks
 from contest.core.teams import teams_counted_together
-from contest.embargo import attacks_public, public_attacks
 from contest.models import Attack, Stake, Team
-from contest.rules import Week
 from contest.stakes.selectors import is_due, stakes_in_force
 from scoring.models import Defense
 

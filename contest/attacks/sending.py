@@ -8,11 +8,11 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.errors import DomainError
-from contest import upload_rates
 from contest.attacks.letters import upload_ended
 from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
 from contest.attacks.uploads import Part
-from contest.enums import UploadKind
+from contest.core import upload_rates
+from contest.core.enums import UploadKind
 from contest.models import Attack, Team
 from labeling.policy import Policy
 

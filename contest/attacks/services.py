@@ -9,16 +9,16 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
-from contest import upload_rates
 from contest.attacks import quota
 from contest.attacks.letters import receipt_write
 from contest.attacks.selectors import waiting_for_board
+from contest.core import upload_rates
+from contest.core.enums import RELEASED_ORIGINS, UploadKind
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import RELEASED_ORIGINS, UploadKind
+from contest.core.weeks import week_at, week_called
 from contest.models import Attack, AttackTarget, Team
 from contest.stakes.selectors import staked
 from contest.teams.selectors import is_entitled
-from contest.weeks import week_at, week_called
 from labeling.enums import KnownUse, Origin
 from labeling.images import Picture, read_attack
 from labeling.intake import image_add
@@ -201,7 +201,7 @@ def _settle_whose_it_is(image: Image) -> None:
 
     A picture that organizers took in to be labeled keeps its own time; one that was never meant to be labeled, or that
     came as an attack, is due when the week of that first attack ends, and never when none is left. One that is never
-    published stays as the organizers left it: no case can come of it (contest.embargo).
+    published stays as the organizers left it: no case can come of it (contest.core.embargo).
     """
     kept = image.attacks.filter(withdrawn_at__isnull=True).select_related("team")
     standing = list(kept.order_by("received_at", "pk"))

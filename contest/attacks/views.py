@@ -17,7 +17,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
-from contest.access import refuse_other_team
 from contest.attacks import quota
 from contest.attacks.access import NoTeam, bounded, for_script, member_of, reader_of
 from contest.attacks.letters import tell_withdrawn
@@ -35,16 +34,17 @@ from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.board.grounds import appeal_of, appealable, ground_of
+from contest.core.calendar import day_of
+from contest.core.enums import RELEASED_ORIGINS, AppealSide
+from contest.core.publication import released
+from contest.core.roles import refuse_other_team
 from contest.core.teams import teams_counted_together
+from contest.core.weeks import week_at, week_called
 from contest.countdown import countdown
-from contest.enums import RELEASED_ORIGINS, AppealSide
 from contest.models import Attack, Team
 from contest.money.won import won_with
-from contest.publishing import released
-from contest.rules import day_of
 from contest.stakes.selectors import staked
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
-from contest.weeks import week_at, week_called
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force

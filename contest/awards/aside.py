@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from django.db.models import Q, QuerySet
 
+from contest.core.enums import AccountKind
 from contest.core.teams import final_team
-from contest.enums import AccountKind
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 from contest.money.withholding import withheld
 

@@ -14,14 +14,14 @@ from adjudication.models import Ruling
 from common.times import absolute, distance, to_the_second
 from contest.awards.examinations import examined_share
 from contest.awards.order import Group, StakeTime, groups_in_order, waits_for
-from contest.breaks import sent_as_attack
+from contest.core.breaks import sent_as_attack
+from contest.core.calendar import Week
+from contest.core.enums import AccountKind, StakeKind
+from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.week_pictures import WAITING_WORDS
-from contest.enums import AccountKind, StakeKind
 from contest.models import Account, Attack, Member, Stake
 from contest.money.words import money
-from contest.rules import Week
 from contest.scoring_queue.stuck import FINISHED, rerun_words, reruns_to_apply
-from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import (
     breaks_of_stake,
     first_sent,

@@ -19,13 +19,13 @@ from adjudication.selectors import newest_rulings
 from common.audit import audit
 from common.errors import Conflict, NotAllowed
 from contest.board.recusal import board_members, cases_seen_by, conflicts_in_force, teams_stepped_aside_for
+from contest.core.embargo import attacks_public
+from contest.core.enums import CaseState
+from contest.core.settled_weeks import open_cases
 from contest.core.teams import teams_counted_together
-from contest.embargo import attacks_public
-from contest.enums import CaseState
+from contest.core.weeks import week_at
 from contest.models import Attack, Case, Examination, Stake
-from contest.settled import open_cases
 from contest.stakes.selectors import owner_of, unbroken_until
-from contest.weeks import week_at
 from labeling.models import Image
 from labeling.people import is_on_board
 from labeling.selectors import policy_in_force

@@ -13,9 +13,9 @@ from django.db.models import QuerySet, Sum
 from common.errors import Conflict
 from contest.awards.aside import awards_of, forfeited_of, set_aside
 from contest.awards.services import change_of
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind
 from contest.core.teams import teams_counted_together
-from contest.decisions import Mandate, decide
-from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, LedgerEntry
 from contest.money.ledger import account, hold, move
 from contest.money.settlement import Moved, moved_by_award, teams_share

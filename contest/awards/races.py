@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from common.errors import Conflict
 from contest.awards.conditions import why_never
 from contest.awards.services import change_of
-from contest.decisions import Mandate, decide
-from contest.enums import DecisionKind, StakeEnd, StakeKind
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import DecisionKind, StakeEnd, StakeKind
 from contest.models import Award, Stake
 from contest.stakes.ends import locked, stake_end
 from contest.stakes.selectors import forfeited_stakes

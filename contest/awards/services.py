@@ -12,10 +12,11 @@ from common.errors import Conflict
 from common.typed import words_said
 from contest.awards.aside import forfeited_of, withheld_by_team
 from contest.awards.conditions import Condition, checklist, contenders, ready, sharing
-from contest.breaks import Supposed
+from contest.core.breaks import Supposed
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind, StakeEnd
+from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
-from contest.decisions import Mandate, decide
-from contest.enums import AccountKind, DecisionKind, StakeEnd
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.book import LEDGER, Book
 from contest.money.corrections import Flows, Position, flows
@@ -23,7 +24,6 @@ from contest.money.facts import Found, found
 from contest.money.ledger import MOST_WORDS, Causes, account, hold
 from contest.money.prizes import Outcome, defender_shares
 from contest.money.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
-from contest.settled import Weeks
 from contest.stakes.ends import stake_end, stakes_locked
 from contest.stakes.selectors import is_paid_for, owner_of
 from labeling.policy import Policy

@@ -12,13 +12,13 @@ from django.db import OperationalError, transaction
 
 from common.deadlocks import again_after_deadlock
 from contest.awards.services import change_of, change_post, decisions_on_awards, may_post
-from contest.breaks import Supposed
+from contest.core.breaks import Supposed
+from contest.core.settled_weeks import Weeks
 from contest.models import Account, BoardDecision, Stake
 from contest.money.book import LEDGER, Book
 from contest.money.facts import begun_stakes, found
 from contest.money.ledger import hold
 from contest.money.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
-from contest.settled import Weeks
 from contest.stakes.ends import stakes_locked
 
 log = structlog.get_logger(__name__)

@@ -16,10 +16,10 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
-from contest.access import board_member_of
 from contest.awards.examinations import examined_share, may_examine, members_for, picture_confirm, queue_of
 from contest.board.case_content import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
 from contest.board.cases import case_open
+from contest.core.roles import board_member_of
 from contest.defenses.access import defense_of
 from contest.money.views import frame
 from labeling.accounts.forms import go_to, text

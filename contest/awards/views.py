@@ -18,7 +18,6 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
-from contest.access import roles_of
 from contest.awards.aside import entries_of, forfeited_of_award
 from contest.awards.conditions import (
     about_others,
@@ -37,8 +36,9 @@ from contest.board.moved import Moved, moved_for
 from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
 from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import stakes_seen_by
-from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import DecisionKind
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import DecisionKind
+from contest.core.roles import roles_of
 from contest.models import Award, Case, Stake
 from contest.money.figures import with_causes
 from contest.money.ledger import MOST_WORDS

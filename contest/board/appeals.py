@@ -16,8 +16,8 @@ from contest.board.grounds import Appealed, Ground, appeal_ground, appeal_of, ap
 from contest.board.known import cases_known_to
 from contest.board.letters import appeal_tell
 from contest.board.telling import case_opened_tell, messages_take_back
+from contest.core.enums import CaseState, PartyRole
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import CaseState, PartyRole
 from contest.models import Appeal, Case, CaseDecision, Statement, Team
 from labeling.models import Image
 

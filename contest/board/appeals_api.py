@@ -16,9 +16,9 @@ from contest.board.appeals import appeal_send, appeals_of, decision_of, is_chang
 from contest.board.appeals_serializers import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
 from contest.board.grounds import Appealed, reader_for
 from contest.board.team_access import team_appealing
-from contest.enums import CaseState
+from contest.core.enums import CaseState
+from contest.core.picture_access import picture_seen_by
 from contest.models import Appeal
-from contest.record.pictures import picture_seen_by
 from labeling.notices import iso
 from labeling.serializers import ErrorOut
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from contest.board.appeals import LEAST, MOST_CHARACTERS, MOST_IN_MARK, MOST_MARKS
-from contest.enums import AppealSide, CaseOutcome, CaseState
+from contest.core.enums import AppealSide, CaseOutcome, CaseState
 
 EXAMPLE = {
     "id": "L-7Q4M2K",

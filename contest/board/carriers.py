@@ -14,8 +14,8 @@ from contest.awards import forfeits
 from contest.awards.forfeits import award_forfeit, award_withhold
 from contest.awards.races import ending_check, race_end
 from contest.awards.services import award_check, award_give
-from contest.decisions import Mandate
-from contest.enums import AccountKind, DecisionKind
+from contest.core.decisions import Mandate
+from contest.core.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, Case, Stake, Team
 from contest.money import withholding
 from contest.money.ledger import account

@@ -23,9 +23,9 @@ from adjudication.wording import reason_name, verdict_words
 from contest.board.certificate import QUESTIONS, Certificate, Line, certify, percent, share_of
 from contest.board.recusal import cases_seen_by
 from contest.board.telling import OUTCOME_WORDS
+from contest.core.embargo import attacks_public, public_pictures
+from contest.core.enums import CaseKind, CaseOutcome, CaseState
 from contest.core.teams import teams_counted_together
-from contest.embargo import attacks_public, public_pictures
-from contest.enums import CaseKind, CaseOutcome, CaseState
 from contest.models import Appeal, Attack, Case, NearDuplicate
 from contest.models import Statement as StatementOfTeam
 from labeling.enums import Answer

@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from contest.board.recusal import cases_seen_by, disclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.teams import final_team
-from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.models import Appeal, Case, CaseParty, Vote
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {

@@ -17,7 +17,7 @@ from contest.board.case_list import CHOICE_WORDS
 from contest.board.cases import Count, counted
 from contest.board.follows import Follows, StakeTurn
 from contest.board.telling import MOTION_WORDS, OUTCOME_WORDS
-from contest.enums import CaseOutcome, DecisionKind, StakeEnd, VoteChoice
+from contest.core.enums import CaseOutcome, DecisionKind, StakeEnd, VoteChoice
 from contest.models import Award, Case, Entitlement, LedgerEntry, Stake, Team
 from contest.money.figures import account_words
 from contest.money.words import money

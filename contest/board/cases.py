@@ -27,10 +27,10 @@ from contest.board.recusal import (
     undisclosed,
 )
 from contest.board.telling import case_opened_tell, messages_take_back
-from contest.breaks import standing_breaks
+from contest.core.breaks import standing_breaks
+from contest.core.embargo import attacks_public
+from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.teams import final_team
-from contest.embargo import attacks_public
-from contest.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statement, Team, Vote
 from contest.stakes.selectors import owner_of, stakes_aimed_at
 from labeling.enums import Label

@@ -20,7 +20,6 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.typed import whole_number
-from contest.access import board_member_of
 from contest.board.conflicts import (
     MOST_CHARACTERS,
     conflict_declare,
@@ -32,7 +31,8 @@ from contest.board.conflicts import (
 )
 from contest.board.recusal import board_members, cases_seen_by, judges_of, quorum_of
 from contest.board.views import TIES
-from contest.enums import CaseState, ConflictKind
+from contest.core.enums import CaseState, ConflictKind
+from contest.core.roles import board_member_of
 from contest.models import Case, Conflict, Team, Ties
 from contest.money.views import frame
 from labeling.access import organizer_of

@@ -16,8 +16,8 @@ from common.models import AuditEntry
 from common.typed import words_said
 from contest.board.recusal import EVER, board_members
 from contest.board.telling import messages_take_back
+from contest.core.enums import CaseState, ConflictKind, EntitlementKind
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import CaseState, ConflictKind, EntitlementKind
 from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties
 from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution

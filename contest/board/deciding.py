@@ -16,7 +16,7 @@ from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.carriers import carry_out
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
 from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
-from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.models import Case, CaseDecision
 from labeling.enums import Label
 from labeling.models import Image, Panel

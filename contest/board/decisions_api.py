@@ -16,7 +16,6 @@ from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from contest.access import board_member_of
 from contest.board.cases import (
     LEAST_SAID,
     MOST_WORDS,
@@ -28,7 +27,8 @@ from contest.board.cases import (
     vote_cast,
 )
 from contest.board.deciding import case_decide
-from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.roles import board_member_of
 from contest.models import Appeal, Case
 from labeling.enums import Label
 from labeling.serializers import ErrorOut

@@ -11,12 +11,12 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contest.board.recusal import teams_of
+from contest.core.embargo import public_attacks
+from contest.core.enums import CaseKind
+from contest.core.publication import released
 from contest.core.teams import teams_counted_together
-from contest.embargo import public_attacks
-from contest.enums import CaseKind
 from contest.messages.telling import told_to_senders
 from contest.models import Appeal, Attack, Case, CaseParty, Team
-from contest.publishing import released
 from contest.stakes.selectors import attacks_aimed_at
 
 

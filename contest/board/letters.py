@@ -6,8 +6,8 @@ from django.urls import reverse
 
 from common.times import absolute
 from contest.board.known import teams_told
+from contest.core.enums import CaseState, MessageKind
 from contest.core.teams import final_team
-from contest.enums import CaseState, MessageKind
 from contest.messages.writing import was_told, write
 from contest.models import Appeal, Case, Team
 from labeling.selectors import policy_in_force

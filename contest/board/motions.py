@@ -19,8 +19,8 @@ from common.typed import words_enough
 from contest.board.carriers import rehearse
 from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
 from contest.board.recusal import recused_from, teams_of
-from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.models import Case, CaseDecision, Team
 from contest.stakes.ends import defenses_locked
 from contest.stakes.selectors import owner_of

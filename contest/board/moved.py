@@ -10,7 +10,7 @@ from contest.board.cases import count_of
 from contest.board.motions import motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
 from contest.board.telling import what_of
-from contest.enums import DecisionKind
+from contest.core.enums import DecisionKind
 from contest.models import Award, Case, Team
 from scoring.models import Defense
 

@@ -13,7 +13,7 @@ from common.typed import words_said
 from contest.awards.conditions import sharing
 from contest.awards.services import ASK_STATEMENT
 from contest.board.motions import motion_open
-from contest.enums import DecisionKind
+from contest.core.enums import DecisionKind
 from contest.models import Account, Award, Case, Entitlement, Stake, Team
 from contest.money.ledger import MOST_WORDS
 from contest.money.withholding import subject_of

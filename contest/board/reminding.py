@@ -12,7 +12,7 @@ from common.models import AuditEntry
 from contest.board.cases import count_of
 from contest.board.recusal import judges_of
 from contest.board.telling import DUE_SOON, case_remind_tell
-from contest.enums import CaseState
+from contest.core.enums import CaseState
 from contest.models import Case
 from labeling.people import is_organizer
 

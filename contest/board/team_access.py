@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.http import Http404
 
 from common.errors import NotAllowed
-from contest.access import roles_of
+from contest.core.roles import roles_of
 from contest.core.teams import team_of
 from contest.models import Team
 

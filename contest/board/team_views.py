@@ -17,14 +17,14 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from contest.access import refuse_other_team
 from contest.board import appeals, team_shown
 from contest.board.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.team_access import team_appealing
 from contest.board.typed_marks import TypedMark, typed_marks, with_empty_rows
-from contest.enums import CaseState
+from contest.core.enums import CaseState
+from contest.core.picture_access import picture_seen_by
+from contest.core.roles import refuse_other_team
 from contest.models import Appeal, Case, Team
-from contest.record.pictures import picture_seen_by
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force

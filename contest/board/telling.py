@@ -14,13 +14,13 @@ from adjudication.wording import verdict_words
 from common.times import absolute
 from contest.board.known import teams_told
 from contest.board.recusal import judges_of, quorum_of, recused_from
-from contest.breaks import all_breaks
+from contest.core.breaks import all_breaks
+from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
+from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.messages.telling import told_to_senders
 from contest.messages.writing import take_back, was_told, write
 from contest.models import Attack, Case, CaseDecision, Team
-from contest.publishing import released
 from contest.stakes.selectors import owner_of
 from labeling.models import Image
 from labeling.people import ORGANIZERS

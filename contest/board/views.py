@@ -26,7 +26,6 @@ from common.answers import http_status
 from common.deadlocks import again_after_deadlock
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
-from contest.access import board_member_of
 from contest.board.carriers import motion_check
 from contest.board.case_content import picture_content
 from contest.board.case_list import (
@@ -66,8 +65,9 @@ from contest.board.follows import what_follows
 from contest.board.motions import motion_drop
 from contest.board.recusal import DISCLOSURE_STANDS, teams_of, undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
+from contest.core.roles import board_member_of
 from contest.core.teams import final_team
-from contest.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Team, Vote
 from contest.money.views import frame
 from labeling.accounts.forms import errors_of, go_to, text

@@ -11,7 +11,7 @@ from django.db.models import Count, Min, Q
 
 from contest.board.reminding import reminded_lately
 from contest.board.telling import DUE_SOON
-from contest.enums import CaseState
+from contest.core.enums import CaseState
 from contest.models import Case
 
 MOST_LISTED = 10

@@ -27,9 +27,9 @@ from contest.cockpit.forecast import (
     usual_hours,
 )
 from contest.cockpit.stuck_panels import StuckGroup, stuck_groups
-from contest.enums import RELEASED_ORIGINS
-from contest.rules import Week
-from contest.weeks import week_at, week_called, zone_of
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.weeks import week_at, week_called, zone_of
 from labeling.enums import AssignmentState, PanelState, TaskerState
 from labeling.models import Assignment, Image, Panel, Response, VoidedResponse
 from labeling.selectors import policy_in_force

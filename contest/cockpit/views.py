@@ -18,8 +18,8 @@ from common.errors import Conflict, NotFound
 from contest.board.reminding import case_remind
 from contest.cockpit.deadlines import Waiting, deadlines
 from contest.cockpit.disagreement import disagreement
+from contest.core.weeks import week_called
 from contest.overview import overview_forget
-from contest.weeks import week_called
 from labeling.access import organizer_of
 from labeling.models import Image
 from labeling.pictures import picture_url

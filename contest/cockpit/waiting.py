@@ -9,10 +9,10 @@ from django.db.models import Count, Min, QuerySet
 
 from contest.cockpit.cases import Cases
 from contest.cockpit.stuck_panels import stuck_groups
+from contest.core.calendar import Week
 from contest.leaderboard.snapshots import open_differences
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing
-from contest.rules import Week
 from contest.scoring_queue.stuck import reruns_to_apply, stuck
 from contest.teams.selectors import requests_asked
 from labeling.asking.selectors import open_reports

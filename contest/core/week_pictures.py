@@ -2,8 +2,8 @@
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from contest.enums import RELEASED_ORIGINS
-from contest.rules import Week
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
 

@@ -10,12 +10,12 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.breaks import mistakes_outside, standing_breaks
-from contest.credit import first_receipts
+from contest.core.breaks import mistakes_outside, standing_breaks
+from contest.core.credit import first_receipts
+from contest.core.enums import DefenseStanding
+from contest.core.publication import released
 from contest.defenses.risk import Point, Tie, risk_coverage
-from contest.enums import DefenseStanding
 from contest.models import Attack, Break, Team
-from contest.publishing import released
 from contest.scoring_queue.stuck import rerun_words
 from contest.stakes.selectors import first_sent, standings
 from defense_kit.faults import WORDS, Words

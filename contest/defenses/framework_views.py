@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
-from contest.access import board_member_of, roles_of
+from contest.core.roles import board_member_of, roles_of
 from contest.defenses.access import defense_of
 from contest.defenses.eligibility import Failure, failures
 from labeling.people import is_organizer

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.typed import whole_number
-from contest.access import roles_of
+from contest.core.roles import roles_of
 from contest.defenses import figures, files
 from contest.defenses.drawing import curve
 from contest.defenses.eligibility import failures_of, next_step

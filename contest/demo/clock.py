@@ -22,11 +22,11 @@ from common.errors import Conflict, InvalidInput, NotAllowed
 from common.models import DemoClock
 from common.times import absolute
 from contest import pipeline
+from contest.core.enums import BuildState
+from contest.core.weeks import week_at
 from contest.demo import people
 from contest.demo.happened import Happened
-from contest.enums import BuildState
 from contest.models import ReleaseBuild
-from contest.weeks import week_at
 from scoring.enums import RunState
 from scoring.leases import waiting
 from scoring.models import Run, Trial

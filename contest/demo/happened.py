@@ -7,8 +7,8 @@ from django.db.models import QuerySet
 
 from adjudication.models import Ruling
 from common.domain_clock import domain_now
-from contest.breaks import all_breaks
-from contest.enums import CaseState, DecisionKind
+from contest.core.breaks import all_breaks
+from contest.core.enums import CaseState, DecisionKind
 from contest.models import Award, Case, LedgerEntry, Release, Stake
 from contest.money.words import money
 from labeling.models import Response

@@ -20,9 +20,9 @@ from contest.awards.conditions import checklist, contenders, own_conditions, rea
 from contest.awards.examinations import picture_confirm, queue_of
 from contest.awards.services import rerun_begin
 from contest.board.moves import award_move
+from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
-from contest.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.models import Case, Stake, Vote
 from labeling import services
 from labeling.enums import AssignmentState, Origin

@@ -5,7 +5,7 @@ from datetime import datetime
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
 from contest.board.recusal import judges_of, undisclosed
-from contest.enums import VoteChoice
+from contest.core.enums import VoteChoice
 from contest.models import Case, CaseDecision
 
 

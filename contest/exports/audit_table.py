@@ -10,9 +10,9 @@ from django.db.models import Max
 from adjudication import release_format as form
 from common.audit_seals import public_of, seals
 from common.models import AuditSeal
+from contest.core.calendar import Week
+from contest.core.weeks import week_called
 from contest.models import Release
-from contest.rules import Week
-from contest.weeks import week_called
 
 
 def audit_rows(week: Week) -> Iterator[Sequence[str]]:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from django.db.models import Q, QuerySet
 
 from adjudication import release_format as form
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.week_pictures import images_of_week
-from contest.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.exports.tables import by_bytes, stream
 from contest.models import Appeal, Case, CaseDecision, Examination, Statement
-from contest.rules import Week
 
 Rows = Iterator[Sequence[str]]
 # How a decision is counted, in the columns of cases and of motions.

@@ -12,8 +12,9 @@ from operator import or_
 from django.db.models import Min, QuerySet
 
 from adjudication import release_format as form
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.week_pictures import images_of_week, releasable_images
-from contest.enums import RELEASED_ORIGINS, AccountKind
 from contest.exports.audit_table import audit_rows
 from contest.exports.board_tables import board_rows, decided_motions, examinations, named_by_board, within
 from contest.exports.files import Folder
@@ -31,7 +32,6 @@ from contest.models import (
     StakeBatch,
     Team,
 )
-from contest.rules import Week
 from labeling.models import Panel
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial

@@ -30,11 +30,11 @@ from adjudication.derived import (
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.breaks import all_breaks, mistakes_outside
+from contest.core.breaks import all_breaks, mistakes_outside
+from contest.core.calendar import Week
 from contest.core.week_pictures import images_of_week, received_in
 from contest.exports.files import Folder
 from contest.models import Attack, Break, Release
-from contest.rules import Week
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Place, Report, Response

@@ -8,14 +8,14 @@ from django.core.cache import cache
 from django.db.models import Exists, OuterRef
 
 from adjudication.models import Ruling
-from contest.breaks import standing_breaks
+from contest.core.breaks import standing_breaks
+from contest.core.credit import first_receipts
+from contest.core.enums import AccountKind, DefenseStanding
+from contest.core.publication import released
 from contest.countdown import Countdown, clock_words, countdown, script_seconds
-from contest.credit import first_receipts
-from contest.enums import AccountKind, DefenseStanding
 from contest.leaderboard import snapshots
 from contest.leaderboard.rows import DefenseRow
 from contest.models import Account, Attack, Break, Release
-from contest.publishing import released
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.policy import Policy

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adjudication import release_format as form
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 from contest.leaderboard.rows import DefenseRow, TeamName, TeamRow
 from contest.leaderboard.tables import ordered
 

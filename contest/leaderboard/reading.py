@@ -6,14 +6,14 @@ from functools import cache
 from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
-from contest.breaks import recorded_mistakes
-from contest.enums import RELEASED_ORIGINS
+from contest.core.breaks import recorded_mistakes
+from contest.core.calendar import week_of
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.weeks import week_called
 from contest.exports.tables import snapshot
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
-from contest.rules import week_of
 from contest.stakes.selectors import forfeited_stakes, unbroken_until
-from contest.weeks import week_called
 from labeling.enums import Origin
 from labeling.models import Image
 from labeling.selectors import policy_at, time_zones
@@ -47,7 +47,7 @@ def read_facts() -> of.Facts:
 
 
 def _releases() -> Iterator[of.Release]:
-    """Yield the released weeks, as contest.publishing reads them."""
+    """Yield the released weeks, as contest.core.publication reads them."""
     for name, at in Release.objects.filter(part=0).values_list("week", "released_at"):
         week = week_called(name)
         yield of.Release(week.start, week.end, at)
@@ -65,7 +65,7 @@ def _pictures() -> Iterator[of.Picture]:
 
 
 def _attacks() -> Iterator[of.Attack]:
-    """Yield what was sent and not taken back, without what is never published (contest.embargo)."""
+    """Yield what was sent and not taken back, without what is never published (contest.core.embargo)."""
     rows = Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
     columns = ("pk", "image", "team", "received_at", "week", "image__origin", "image__label_from")
     end = cache(lambda name: week_called(name).end)

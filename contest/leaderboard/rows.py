@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 
 
 @dataclass(frozen=True, slots=True)

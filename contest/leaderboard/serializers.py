@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 
 
 class TeamNameOut(serializers.Serializer[Any]):

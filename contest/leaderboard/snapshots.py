@@ -11,6 +11,8 @@ from django.db.models import Max, Min
 
 from common.audit import audit
 from common.errors import NotFound
+from contest.core.calendar import Week, day_of, week_of
+from contest.core.weeks import week_at, week_called
 from contest.leaderboard.facts import Facts
 from contest.leaderboard.facts import Stake as StakeFact
 from contest.leaderboard.facts import StakeChange as StakeChangeFact
@@ -28,8 +30,6 @@ from contest.models import (
     StakeChange,
     TeamMerge,
 )
-from contest.rules import Week, day_of, week_of
-from contest.weeks import week_at, week_called
 from labeling.selectors import policy_in_force, time_zones
 from scoring.models import Defense
 

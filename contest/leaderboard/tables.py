@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TypeVar
 
-from contest.enums import DefenseStanding, StakeEnd
+from contest.core.enums import DefenseStanding, StakeEnd
 from contest.leaderboard.facts import Association, Attack, Defense, Facts, Picture, Stake, Trial
 from contest.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamName, TeamRow
 

@@ -7,14 +7,14 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
-from contest.breaks import standing_breaks
-from contest.enums import MessageKind
+from contest.core.breaks import standing_breaks
+from contest.core.enums import MessageKind
+from contest.core.publication import released
+from contest.core.weeks import week_at
 from contest.messages.telling import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
 from contest.models import Attack, Break, Team, Told
-from contest.publishing import released
 from contest.stakes.selectors import first_sent, owner_of
 from contest.teams.letters import link_to
-from contest.weeks import week_at
 from scoring.models import Defense
 
 

@@ -12,11 +12,11 @@ from django.db.models import OuterRef
 from contest.board.cases import newest_ruling_of
 from contest.board.letters import appeals_tell_late
 from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
+from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.enums import CaseKind, CaseOutcome, CaseState, MessageKind
 from contest.messages.telling import NEWS, told
 from contest.models import Case, CaseDecision, CaseParty, Team, Told
-from contest.publishing import released
 
 
 def cases_tell(*, now: datetime) -> int:

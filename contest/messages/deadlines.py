@@ -8,8 +8,8 @@ from django.urls import reverse
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.board.grounds import Ground, appealable
+from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
 from contest.core.teams import final_team
-from contest.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
 from contest.messages.telling import MOST_NAMED, NEWS, receipts_of, tell, told_to_senders
 from contest.messages.verdicts import defending_teams, in_words, not_told
 from contest.messages.writing import write

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contest.enums import MessageGroup, MessageKind, MessageRate
+from contest.core.enums import MessageGroup, MessageKind, MessageRate
 
 
 @dataclass(frozen=True, slots=True)

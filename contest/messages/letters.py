@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from common.mail import text_of
 from common.times import absolute
+from contest.core.enums import MessageKind
 from contest.core.teams import final_team
-from contest.enums import MessageKind
 from contest.messages.kinds import KINDS
 from contest.messages.text import Paragraph, Piece, paragraphs
 from contest.models import Digest, Member, Message

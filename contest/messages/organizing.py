@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from common.times import to_the_second
 from contest.cockpit.stuck_panels import StuckGroup, read_stuck_groups
-from contest.enums import BuildState, MessageKind
+from contest.core.enums import BuildState, MessageKind
 from contest.messages.writing import write
 from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
 from contest.posting import AGAIN_AFTER, given_up

@@ -13,7 +13,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.db.models import CharField, F, Q, QuerySet, Value
 
 from common.errors import NotFound
-from contest.enums import MessageKind, MessageRate
+from contest.core.enums import MessageKind, MessageRate
 from contest.messages.kinds import KINDS
 from contest.messages.letters import digest_mail_of, mail_of
 from contest.models import Digest, Message, ReleaseLetter

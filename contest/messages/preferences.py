@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import InvalidInput
-from contest.access import Roles
-from contest.enums import MessageGroup, MessageRate
+from contest.core.enums import MessageGroup, MessageRate
+from contest.core.roles import Roles
 from contest.messages.kinds import GROUPS, KINDS, Group, kinds_of
 from contest.models import Message, MessagePreference
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from common.errors import NotFound
-from contest.enums import MessageGroup, MessageKind
+from contest.core.enums import MessageGroup, MessageKind
 from contest.messages.kinds import KINDS, kinds_of
 from contest.messages.letters import Written, look_of, shown
 from contest.models import Message

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from django.db import transaction
 from django.db.models import QuerySet
 
-from contest.enums import MessageRate
+from contest.core.enums import MessageRate
 from contest.messages.letters import digest_mail_of, mail_of
 from contest.models import Digest, Message
 from contest.posting import post_due

@@ -7,12 +7,12 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
+from contest.core.embargo import attacks_public, public_attacks
+from contest.core.enums import MessageKind
+from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.embargo import attacks_public, public_attacks
-from contest.enums import MessageKind
 from contest.messages.writing import write
 from contest.models import Attack, Team, Told
-from contest.publishing import released
 
 # Facts of one kind wait so long for others, so that ten verdicts are one message.
 PATIENCE = timedelta(hours=6)

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from contest.access import roles_of
-from contest.enums import MessageGroup
+from contest.core.enums import MessageGroup
+from contest.core.roles import roles_of
 from contest.messages import preferences
 from contest.messages.access import reader_of
 from contest.messages.kinds import GROUPS, RATE_WORDS

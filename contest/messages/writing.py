@@ -10,8 +10,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
+from contest.core.enums import MessageKind, MessageRate
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import MessageKind, MessageRate
 from contest.messages.kinds import KINDS, missing_facts
 from contest.models import Message, MessagePreference, Team
 

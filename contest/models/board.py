@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from adjudication.models import Ruling
 from common.choices import choices
 from common.ids import random_id
-from contest.enums import (
+from contest.core.enums import (
     AppealSide,
     CaseKind,
     CaseOutcome,

@@ -10,7 +10,7 @@ from scoring.models import Defense, Prediction
 class Break(models.Model):
     """A confident mistake of a defense on a valid image: the ruling and the prediction that prove it.
 
-    It breaks the defense where an attack sent the image (R29): `contest.breaks` says which rows do.
+    It breaks the defense where an attack sent the image (R29): `contest.core.breaks` says which rows do.
     """
 
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="breaks")

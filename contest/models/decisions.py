@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from common.choices import choices
-from contest.enums import DecisionKind
+from contest.core.enums import DecisionKind
 from labeling.models import PolicyVersion
 
 

@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q
 
 from common.choices import choices
-from contest.enums import MessageGroup, MessageKind, MessageRate
+from contest.core.enums import MessageGroup, MessageKind, MessageRate
 from contest.models.posting import Posted
 from contest.models.teams import Team
 

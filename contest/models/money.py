@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from common.choices import choices
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models.decisions import BoardDecision
 from contest.models.stakes import Stake
 from contest.models.teams import Team

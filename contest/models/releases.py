@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from common.choices import choices
 from common.ids import random_id
-from contest.enums import BuildState
+from contest.core.enums import BuildState
 from contest.models.posting import Posted
 
 

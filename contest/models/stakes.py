@@ -9,7 +9,7 @@ from django.db.models import Q
 from adjudication.models import Ruling
 from common.choices import choices
 from common.ids import random_id
-from contest.enums import StakeEnd, StakeKind
+from contest.core.enums import StakeEnd, StakeKind
 from contest.models.decisions import BoardDecision
 from contest.models.teams import Team
 from labeling.models import Image

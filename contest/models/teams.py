@@ -9,7 +9,7 @@ from django.db.models.functions import Lower
 
 from common.choices import choices
 from common.ids import random_id
-from contest.enums import EntitlementKind, EntitlementState, EntitlementStepKind, SamePersonBy
+from contest.core.enums import EntitlementKind, EntitlementState, EntitlementStepKind, SamePersonBy
 from contest.models.decisions import BoardDecision
 
 

@@ -16,13 +16,13 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
-from contest.access import board_member_of
 from contest.board.moved import Moved, moved_for
 from contest.board.moves import return_move, withhold_move
 from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import teams_stepped_aside_for
-from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import AccountKind, DecisionKind
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import AccountKind, DecisionKind
+from contest.core.roles import board_member_of
 from contest.models import Account, Award, Case, Team
 from contest.money.figures import account_words
 from contest.money.views import form_errors, frame

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.breaks import ON_PAPER
-from contest.enums import AccountKind
+from contest.core.breaks import ON_PAPER
+from contest.core.enums import AccountKind
 from contest.models import Account, LedgerEntry, Stake, Team
 from contest.money import ledger
 from contest.money.letters import posted_tell

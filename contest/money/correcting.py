@@ -15,8 +15,8 @@ from django.db.models import Q, QuerySet, Sum
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
+from contest.core.enums import AccountKind, StakeEnd
 from contest.core.teams import final_team
-from contest.enums import AccountKind, StakeEnd
 from contest.models import Correction, LedgerEntry, Team
 from contest.money.deposits import HALVES
 from contest.money.figures import Debt, debts

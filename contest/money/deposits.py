@@ -8,7 +8,7 @@ from django.db import transaction
 from common.audit import audit
 from common.errors import InvalidInput
 from common.typed import words_said
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Account, LedgerEntry
 from contest.money.ledger import MOST_CENTS, MOST_WORDS, account, hold, move
 

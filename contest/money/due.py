@@ -7,17 +7,17 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from contest.awards.services import change_of
+from contest.core.calendar import Week
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import AccountKind, StakeEnd
+from contest.core.weeks import week_called
 from contest.models import Account, Award, BoardDecision, Stake, Team
 from contest.money.corrections import Flows, flows
 from contest.money.facts import Found, begun_stakes, found
 from contest.money.prizes import Outcome, earliest_week
 from contest.money.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
-from contest.rules import Week
-from contest.settled import Weeks, weeks_between
 from contest.stakes.selectors import owner_of, unbroken_until
-from contest.weeks import week_called
 from scoring.models import Defense
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import LedgerEntry, Payment, Stake
 from contest.money.due import payables
 from contest.money.words import plain

@@ -7,15 +7,15 @@ from typing import Self
 
 from django.db.models import Min
 
-from contest.breaks import Supposed, standing_breaks
+from contest.core.breaks import Supposed, standing_breaks
+from contest.core.credit import was_known
+from contest.core.enums import StakeEnd
 from contest.core.teams import final_team
-from contest.credit import was_known
-from contest.enums import StakeEnd
+from contest.core.weeks import week_at
 from contest.models import Association, Attack, Break, Stake, Team
 from contest.money.prizes import BreakFact, Due, StakeFact, earliest_week, stake_due
 from contest.stakes.selectors import owner_of, unbroken_until
 from contest.teams.selectors import is_paid
-from contest.weeks import week_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
 from django.urls import reverse
 
 from contest.awards.services import change_of
-from contest.breaks import recorded_mistakes
-from contest.embargo import attacks_public
-from contest.enums import AccountKind
+from contest.core.breaks import recorded_mistakes
+from contest.core.embargo import attacks_public
+from contest.core.enums import AccountKind
+from contest.core.publication import released
 from contest.models import Account, Attack, Award, BoardDecision, LedgerEntry, Payment, Stake, Team
 from contest.money.settlement import differences
 from contest.money.told import Telling, Told
 from contest.money.withholding import Withheld, ever_withheld, withheld
-from contest.publishing import released
 
 ENTRIES_SHOWN = 50
 SINGLE = (AccountKind.POOL, AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.WITHHELD)

@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Sum
 
 from common.errors import Conflict, InvalidInput
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
 from contest.policies import currency_begin
 

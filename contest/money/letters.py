@@ -7,8 +7,8 @@ from typing import Any
 from django.urls import reverse
 
 from common.times import to_the_second
+from contest.core.enums import AccountKind, MessageKind
 from contest.core.teams import final_team
-from contest.enums import AccountKind, MessageKind
 from contest.messages.writing import write
 from contest.models import Account, LedgerEntry, Payment, Team
 from contest.money.words import money

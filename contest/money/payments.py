@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Payment, Team
 from contest.money.due import payable
 from contest.money.ledger import account, hold, move

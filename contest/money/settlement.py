@@ -13,8 +13,11 @@ import structlog
 from django.db import OperationalError, transaction
 from django.db.models import Q, Sum
 
+from contest.core.calendar import Week
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import AccountKind, StakeEnd
+from contest.core.weeks import week_at, week_called
 from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.book import LEDGER, Book
 from contest.money.corrections import Flows, Position, flows
@@ -23,9 +26,6 @@ from contest.money.ledger import Causes, account, hold
 from contest.money.prizes import Outcome
 from contest.money.stakes import stake_account
 from contest.money.withholding import Withheld, withheld_of_stakes
-from contest.rules import Week
-from contest.settled import Weeks
-from contest.weeks import week_at, week_called
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
 

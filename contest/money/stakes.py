@@ -5,8 +5,8 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from contest.core.enums import AccountKind, StakeKind
 from contest.core.teams import final_team
-from contest.enums import AccountKind, StakeKind
 from contest.models import Account, BoardDecision, LedgerEntry, Stake
 from contest.money.ledger import account, hold, move
 from contest.money.letters import posted_tell

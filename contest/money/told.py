@@ -15,12 +15,12 @@ from typing import Self
 
 from django.db.models import Q
 
-from contest.breaks import recorded_mistakes
+from contest.core.breaks import recorded_mistakes
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.enums import AccountKind, StakeEnd
 from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
 from contest.money.withholding import Withheld
-from contest.publishing import released
 
 # A team and a stake, by their numbers; a team that was merged is the one it is part of now.
 Pair = tuple[int, int]

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotAllowed
 from common.typed import whole_number
-from contest.access import roles_of
+from contest.core.enums import AccountKind
+from contest.core.roles import roles_of
 from contest.core.teams import team_of, teams_counted_together
-from contest.enums import AccountKind
 from contest.models import Account, Payment, Team
 from contest.money import words
 from contest.money.due import payables_of

@@ -14,9 +14,9 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind
 from contest.core.teams import final_team
-from contest.decisions import Mandate, decide
-from contest.enums import AccountKind, DecisionKind
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 from contest.money.ledger import account, hold, move
 from contest.money.letters import posted_tell

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Attack, LedgerEntry, Team
 from contest.money.figures import EntryRow, with_causes
 from contest.money.told import HIDDEN, Telling

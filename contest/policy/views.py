@@ -18,12 +18,12 @@ from common.errors import DomainError
 from common.times import absolute
 from common.typed import whole_number
 from contest.board.recusal import board_members
+from contest.core.weeks import week_at
 from contest.policy.forms import Typed
 from contest.policy.moments import moment_text
 from contest.policy.numbers import GROUPS, NUMBERS, changes
 from contest.policy.selectors import Recorded, State, history, holding
 from contest.policy.services import MOST_REASON_CHARACTERS, Draft, policy_call_back, policy_draft, policy_record
-from contest.weeks import week_at
 from contest.what_if.forms import Typed as Tried
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to

@@ -19,12 +19,12 @@ from django.db.models import Q, QuerySet
 from common.audit import audit
 from common.errors import Conflict, DomainError
 from common.outages import outages
-from contest.enums import BuildState
+from contest.core.calendar import Week
+from contest.core.enums import BuildState
+from contest.core.publication import unreleased_weeks
+from contest.core.weeks import week_called
 from contest.models import Release, ReleaseBuild
-from contest.publishing import unreleased_weeks
 from contest.releases import release_week, waiting
-from contest.rules import Week
-from contest.weeks import week_called
 
 # Whoever builds shows itself this often; after that many missed signs it is taken for dead.
 SIGN_SECONDS = 2.0

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from contest.enums import CaseKind, CaseState
+from contest.core.enums import CaseKind, CaseState
+from contest.core.publication import released
+from contest.core.weeks import week_at
 from contest.models import Appeal, Case, CaseDecision, Release, Statement
-from contest.publishing import released
-from contest.weeks import week_at
 from labeling.models import Image
 from labeling.notices import iso
 

@@ -16,15 +16,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
+from contest.core.calendar import Week
+from contest.core.enums import BuildState
+from contest.core.publication import unreleased_weeks
 from contest.core.week_pictures import WAITING_WORDS
-from contest.enums import BuildState
+from contest.core.weeks import week_at, week_called, zone_of
 from contest.models import Release, ReleaseBuild
-from contest.publishing import unreleased_weeks
 from contest.record import builds, selectors
 from contest.releases import waiting
-from contest.rules import Week
 from contest.tasks import release_due_weeks
-from contest.weeks import week_at, week_called, zone_of
 from labeling.access import organizer_of
 from labeling.views import SeeOther
 

@@ -16,8 +16,8 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
+from contest.core.picture_access import Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
 from contest.record.picture_shapes import PICTURE, RULING, ImageOut, RulingsOut, image_json, ruling_json
-from contest.record.pictures import Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
 from labeling.pictures import picture_url
 from labeling.serializers import ErrorOut
 

@@ -7,10 +7,10 @@ from rest_framework import serializers
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from contest.board.appeals_serializers import Marks
-from contest.enums import AppealSide, CaseOutcome
+from contest.core.enums import AppealSide, CaseOutcome
+from contest.core.picture_access import Known
 from contest.exports.tables import ratio_of
 from contest.record.closed_cases import appeals_json
-from contest.record.pictures import Known
 from labeling.enums import Label, Origin
 from labeling.notices import iso
 from labeling.serializers import PictureOut

@@ -1,6 +1,6 @@
 """All that a reader may know of one picture, from its upload to what followed, as one timeline (R24, R39).
 
-Rulings are told as `contest.record.pictures` says, answers and outputs with the release of the week, appeals and
+Rulings are told as `contest.core.picture_access` says, answers and outputs with the release of the week, appeals and
 decisions once their case is public (`contest.record.closed_cases`).
 """
 
@@ -30,15 +30,15 @@ from contest.board.case_content import (
 )
 from contest.board.case_words import PublicDecision, public_decision
 from contest.board.telling import OUTCOME_WORDS
-from contest.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
-from contest.enums import AppealSide, CaseOutcome
+from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core.enums import AppealSide, CaseOutcome
+from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
+from contest.core.weeks import week_called
 from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
 from contest.money.figures import EntryRow, with_causes
 from contest.money.told import HIDDEN, Telling
 from contest.money.words import money
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
-from contest.record.pictures import Known, Reader, known_of, rulings_seen_by
-from contest.weeks import week_called
 from defense_kit.faults import WORDS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report

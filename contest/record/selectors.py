@@ -15,11 +15,11 @@ from django.urls import reverse
 from adjudication import release_format as form
 from adjudication.models import Ruling
 from common.errors import NotFound
-from contest.breaks import recorded_mistakes
+from contest.core.breaks import recorded_mistakes
+from contest.core.calendar import Week
 from contest.core.week_pictures import images_of_week
 from contest.exports.board_tables import decisions_on_pictures
 from contest.models import Release
-from contest.rules import Week
 from labeling.models import Response, VoidedResponse
 from scoring.models import Prediction
 

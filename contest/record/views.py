@@ -11,13 +11,13 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
+from contest.core.calendar import Week
+from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
-from contest.embargo import public_attacks, published
+from contest.core.weeks import week_at, week_called, zone_of
 from contest.record import selectors
 from contest.record.serving import serve
 from contest.record.week_pictures import week_pictures
-from contest.rules import Week
-from contest.weeks import week_at, week_called, zone_of
 
 FILES_SHOWN = 200
 PICTURES_SHOWN = 60

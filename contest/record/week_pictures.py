@@ -8,10 +8,10 @@ from django.urls import reverse
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.breaks import broken_by
-from contest.credit import first_receipts
+from contest.core.breaks import broken_by
+from contest.core.credit import first_receipts
+from contest.core.publication import released
 from contest.models import Attack, Release
-from contest.publishing import released
 from contest.record import selectors
 from labeling.models import Image
 from labeling.pictures import picture_url

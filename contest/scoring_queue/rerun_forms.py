@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from common.errors import InvalidInput
 from common.typed import whole_number
-from contest.weeks import week_called
+from contest.core.weeks import week_called
 from scoring.rerun_scope import Scope
 
 WHICH = {

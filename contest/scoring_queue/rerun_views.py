@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
-from contest.breaks import all_breaks
+from contest.core.breaks import all_breaks
 from contest.defenses.access import defense_of
 from contest.models import Break
 from contest.scoring_queue.rerun_forms import WHICH, Choice, choice_of, scope_of

@@ -10,8 +10,8 @@ from common.errors import DomainError
 from contest.attacks.sending import pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import Part
+from contest.core.calendar import Week
 from contest.models import Attack
-from contest.rules import Week
 from contest.simulation.cast import Role
 from contest.simulation.painting import Painted, nudge, paint
 from contest.simulation.pictures import Truth, draw_picture

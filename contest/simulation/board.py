@@ -10,8 +10,8 @@ from contest.awards.conditions import contenders, own_conditions, reruns_after, 
 from contest.awards.examinations import picture_confirm, queue_of
 from contest.awards.services import rerun_begin
 from contest.board.moves import award_move, grant_move, stakes_move, withhold_move
+from contest.core.enums import AccountKind
 from contest.demo.voting import vote_through
-from contest.enums import AccountKind
 from contest.models import Account, Award, Stake
 from contest.money.words import money
 from contest.simulation.cast import Role

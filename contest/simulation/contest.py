@@ -12,11 +12,11 @@ from adjudication.models import Ruling
 from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
 from contest.awards.settling import prizes_settle
-from contest.breaks import breaks_record
+from contest.core.breaks import breaks_record
+from contest.core.publication import unreleased_weeks
 from contest.messages.writing import unsent_drop
 from contest.money.due import payables
 from contest.money.payments import payments_open
-from contest.publishing import unreleased_weeks
 from contest.record.builds import due_weeks_release
 from contest.simulation import attackers, board, defenders, organizers
 from contest.simulation.cast import ContestPlan

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from django.conf import settings
 
 from common.errors import DomainError
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 from contest.models import Entry, Stake
 from contest.simulation.cast import Mind, Role
 from contest.simulation.world import TeamAtWork, World, zip_of

@@ -5,7 +5,7 @@ from functools import partial
 
 from common.errors import DomainError
 from contest.attacks.near import pair_see, pairs_to_see
-from contest.enums import EntitlementState
+from contest.core.enums import EntitlementState
 from contest.models import Entitlement, Entry
 from contest.money.deposits import pool_deposit
 from contest.money.due import payables

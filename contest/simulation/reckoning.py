@@ -12,8 +12,8 @@ from django.db.models.functions import TruncDate
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.awards.conditions import checklist, contenders, why_never
-from contest.breaks import all_breaks, standing_breaks
-from contest.enums import AccountKind
+from contest.core.breaks import all_breaks, standing_breaks
+from contest.core.enums import AccountKind
 from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
 from contest.money import ledger
 from contest.simulation.contest import Contest

@@ -4,8 +4,8 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
-from contest.breaks import all_breaks
-from contest.enums import AccountKind, StakeEnd
+from contest.core.breaks import all_breaks
+from contest.core.enums import AccountKind, StakeEnd
 from contest.models import Attack, Break, Entry, LedgerEntry, Release, Stake
 from contest.money.words import money
 from contest.simulation.world import World

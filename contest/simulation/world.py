@@ -14,8 +14,9 @@ from zipfile import ZipFile, ZipInfo
 from django.contrib.auth.models import User
 from django.db.models import Max
 
+from contest.core.calendar import Week
+from contest.core.weeks import week_at
 from contest.models import Entry, Team
-from contest.rules import Week
 from contest.simulation.agenda import Agenda
 from contest.simulation.cast import Character, ContestPlan, draw_cast, kinds_of_taskers
 from contest.simulation.chronicle import Chronicle
@@ -24,7 +25,6 @@ from contest.simulation.minds import DEVICE, Memory, SimulatedRunner
 from contest.simulation.painting import Painted, pixels_of
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import Truth
-from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give
 from labeling.policy import Policy

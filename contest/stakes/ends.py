@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.breaks import Supposed, standing_breaks
-from contest.enums import StakeEnd
+from contest.core.breaks import Supposed, standing_breaks
+from contest.core.calendar import Week
+from contest.core.enums import StakeEnd
+from contest.core.settled_weeks import Weeks, weeks_between
 from contest.models import BoardDecision, Stake, StakeChange
 from contest.money.stakes import stake_refunded
-from contest.rules import Week
-from contest.settled import Weeks, weeks_between
 from contest.stakes.letters import stake_changed_tell
 from contest.stakes.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
 from scoring.models import Defense

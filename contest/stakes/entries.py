@@ -11,8 +11,8 @@ from django.db import IntegrityError, transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed, TooMany, WrongFields
 from common.times import to_the_second
+from contest.core.enums import StakeEnd
 from contest.core.teams import final_team
-from contest.enums import StakeEnd
 from contest.models import Entry, Stake, Team
 from contest.stakes import selectors
 from contest.stakes.ends import not_final, stakes_revive

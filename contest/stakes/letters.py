@@ -8,16 +8,16 @@ from typing import Self
 from django.urls import reverse
 
 from common.times import absolute, to_the_second
+from contest.core.embargo import public_attacks
+from contest.core.enums import AccountKind, MessageKind, StakeEnd, StakeKind
+from contest.core.publication import released
+from contest.core.weeks import week_at
 from contest.defenses.eligibility import Failure, failures, next_step
-from contest.embargo import public_attacks
-from contest.enums import AccountKind, MessageKind, StakeEnd, StakeKind
 from contest.messages.writing import was_told, write
 from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
 from contest.money.words import money
-from contest.publishing import released
 from contest.stakes.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.teams.letters import link_to
-from contest.weeks import week_at
 from labeling.models import Image
 from labeling.policy import Policy
 from labeling.selectors import policy_in_force

@@ -8,12 +8,12 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from contest.breaks import Supposed, standing_breaks
+from contest.core.breaks import Supposed, standing_breaks
+from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.teams import final_team, team_of, teams_counted_together
-from contest.enums import DecisionKind, DefenseStanding, StakeEnd
+from contest.core.weeks import week_at, week_called
 from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import is_paid_throughout
-from contest.weeks import week_at, week_called
 from labeling.policy import Policy
 from labeling.selectors import policy_at, policy_in_force
 from scoring.models import Defense

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from contest.enums import DefenseStanding, StakeEnd, StakeKind
+from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from scoring.trials.enums import Condition
 
 EXAMPLE_STAKE = {

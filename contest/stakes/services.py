@@ -9,9 +9,9 @@ from django.db import transaction
 from common.audit import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
-from contest.breaks import standing_breaks
-from contest.decisions import Mandate, decide
-from contest.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.core.breaks import standing_breaks
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.models import Account, Entry, Stake, StakeBatch, Team
 from contest.money.stakes import stake_funded
 from contest.stakes import selectors

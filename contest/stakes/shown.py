@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.countdown import clock_words
 from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
-from contest.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.models import Entry, Stake
 from contest.stakes import selectors
 from labeling.selectors import policy_at

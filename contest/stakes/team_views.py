@@ -16,12 +16,12 @@ from common.answers import error_body, http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
-from contest import upload_rates
-from contest.access import refuse_other_team
 from contest.board.grounds import appealable
+from contest.core import upload_rates
+from contest.core.enums import AppealSide, UploadKind
+from contest.core.roles import refuse_other_team
 from contest.core.teams import final_team
 from contest.defenses.eligibility import failures_of, next_step
-from contest.enums import AppealSide, UploadKind
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
 from contest.stakes import entries, selectors, services, shown

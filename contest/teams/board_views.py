@@ -14,13 +14,13 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
-from contest.access import board_member_of
 from contest.board.moved import moved_for
 from contest.board.moves import grant_move, revoke_move
 from contest.board.moving import is_changed, move_or_show
 from contest.board.recusal import teams_stepped_aside_for
-from contest.decisions import MOST_REASON_CHARACTERS
-from contest.enums import DecisionKind, EntitlementKind, EntitlementState
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState
+from contest.core.roles import board_member_of
 from contest.models import Case, Entitlement, Team
 from labeling.accounts.forms import errors_of, text
 from labeling.selectors import policy_in_force

@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.core.teams import final_team, team_of, teams_counted_together
-from contest.decisions import Mandate, decide
-from contest.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.models import Entitlement, EntitlementStep, Team
 from contest.teams.arxiv import paper_id
 from contest.teams.letters import step_tell

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
-from contest.access import researcher_of
+from contest.core.roles import researcher_of
 from contest.core.teams import team_of
 from contest.models import TeamInvitation
 from contest.teams import invitations, registration

@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from common.mail import letter
 from common.times import to_the_second
+from contest.core.enums import MessageKind
 from contest.core.teams import final_team
-from contest.enums import MessageKind
 from contest.messages.writing import write
 from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
 from contest.teams.selectors import is_entitled

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.typed import whole_number
+from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.teams import final_team
-from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find

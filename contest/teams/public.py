@@ -12,13 +12,13 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.attacks.life import Standing
 from contest.attacks.life import standings as standings_of_attacks
-from contest.breaks import broken_by, standing_breaks
-from contest.credit import has_credit
-from contest.embargo import attacks_public
-from contest.enums import DefenseStanding
+from contest.core.breaks import broken_by, standing_breaks
+from contest.core.credit import has_credit
+from contest.core.embargo import attacks_public
+from contest.core.enums import DefenseStanding
+from contest.core.publication import released
 from contest.models import Attack, Break, Team
 from contest.money.won import Won, won_by
-from contest.publishing import released
 from contest.stakes.selectors import standings
 from contest.stakes.shown import StakeShown, newest_stakes
 from labeling.models import Image

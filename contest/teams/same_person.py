@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.audit import audit
+from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
-from contest.enums import EntitlementKind, SamePersonBy
 from contest.models import Entitlement, SamePerson
 from contest.teams.inboxes import inbox
 from labeling.enums import Role

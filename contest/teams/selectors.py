@@ -6,8 +6,8 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.teams import final_team, teams_counted_together
-from contest.enums import EntitlementKind, EntitlementState
 from contest.models import Association, Entitlement, Member, Team
 
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
-from contest.access import researcher_of
-from contest.enums import EntitlementState, EntitlementStepKind
+from contest.core.enums import EntitlementState, EntitlementStepKind
+from contest.core.roles import researcher_of
 from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
 from labeling.accounts.forms import errors_of, go_to, text

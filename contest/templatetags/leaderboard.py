@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 from contest.leaderboard.rows import DefenseRow
 from contest.money.words import money
 from contest.stakes.shown import LOOKS

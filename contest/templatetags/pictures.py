@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.urls import reverse
 
-from contest.record.pictures import Reader, seen_by
+from contest.core.picture_access import Reader, seen_by
 from labeling.models import Image
 
 register = template.Library()

@@ -20,8 +20,8 @@ from adjudication.verify_breaks import check_complete
 from adjudication.verify_reading import Findings, Manifest, NotARelease
 from adjudication.verify_rulings import Numbers
 from contest import releases
+from contest.core.calendar import week_named
 from contest.models import Attack
-from contest.rules import week_named
 from labeling.png import encode_png
 from tests import factories
 from tests.contest import release_fixtures as cast

@@ -7,7 +7,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page, expect
 
 from common.models import UserSession
-from contest.enums import CaseState, VoteChoice
+from contest.core.enums import CaseState, VoteChoice
 from contest.models import Case, Vote
 from tests.browser.looking import (
     CHECKED,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.utils import timezone
 from playwright.sync_api import BrowserContext
 
-from contest.enums import StakeKind
+from contest.core.enums import StakeKind
 from contest.leaderboard import snapshots
 from contest.models import Attack, Entry, Leaderboard, Release, Stake, Team
 from labeling.models import Image

@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from adjudication.verify import verify
-from contest.enums import BuildState
+from contest.core.enums import BuildState
 from contest.models import ReleaseBuild, Subscriber
 from contest.record import builds
 from contest.releases import release_week

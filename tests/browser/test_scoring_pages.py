@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from contest.breaks import breaks_record
+from contest.core.breaks import breaks_record
 from contest.models import Release
 from labeling.store import picture_store
 from scoring.enums import Fault, RunState, TrialKind

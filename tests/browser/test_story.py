@@ -27,7 +27,7 @@ from pathlib import Path
 from random import Random
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
-from contest.rules import week_of
+from contest.core.calendar import week_of
 from labeling.enums import Origin, TaskerState
 from labeling.intake import import_picture
 from labeling.people import ORGANIZERS, tasker_register

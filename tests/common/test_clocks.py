@@ -49,7 +49,7 @@ REAL_TIME = {
     "contest/teams/views.py::_invite": "links of invitations",
     "contest/teams/views.py::_open_invitations": "links of invitations",
     "contest/teams/views.py::_withdraw_invitation": "links of invitations",
-    "contest/upload_rates.py": "how often uploads are refused",
+    "contest/core/upload_rates.py": "how often uploads are refused",
     "labeling/accounts/account_views.py::_account_page": "sessions and tokens",
     "labeling/accounts/account_views.py::email_confirm": "links that confirm an address",
     "labeling/accounts/account_views.py::end_sessions": "sessions",

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudication import services as adjudication
 from adjudication.models import Ruling
-from contest.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.models import Attack, Break, Case, CaseDecision, Team
 from labeling.models import Image, Panel, Tasker
 from labeling.png import encode_png, pixels_sha256

@@ -11,12 +11,12 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
+from contest.core.publication import published_images
 from contest.defenses import figures
 from contest.defenses.drawing import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
 from contest.models import Break, Release
-from contest.publishing import published_images
 from labeling.models import Image
 from scoring.enums import Fault, Outcome
 from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial

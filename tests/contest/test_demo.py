@@ -23,12 +23,12 @@ from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict
 from common.models import AuditEntry, DemoClock
 from contest import pipeline
+from contest.core.calendar import week_of
+from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.demo import clock, people
 from contest.demo import seed as demo
-from contest.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
 from contest.money.ledger import check
-from contest.rules import week_of
 from contest.stakes.selectors import is_due, standings
 from labeling import services
 from labeling.enums import PanelState

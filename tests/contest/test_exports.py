@@ -24,9 +24,9 @@ from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_
 from adjudication.enums import Reason
 from adjudication.verify import verify
 from contest import releases
+from contest.core.calendar import week_named
 from contest.exports.archive import Archive, pack, stored
 from contest.models import Attack, Team
-from contest.rules import week_named
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Image, Response

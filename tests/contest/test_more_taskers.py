@@ -15,9 +15,9 @@ from adjudication.services import rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest import releases
-from contest.rules import week_named
-from contest.settled import Weeks
-from contest.weeks import week_at
+from contest.core.calendar import week_named
+from contest.core.settled_weeks import Weeks
+from contest.core.weeks import week_at
 from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join

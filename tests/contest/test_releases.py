@@ -21,10 +21,10 @@ from django.utils import timezone
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
 from contest import releases
+from contest.core.calendar import week_named
 from contest.exports import archive
 from contest.exports.folders import same_folder
 from contest.models import Release
-from contest.rules import week_named
 from labeling.models import Panel, Report
 from labeling.store import PictureMissing, picture_store
 from scoring.enums import Fault, Outcome, RunState

@@ -27,7 +27,8 @@ from django.test import Client
 from django.urls import reverse
 
 from adjudication.verify import verify
-from contest.enums import StakeEnd
+from contest.core.enums import StakeEnd
+from contest.core.weeks import week_at
 from contest.management.commands.simulate import play
 from contest.models import Attack, Award, LedgerEntry, Payment, Release, Stake
 from contest.simulation import story
@@ -43,7 +44,6 @@ from contest.simulation.people import draw_people
 from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
-from contest.weeks import week_at
 from labeling.enums import Label
 from labeling.images import read_attack
 from labeling.models import Assignment, Response, Tasker, TaskerLink

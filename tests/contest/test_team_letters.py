@@ -20,7 +20,8 @@ from django.template import TemplateSyntaxError
 from common.errors import Conflict
 from contest import pipeline, posting
 from contest.awards.settling import prizes_settle
-from contest.enums import AccountKind, MessageKind, StakeEnd
+from contest.core.enums import AccountKind, MessageKind, StakeEnd
+from contest.core.weeks import week_at
 from contest.health import pipeline_metrics
 from contest.messages import letters
 from contest.messages.sending import messages_send
@@ -32,7 +33,6 @@ from contest.money.withholding import money_return, money_withhold
 from contest.overview import overview
 from contest.simulation.contest import without_letters
 from contest.stakes import ends, entries, services
-from contest.weeks import week_at
 from scoring.models import Defense
 from tests import factories
 from tests.contest.money import cast as moneyed

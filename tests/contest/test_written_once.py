@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from contest.board.motions import motion_open
-from contest.decisions import MOST_REASON_CHARACTERS, Mandate, decide
-from contest.enums import AccountKind, DecisionKind
+from contest.core.decisions import MOST_REASON_CHARACTERS, Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind
 from contest.models import Account, BoardDecision, Case, LedgerEntry
 from tests import factories
 from tests.at_once import refusals_at_once

@@ -3,7 +3,7 @@
 _RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_races.py")
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
-    "contest/rules.py": ("tests/contest/test_rules.py",),
+    "contest/core/calendar.py": ("tests/contest/core/test_calendar.py",),
     "contest/money/prizes.py": ("tests/contest/money/test_prizes.py", "tests/contest/money/test_settlement.py"),
     "contest/money/corrections.py": ("tests/contest/money/test_prizes.py",),
     "contest/money/stakes.py": ("tests/contest/money", "tests/contest/stakes"),

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, connection, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput
-from contest.breaks import breaks_record
+from contest.core.breaks import breaks_record
 from contest.models import Break
 from contest.stages import run_groups
 from labeling.models import Image

@@ -7,7 +7,7 @@ from typing import Any
 from adjudication import release_format as form
 from adjudication.verify_reading import Row
 from common.models import AuditEntry, AuditSeal
-from contest.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
+from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.models import (
     Account,
     Association,

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from contest.attacks.services import attack_receive
-from contest.enums import EntitlementKind, EntitlementState, StakeKind
+from contest.core.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
 from contest.teams.services import team_create
 from labeling.models import PolicyVersion

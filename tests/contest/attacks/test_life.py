@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from adjudication.models import Ruling
 from contest.attacks.life import AttackState, standings, story
 from contest.attacks.services import attack_withdraw
-from contest.breaks import breaks_record
-from contest.enums import MessageKind, VoteChoice
+from contest.core.breaks import breaks_record
+from contest.core.enums import MessageKind, VoteChoice
 from contest.models import Attack, Message, Team
 from labeling.enums import PanelState
 from labeling.models import Image, Panel

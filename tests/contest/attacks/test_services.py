@@ -23,11 +23,11 @@ from contest.attacks.hashing import as_array, difference_hash, near, signed
 from contest.attacks.near import MOST_PAIRS, near_duplicates_find
 from contest.attacks.receipts import receipt_json, receipt_of
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
-from contest.embargo import public_attacks
+from contest.core.embargo import public_attacks
+from contest.core.weeks import week_called
 from contest.models import Attack, NearDuplicate, PictureHash, QuotaDay, Team
 from contest.releases import release_week
 from contest.teams.merging import teams_merge
-from contest.weeks import week_called
 from labeling.enums import Origin
 from labeling.images import read_attack
 from labeling.intake import image_add

@@ -27,11 +27,11 @@ from common.authentication import issue_token
 from common.errors import Unavailable
 from common.models import HourCount
 from common.outages import store_away
-from contest import upload_rates
 from contest.attacks import quota, sending, services, uploads
 from contest.attacks.access import UPLOADS, UPLOADS_OF_ONE
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
-from contest.enums import MessageKind, UploadKind
+from contest.core import upload_rates
+from contest.core.enums import MessageKind, UploadKind
 from contest.messages.sending import messages_send
 from contest.models import Attack, Message, QuotaDay, Team
 from labeling.images import DECODING

@@ -12,7 +12,7 @@ from django.test import Client
 from adjudication.models import Ruling
 from common.authentication import issue_token
 from contest.attacks import access, near, services
-from contest.enums import EntitlementKind, EntitlementState
+from contest.core.enums import EntitlementKind, EntitlementState
 from contest.messages.sending import messages_send
 from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
 from labeling.models import Image, Tasker

@@ -24,15 +24,15 @@ from common.models import AuditEntry, SecondFactor
 from contest.attacks.near import pair_see
 from contest.audit.words import DID
 from contest.awards import examinations, settling
-from contest.decisions import decide
-from contest.enums import DecisionKind
+from contest.core.decisions import decide
+from contest.core.enums import DecisionKind
+from contest.core.weeks import week_called
 from contest.leaderboard.snapshots import boards_make_anew
 from contest.models import Entitlement, NearDuplicate
 from contest.money import correcting, deposits, payments
 from contest.record.builds import build_ask
 from contest.stakes import services as stakes
 from contest.teams import associations, entitlements, merging, same_person
-from contest.weeks import week_called
 from labeling.accounts import invitations, leaving
 from labeling.asking.services import question_answer, question_ask, report_decide
 from labeling.enums import ReportDecision, ReportKind, Role, WatchAction

@@ -13,7 +13,7 @@ from contest.awards.examinations import Share, examined_share, queue_of
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move
-from contest.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard
 from contest.models import (

@@ -16,10 +16,10 @@ from contest.awards.conditions import checklist, contenders
 from contest.awards.examinations import Share, examined_share, picture_confirm, queue_of
 from contest.awards.order import StakeTime, groups_in_order, waits_for
 from contest.board.cases import case_open
-from contest.enums import VoteChoice
+from contest.core.enums import VoteChoice
+from contest.core.weeks import week_at
 from contest.models import Case, CaseParty, Entry, Examination, Stake, Team
 from contest.stakes.ends import stakes_end
-from contest.weeks import week_at
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy

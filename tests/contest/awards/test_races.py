@@ -13,7 +13,7 @@ from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, 
 from contest.awards.races import awards_that_stand, ending_of, race_end
 from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move, award_withhold_move, end_move
-from contest.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from contest.board.cases import party_add
 from contest.board.motions import motion_open
 from contest.board.recusal import DISCLOSURE_STANDS
-from contest.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
+from contest.core.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
 from contest.models import Appeal, Case, Disclosure, Member, Statement, Team
 from labeling.enums import Answer, Label
 from labeling.models import Image

@@ -15,7 +15,7 @@ from adjudication.services import panel_settle
 from contest.board.cases import count_of, disclose, image_held, picture_case, vote_cast
 from contest.board.deciding import case_decide
 from contest.board.recusal import undisclosed
-from contest.enums import ConflictKind, VoteChoice
+from contest.core.enums import ConflictKind, VoteChoice
 from contest.models import Attack, Case, CaseDecision, Conflict, Stake, Team, Vote
 from labeling.enums import Answer
 from labeling.models import Image, Panel

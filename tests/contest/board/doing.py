@@ -9,7 +9,7 @@ from adjudication.counting import Ballot
 from contest.awards.settling import prizes_settle
 from contest.board.deciding import overrule
 from contest.board.follows import Follows
-from contest.breaks import breaks_derive, standing_breaks
+from contest.core.breaks import breaks_derive, standing_breaks
 from contest.models import LedgerEntry, Stake
 from contest.stakes.ends import stakes_end
 from labeling.models import Image

@@ -12,7 +12,7 @@ from contest.awards.aside import forfeited_of_award
 from contest.awards.forfeits import award_forfeit, award_withhold, withholdable
 from contest.awards.services import award_give
 from contest.board import moves
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Account, Association, Award, Case, Entitlement, Stake, Team
 from contest.money.ledger import account, move
 from contest.money.withholding import money_return, money_withhold, withheld

@@ -19,14 +19,14 @@ from contest.board.deciding import cases_close
 from contest.board.known import teams_told
 from contest.board.recusal import recused_from, teams_of
 from contest.board.team_shown import cases_of
-from contest.enums import AppealSide, CaseState, MessageKind, VoteChoice
+from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
+from contest.core.settled_weeks import Weeks
+from contest.core.weeks import week_at
 from contest.messages.cases_told import cases_tell
 from contest.messages.sending import messages_send
 from contest.messages.telling import NEWS
 from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Statement, Team
-from contest.settled import Weeks
 from contest.teams.merging import teams_merge
-from contest.weeks import week_at
 from tests import factories
 from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board

@@ -14,7 +14,7 @@ from contest.board.appeals import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
-from contest.enums import CaseState, VoteChoice
+from contest.core.enums import CaseState, VoteChoice
 from contest.models import Appeal, BoardDecision, Case, CaseDecision, Conflict, PastMember, Statement, Team
 from contest.money.ledger import check
 from contest.teams import entitlements

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from contest.enums import VoteChoice
+from contest.core.enums import VoteChoice
 from contest.models import Appeal, Case, Stake
 from tests import factories
 from tests.contest.attacks.cast import main_of

@@ -12,7 +12,7 @@ from django.test import Client
 
 from contest.board.case_content import answers_of, picture_content, reliability_of, rulings_of, smallest_box_of
 from contest.board.deciding import cases_close
-from contest.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
+from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Conflict, Disclosure, NearDuplicate, Vote
 from labeling.enums import Answer
 from labeling.models import GoldMark

@@ -20,7 +20,7 @@ from contest.board.conflicts import (
 )
 from contest.board.recusal import EVER, cases_seen_by
 from contest.board.tending import cases_tend
-from contest.enums import ConflictKind
+from contest.core.enums import ConflictKind
 from contest.models import Conflict, Entitlement, PastMember, Team, Ties
 from contest.teams.inboxes import institution
 from tests.contest.attacks.cast import main_of

@@ -14,7 +14,7 @@ from adjudication.enums import DecidedBy
 from contest.board.appeals import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.deciding import case_decide, cases_close
-from contest.enums import CaseOutcome, CaseState, VoteChoice
+from contest.core.enums import CaseOutcome, CaseState, VoteChoice
 from contest.models import Appeal, Case, CaseDecision, CaseParty, Message, Team, Vote
 from labeling.enums import PanelState
 from labeling.models import Panel, Report

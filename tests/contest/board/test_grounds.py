@@ -15,14 +15,14 @@ from common.errors import DomainError
 from contest.attacks.life import story
 from contest.board.appeals import appeal_send
 from contest.board.grounds import appeal_ground, appealable, reader_for
-from contest.enums import AppealSide, CaseState, MessageKind, StakeEnd
+from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
+from contest.core.picture_access import rulings_seen_by
+from contest.core.settled_weeks import Weeks
+from contest.core.weeks import week_at
 from contest.messages import deadlines
 from contest.messages.verdicts import in_words, verdicts_tell
 from contest.models import Attack, Case, Message, Release, Stake, Team
-from contest.record.pictures import rulings_seen_by
-from contest.settled import Weeks
 from contest.stakes.ends import stakes_end
-from contest.weeks import week_at
 from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
@@ -368,10 +368,10 @@ def test_organizers_read_of_a_copy_that_its_window_begins_with_the_release(copie
 
 
 ALONE = [
-    (r"\.appeal_days\b", {"contest/windows.py"}, "the days of an appeal"),
+    (r"\.appeal_days\b", {"contest/core/appeal_window.py"}, "the days of an appeal"),
     (
         r"\bcopies_close_at\b",
-        {"contest/windows.py", "contest/settled.py"},
+        {"contest/core/appeal_window.py", "contest/core/settled_weeks.py"},
         "whose days a sender has; a week waits for copies",
     ),
 ]

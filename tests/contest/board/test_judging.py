@@ -19,7 +19,7 @@ from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, r
 from contest.board.reminding import case_remind
 from contest.board.telling import messages_take_back
 from contest.board.tending import cases_tend
-from contest.enums import CaseState, ConflictKind, MessageKind, VoteChoice
+from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.models import Attack, Case, CaseParty, Conflict, Disclosure, Message, Team, Vote
 from contest.teams.merging import teams_merge
 from tests import factories

@@ -22,8 +22,8 @@ from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.follows import what_follows
 from contest.board.recusal import cases_seen_by
 from contest.board.tending import cases_tend
-from contest.breaks import breaks_record, standing_breaks
-from contest.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
+from contest.core.breaks import breaks_record, standing_breaks
+from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
 from contest.models import Appeal, Break, Case, CaseDecision, Conflict, LedgerEntry, Vote
 from labeling.enums import PanelState
 from labeling.models import Panel, Response

@@ -20,7 +20,7 @@ from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop, motions_open
 from contest.board.moved import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
-from contest.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.models import (
     Account,
     Award,

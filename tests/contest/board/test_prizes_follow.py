@@ -15,8 +15,8 @@ from adjudication.counting import Ballot
 from contest.awards.settling import prizes_settle
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
-from contest.breaks import breaks_record, standing_breaks
-from contest.enums import AccountKind, StakeEnd, VoteChoice
+from contest.core.breaks import breaks_record, standing_breaks
+from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.models import CaseDecision, LedgerEntry, Payment
 from contest.money import figures, ledger, payments
 from contest.money.due import payable

@@ -11,9 +11,9 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.board.appeals import appeal_send, statement_send
-from contest.enums import StakeEnd, VoteChoice
+from contest.core.enums import StakeEnd, VoteChoice
+from contest.core.weeks import week_at
 from contest.models import Appeal, Attack, Case, Stake, Statement, Team
-from contest.weeks import week_at
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.attacks import cast as attacks

@@ -19,8 +19,8 @@ from contest.cockpit.gold import Left, Suspicious, gold_health
 from contest.cockpit.leases import hanging
 from contest.cockpit.taskers import noticed
 from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.core.weeks import week_at, week_called
 from contest.models import Case
-from contest.weeks import week_at, week_called
 from labeling.models import (
     Assignment,
     GoldMark,

@@ -14,9 +14,9 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from contest.attacks.selectors import waiting_for_board
+from contest.core.enums import AccountKind, StakeKind
 from contest.defenses.drawing import curve
 from contest.defenses.risk import Point
-from contest.enums import AccountKind, StakeKind
 from contest.models import Account, Attack, Entry, LedgerEntry, Member, Release, Stake, Team
 from contest.stakes import selectors
 from labeling.models import Image, Tasker

@@ -13,7 +13,7 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from contest.enums import AccountKind, DefenseStanding, StakeKind
+from contest.core.enums import AccountKind, DefenseStanding, StakeKind
 from contest.leaderboard import snapshots
 from contest.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.leaderboard.reading import read_facts

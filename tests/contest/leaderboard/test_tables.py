@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contest.enums import DefenseStanding
+from contest.core.enums import DefenseStanding
 from contest.leaderboard import facts as of
 from contest.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamRow
 from contest.leaderboard.tables import ordered, ranks, tables

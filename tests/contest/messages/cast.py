@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
 
-from contest.enums import MessageKind
+from contest.core.enums import MessageKind
 from contest.messages.sending import messages_send
 from contest.messages.writing import write
 from contest.models import Member, Message, Team

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as site
 from django.core.mail import EmailMultiAlternatives
 
-from contest.enums import MessageKind as K
+from contest.core.enums import MessageKind as K
 from contest.messages.kinds import GROUPS, KINDS, kinds_of, missing_facts
 from contest.messages.letters import mail_of
 from contest.messages.text import COLOURS, SHAPES, Piece, paragraphs

@@ -19,8 +19,8 @@ from django.test.utils import CaptureQueriesContext
 from common.errors import InvalidInput
 from common.mail import send
 from contest import posting
-from contest.access import Roles, roles_of
-from contest.enums import MessageGroup, MessageKind, MessageRate
+from contest.core.enums import MessageGroup, MessageKind, MessageRate
+from contest.core.roles import Roles, roles_of
 from contest.messages.outbox import NOBODY
 from contest.messages.preferences import groups_for, wishes_of, wishes_set
 from contest.messages.sending import digests_make, messages_send

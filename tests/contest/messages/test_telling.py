@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contest import pipeline
-from contest.enums import AppealSide, MessageKind
+from contest.core.enums import AppealSide, MessageKind
 from contest.messages import sweeps
 from contest.messages.breaks_told import broke_tell, broken_tell
 from contest.messages.deadlines import UNANSWERED, appeals_closing_tell, questions_tell

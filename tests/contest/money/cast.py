@@ -9,7 +9,8 @@ from django.db.models import Max
 
 from adjudication.models import Ruling
 from contest.awards.settling import prizes_settle
-from contest.enums import AccountKind, StakeEnd, StakeKind
+from contest.core.enums import AccountKind, StakeEnd, StakeKind
+from contest.core.weeks import week_at
 from contest.models import (
     Account,
     Attack,
@@ -28,7 +29,6 @@ from contest.models import (
 from contest.money import correcting, deposits, payments, stakes, withholding
 from contest.money.ledger import account, move
 from contest.stakes import ends, services
-from contest.weeks import week_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from scoring.enums import RunState

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from contest.awards.settling import prizes_settle
-from contest.enums import AccountKind, StakeEnd
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.weeks import week_at
 from contest.exports.contest_tables import _ledger_rows
 from contest.models import Correction, LedgerEntry, Stake, Team
 from contest.money import exports, figures, settlement
@@ -36,7 +37,6 @@ from contest.money.due import payable, payables, payables_of
 from contest.money.ledger import account, check, move
 from contest.stakes import services
 from contest.stakes.ends import stakes_end
-from contest.weeks import week_at
 from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.awards.test_awards import NOW, all_met, found_late

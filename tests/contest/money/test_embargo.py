@@ -20,9 +20,9 @@ from contest.models import Attack, LedgerEntry, Message, Stake, Team
 from contest.money.figures import debts
 from tests import factories
 from tests.contest.attacks import cast as sending
+from tests.contest.core.test_embargo import clock, plain, reach, refusals_without_a_page
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
-from tests.contest.test_embargo import clock, plain, reach, refusals_without_a_page
 
 __all__ = ["clock", "refusals_without_a_page"]
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("reads every page and call four times")]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from common.errors import Conflict
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
 from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
 from contest.money import deposits, figures, nightly, payments, stakes
 from contest.money.ledger import account, check, move

@@ -21,8 +21,8 @@ from contest.awards import forfeits, services
 from contest.awards.settling import prizes_settle
 from contest.board import follows
 from contest.board.deciding import overrule
-from contest.breaks import breaks_derive
-from contest.enums import AccountKind, StakeEnd
+from contest.core.breaks import breaks_derive
+from contest.core.enums import AccountKind, StakeEnd
 from contest.models import Account, Association, Award, Case, LedgerEntry, Payment, Stake, Team
 from contest.money import deposits, ledger
 from contest.money.payments import payment_ask, payment_pay

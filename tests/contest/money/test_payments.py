@@ -12,7 +12,7 @@ from django.test import Client
 
 from contest.awards.settling import prizes_settle
 from contest.board.moves import withhold_move
-from contest.enums import AccountKind, StakeEnd
+from contest.core.enums import AccountKind, StakeEnd
 from contest.models import Account, Association, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.money import correcting, exports
 from contest.money.due import payable, payables, payables_of

@@ -14,8 +14,8 @@ from contest import pipeline
 from contest.awards.settling import prizes_settle
 from contest.board.case_words import following
 from contest.board.follows import overrule_follows
-from contest.breaks import breaks_derive
-from contest.enums import AccountKind, StakeEnd, VoteChoice
+from contest.core.breaks import breaks_derive
+from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
 from contest.money import facts, figures, settlement
 from contest.money.book import Book

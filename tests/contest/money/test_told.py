@@ -12,13 +12,13 @@ from django.test import Client
 
 from common.errors import Conflict
 from contest.awards.settling import prizes_settle
-from contest.enums import AccountKind
+from contest.core.enums import AccountKind
+from contest.core.weeks import week_at
 from contest.leaderboard.reading import read_facts
 from contest.models import Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.money.figures import Money, debts, entries, money_figures
 from contest.money.ledger import account, check, move
 from contest.releases import release_week
-from contest.weeks import week_at
 from tests import factories, tables
 from tests.contest.awards.test_awards import all_met, found_late, give, sweep
 from tests.contest.money import cast

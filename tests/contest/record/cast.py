@@ -29,7 +29,8 @@ from common.audit import audit
 from contest.board.cases import image_held, picture_case, vote_cast
 from contest.board.deciding import case_decide, cases_close
 from contest.board.motions import motion_drop, motion_open
-from contest.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
+from contest.core.calendar import week_named
+from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.exports.folders import copy_folder
 from contest.models import (
     Account,
@@ -54,7 +55,6 @@ from contest.models import (
 )
 from contest.record.selectors import as_listed, releases
 from contest.releases import Released, release_week
-from contest.rules import week_named
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind

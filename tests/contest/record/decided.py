@@ -6,7 +6,7 @@ from typing import Any
 
 from adjudication.models import Ruling
 from contest.board.deciding import cases_close
-from contest.enums import VoteChoice
+from contest.core.enums import VoteChoice
 from contest.models import Appeal, Attack, Case, Release
 from labeling.models import Image
 from scoring.models import Defense

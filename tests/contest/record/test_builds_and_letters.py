@@ -26,10 +26,10 @@ from adjudication.verify import verify
 from common import outages
 from common.mail import wait_until_sent
 from contest import posting
-from contest.enums import BuildState
+from contest.core.enums import BuildState
+from contest.core.weeks import week_at
 from contest.models import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
 from contest.record import announcements, builds
-from contest.weeks import week_at
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker
 from labeling.store import PictureMissing

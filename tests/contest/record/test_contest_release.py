@@ -13,9 +13,9 @@ import pytest
 from adjudication import release_format as form
 from adjudication.verify import verify
 from contest.board.motions import motion_drop
-from contest.enums import CaseState
+from contest.core.enums import CaseState
+from contest.core.publication import unreleased_weeks
 from contest.models import Account, Attack, BoardDecision, Case, Examination, LedgerEntry, Stake, Team
-from contest.publishing import unreleased_weeks
 from contest.record.selectors import changed_since
 from contest.releases import Released, release_week
 from tests import factories

@@ -14,9 +14,9 @@ from django.test import Client, RequestFactory
 
 from adjudication.models import Ruling
 from contest.awards.settling import prizes_settle
+from contest.core.weeks import week_at
 from contest.models import Attack, Statement
 from contest.stakes.ends import stakes_end
-from contest.weeks import week_at
 from labeling.models import Image, Response
 from tests import factories
 from tests.contest.board import cast as board

@@ -28,8 +28,10 @@ from contest.attacks import life
 from contest.board import moves
 from contest.board.cases import count_of, vote_cast
 from contest.board.deciding import case_decide
-from contest.breaks import mistakes_outside, recorded_mistakes, standing_breaks
-from contest.enums import AccountKind, VoteChoice
+from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core.calendar import week_named
+from contest.core.enums import AccountKind, VoteChoice
+from contest.core.publication import unreleased_weeks
 from contest.exports.folders import copy_folder, same_folder
 from contest.models import (
     Account,
@@ -45,11 +47,9 @@ from contest.models import (
     Team,
 )
 from contest.money.deposits import pool_deposit
-from contest.publishing import unreleased_weeks
 from contest.record.rebuild import services
 from contest.record.selectors import releases
 from contest.releases import Released, release_week
-from contest.rules import week_named
 from labeling.models import Image, Response
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome

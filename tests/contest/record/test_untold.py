@@ -16,16 +16,16 @@ from common.errors import Conflict
 from common.models import AuditSeal
 from contest.awards.examinations import picture_confirm
 from contest.board.cases import case_open
-from contest.enums import VoteChoice
+from contest.core.calendar import week_named
+from contest.core.enums import VoteChoice
 from contest.models import Release
 from contest.releases import Released, release_week
-from contest.rules import week_named
 from labeling.models import Image
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
+from tests.contest.core.test_embargo import _CHANGES
 from tests.contest.money import cast as money
 from tests.contest.record.decided import drawn
-from tests.contest.test_embargo import _CHANGES
 
 pytestmark = pytest.mark.django_db
 W46, W47, W48 = (week_named(f"2026-W{number}", "UTC") for number in (46, 47, 48))

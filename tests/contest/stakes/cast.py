@@ -9,11 +9,11 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from adjudication.models import Ruling
+from contest.core.weeks import week_at
 from contest.models import Attack, Break, Entry, Stake, StakeBatch, Team
 from contest.money.deposits import pool_deposit
 from contest.stakes import entries, selectors, services
 from contest.teams.services import member_add, team_create
-from contest.weeks import week_at
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.selectors import policy_in_force

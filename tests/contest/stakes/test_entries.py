@@ -16,12 +16,12 @@ from django.test import Client
 
 from common.errors import WrongFields
 from contest.awards.settling import prizes_settle
+from contest.core.enums import DefenseStanding, MessageKind, StakeEnd
+from contest.core.weeks import week_at
 from contest.defenses.eligibility import failures, next_step
-from contest.enums import DefenseStanding, MessageKind, StakeEnd
 from contest.messages.letters import written
 from contest.models import Entry, Member, Message, Stake, Team
 from contest.stakes import ends, entries, letters, selectors, services
-from contest.weeks import week_at
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions

@@ -16,8 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.models import HourCount
-from contest import upload_rates
-from contest.enums import StakeEnd, UploadKind
+from contest.core import upload_rates
+from contest.core.enums import StakeEnd, UploadKind
 from contest.models import Case, Entry, Stake, StakeBatch, Team
 from contest.stakes import ends, entries, services, uploads
 from labeling.models import Tasker

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from contest.awards.settling import prizes_settle
 from contest.board.moves import answer_move, stakes_move
-from contest.breaks import breaks_record
-from contest.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.core.breaks import breaks_record
+from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
 from contest.money.ledger import account, move
 from contest.stakes import ends, entries, selectors, services, shown

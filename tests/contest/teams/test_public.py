@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.awards.settling import prizes_settle
+from contest.core.calendar import week_named
 from contest.models import Attack, Break, LedgerEntry, Stake, Team
-from contest.rules import week_named
 from contest.teams import public
 from labeling.models import Image, Tasker
 from tests import factories

@@ -13,11 +13,11 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.attacks.access import reader_of
+from contest.core.embargo import attacks_public, published
+from contest.core.publication import released
 from contest.core.teams import teams_counted_together
-from contest.embargo import attacks_public, published
+from contest.core.weeks import week_at
 from contest.models import Attack, Release
-from contest.publishing import released
-from contest.weeks import week_at
 from labeling.enums import Origin
 from labeling.models import Image
 

@@ -14,13 +14,21 @@ from django.db.models import Exists
 
 from adjudication.models import Ruling
 from adjudication.services import panels_settle
-from contest import breaks
 from contest.attacks import life
 from contest.awards.conditions import own_conditions
 from contest.awards.settling import prizes_settle
-from contest.breaks import all_breaks, breaks_record, broken_by, mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core import breaks
+from contest.core.breaks import (
+    all_breaks,
+    breaks_record,
+    broken_by,
+    mistakes_outside,
+    recorded_mistakes,
+    standing_breaks,
+)
+from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.weeks import week_at, week_called
 from contest.defenses import figures as defense_figures
-from contest.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.exports import tables
 from contest.front.reading import _breaks as breaks_of_front_page
 from contest.leaderboard.reading import read_facts
@@ -35,7 +43,6 @@ from contest.record.picture_story import _broken as broken_in_story
 from contest.stakes.ends import stakes_end
 from contest.stakes.selectors import stakeable, standings
 from contest.teams import public as team_public
-from contest.weeks import week_at, week_called
 from labeling.models import Image
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
@@ -259,7 +266,7 @@ class TestOneWorld:
 
 def test_no_module_reads_the_rows_by_itself() -> None:
     """Which rows break is decided in one place; the rows are written there, and where a record is rebuilt."""
-    own = {"contest/breaks.py", "contest/record/rebuild/pictures.py"}
+    own = {"contest/core/breaks.py", "contest/record/rebuild/pictures.py"}
     texts = {
         path.relative_to(ROOT).as_posix(): path.read_text()
         for folder in ("contest", "scoring", "adjudication", "labeling", "common", "config")
@@ -276,7 +283,7 @@ def test_no_module_reads_the_rows_by_itself() -> None:
         and node.attr == "breaks"
         and ast.unparse(node.value).endswith("defense")
     }
-    assert found <= own, "ask contest.breaks"
+    assert found <= own, "ask contest.core.breaks"
 
 
 # What the first rule book ended ---------------------------------------------------------------------------------------

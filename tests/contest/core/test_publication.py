@@ -14,17 +14,17 @@ from django.db import connection
 from adjudication.services import panels_settle
 from adjudication.verify import verify
 from contest import releases
+from contest.core.calendar import week_named
+from contest.core.enums import BuildState
+from contest.core.publication import published_images, unreleased_weeks
 from contest.core.week_pictures import images_of_week
-from contest.enums import BuildState
+from contest.core.weeks import week_at
 from contest.exports import archive, folders, tables
 from contest.models import Attack, Award, BoardDecision, Release, ReleaseBuild, Stake, StakeBatch, Team
 from contest.money.deposits import pool_deposit
-from contest.publishing import published_images, unreleased_weeks
 from contest.record import builds
 from contest.record.builds import due_weeks_release
 from contest.releases import release_week
-from contest.rules import week_named
-from contest.weeks import week_at
 from labeling.enums import Answer
 from labeling.models import Image
 from labeling.png import encode_png, pixels_sha256

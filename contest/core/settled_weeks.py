@@ -16,14 +16,14 @@ from django.db.models.functions import TruncDay
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.breaks import Supposed, came_unknown
+from contest.core.appeal_window import closes_after, copies_close_at, longest_window
+from contest.core.breaks import Supposed, came_unknown
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS, CaseState
+from contest.core.publication import released
 from contest.core.week_pictures import images_of_week, releasable_images, waiting_for_verdicts
-from contest.enums import RELEASED_ORIGINS, CaseState
+from contest.core.weeks import week_at, week_called
 from contest.models import Attack, Case
-from contest.publishing import released
-from contest.rules import Week
-from contest.weeks import week_at, week_called
-from contest.windows import closes_after, copies_close_at, longest_window
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
 from labeling.selectors import policies_between

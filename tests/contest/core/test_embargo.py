@@ -19,11 +19,11 @@ from django.test import Client
 
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
-from contest.embargo import public_attacks, public_pictures, published
+from contest.core.embargo import public_attacks, public_pictures, published
+from contest.core.weeks import week_called
 from contest.models import Attack, Break, Release, Team
 from contest.releases import release_week
 from contest.teams.services import member_add
-from contest.weeks import week_called
 from labeling.models import Image
 from labeling.pictures import pixels_of
 from labeling.services import panels_deal

@@ -2,17 +2,17 @@
 
 An attack is under embargo for everybody but its sender and the organizers until its week has ended, and for ever when
 it was withdrawn. Its picture is public from that moment on; answers, rulings and outputs are public with the release
-of their week (contest.publishing.released), and so are pictures that organizers took in.
+of their week (contest.core.publication.released), and so are pictures that organizers took in.
 """
 
 from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from contest.enums import RELEASED_ORIGINS
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.publication import released
+from contest.core.weeks import week_at
 from contest.models import Attack
-from contest.publishing import released
-from contest.weeks import week_at
 from labeling.models import Image
 
 

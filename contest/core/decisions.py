@@ -16,7 +16,7 @@ from common.audit import Subject as AuditSubject
 from common.audit import audit
 from common.errors import NotAllowed
 from common.typed import words_said
-from contest.enums import CaseState, DecisionKind
+from contest.core.enums import CaseState, DecisionKind
 from contest.models import BoardDecision, Case
 from labeling.selectors import policy_in_force
 

@@ -7,8 +7,8 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contest.core.calendar import day_of, day_span, week_named, week_of, zone_at
 from contest.countdown import clock_words, countdown
-from contest.rules import day_of, day_span, week_named, week_of, zone_at
 from tests.contest.attacks import cast
 
 

@@ -7,11 +7,11 @@ from operator import or_
 
 from django.db.models import Q, QuerySet
 
-from contest.enums import RELEASED_ORIGINS
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.weeks import week_at, week_called
 from contest.exports.contest_tables import first_moment
 from contest.models import Release
-from contest.rules import Week
-from contest.weeks import week_at, week_called
 from labeling.models import Image
 
 

@@ -15,7 +15,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, V
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.enums import RELEASED_ORIGINS
+from contest.core.enums import RELEASED_ORIGINS
 from contest.models import Attack, Break
 from labeling.enums import Label, Origin
 from labeling.models import Image

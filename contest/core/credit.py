@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from contest.breaks import came_unknown
-from contest.embargo import attacks_public
+from contest.core.breaks import came_unknown
+from contest.core.embargo import attacks_public
 from contest.models import Attack
 from labeling.enums import Origin
 

@@ -13,8 +13,8 @@ from django.utils import timezone
 from common import rates
 from common.errors import Busy, DomainError, TooMany, Unavailable
 from common.times import to_the_second
+from contest.core.enums import UploadKind
 from contest.core.teams import final_team
-from contest.enums import UploadKind
 from contest.models import Team
 from labeling.refusals import PictureRefused
 from labeling.selectors import policy_in_force

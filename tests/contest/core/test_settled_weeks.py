@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from contest.core.calendar import Week
+from contest.core.settled_weeks import Weeks, weeks_between
+from contest.core.weeks import week_at
 from contest.models import Attack, Release, Team
-from contest.rules import Week
-from contest.settled import Weeks, weeks_between
-from contest.weeks import week_at
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy

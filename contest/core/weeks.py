@@ -1,8 +1,8 @@
-"""The weeks of this contest: the calendar of contest.rules in the zones that its policies named (R23)."""
+"""The weeks of this contest: the calendar of contest.core.calendar in the zones that its policies named (R23)."""
 
 from datetime import datetime
 
-from contest.rules import Week, week_named, week_of, zone_at
+from contest.core.calendar import Week, week_named, week_of, zone_at
 from labeling.selectors import time_zones
 
 
