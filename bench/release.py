@@ -82,7 +82,7 @@ def main(out: Path) -> None:
     from adjudication import release_format
     from bench.answered import RECEIVED
     from contest.core.calendar import week_of
-    from contest.releases import release_week
+    from contest.releases.services import release_week
 
     seen: dict[str, float] = {}
 

@@ -128,7 +128,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
         "common/second_factor.py:_being_set_up",
         "common/sessions.py:_proven_user",
-        "contest/record/announcements.py:address_of",
+        "contest/releases/announcements.py:address_of",
         "contest/teams/registration.py:address_of_link",
         "labeling/accounts/passwords.py:address_of",
     ),

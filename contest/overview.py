@@ -24,10 +24,10 @@ from contest.cockpit.taskers import Noticed, noticed
 from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
 from contest.core.breaks import standing_breaks
 from contest.core.calendar import Week
-from contest.core.publication import unreleased_weeks
 from contest.core.week_pictures import WAITING_WORDS
 from contest.models import Release
-from contest.releases import waiting
+from contest.releases.selectors import unreleased_weeks
+from contest.releases.services import waiting
 from contest.scoring_queue.figures import Again, reruns_not_over
 from contest.stages import RunGroup, Stage
 from labeling.enums import AssignmentState, TaskerState

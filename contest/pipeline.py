@@ -27,7 +27,7 @@ from contest.leaderboard import snapshots
 from contest.messages.sending import messages_send
 from contest.messages.sweeps import messages_tell_now_and_then
 from contest.money.nightly import ledger_check_now_and_then
-from contest.record import announcements, builds
+from contest.releases import announcements, builds
 from contest.stakes.ends import stakes_end
 from contest.stakes.entries import defenses_publish
 from contest.teams.same_person import same_persons_find_now_and_then

@@ -70,10 +70,10 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/board/test_judging.py",
         "test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again",
     ),
-    "contest/core/breaks.py": ("contest/test_breaks.py", "test_the_database_keeps_a_break"),
+    "contest/core/breaks.py": ("contest/core/test_breaks.py", "test_the_database_keeps_a_break"),
     "contest/demo/clock.py": ("contest/test_demo_clock_and_people.py", "test_two_do_not_move_the_clock_at_once"),
-    "contest/exports/tables.py": (
-        "contest/test_publishing.py",
+    "contest/releases/tables.py": (
+        "contest/core/test_publication.py",
         "test_a_snapshot_does_not_see_what_happens_meanwhile",
     ),
     "contest/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
@@ -83,7 +83,10 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "contest/money/payments.py": ("contest/money/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
     "contest/money/settlement.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
-    "contest/releases.py": ("contest/test_publishing.py", "test_only_one_of_two_at_the_same_moment_joins_the_chain"),
+    "contest/releases/services.py": (
+        "contest/core/test_publication.py",
+        "test_only_one_of_two_at_the_same_moment_joins_the_chain",
+    ),
     "contest/simulation/apart.py": (
         "contest/test_simulation.py",
         "test_a_database_that_is_there_already_is_refused",

@@ -1,7 +1,7 @@
-"""Which ended weeks are not released yet, in order (R39), and what is public through the releases (R24)."""
+"""Which pictures are public because the release of their week is out (R24, R39)."""
 
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import datetime
 from functools import reduce
 from operator import or_
 
@@ -9,29 +9,9 @@ from django.db.models import Q, QuerySet
 
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
-from contest.core.weeks import week_at, week_called
-from contest.exports.contest_tables import first_moment
+from contest.core.weeks import week_called
 from contest.models import Release
 from labeling.models import Image
-
-
-def unreleased_weeks(now: datetime) -> Iterator[Week]:
-    """Yield the ended weeks in which anything happened that a release shows and that have none, oldest first.
-
-    A week may have no pictures and still money or decisions; one with nothing at all is passed over.
-    """
-    released = set(Release.objects.values_list("week", flat=True))
-    moment = first_moment(datetime.min.replace(tzinfo=UTC))
-    while moment is not None and (week := week_at(moment)).end <= now:
-        if week.name not in released:
-            yield week
-        # Weeks that have a release are passed by without asking what happened in them.
-        while (week := week_at(week.end)).name in released:
-            pass
-        moment = first_moment(week.start)
-
-
-# What is public -------------------------------------------------------------------------------------------------------
 
 
 def released(image: str = "", *, by: datetime | None = None) -> Q:

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contest.record.selectors import as_listed, newest_part, releases
+from contest.releases.selectors import as_listed, newest_part, releases
 from labeling.serializers import ErrorOut
 
 _EXAMPLE = {

@@ -18,7 +18,7 @@ from contest.board.case_words import public_decision
 from contest.models import CaseDecision, Release
 from contest.record.closed_cases import public_decisions, with_told_at
 from contest.record.overrules import OUTCOMES, ruling_words
-from contest.record.selectors import releases
+from contest.releases.selectors import releases
 
 TITLE = "Unanimous: weekly releases"
 WORDS = "The published record of every contest week: pictures, answers, rulings, outputs, breaks, awards."

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
-from contest.record import announcements
+from contest.releases import announcements
 
 
 @never_cache

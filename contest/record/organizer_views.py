@@ -18,12 +18,12 @@ from common.errors import Conflict, NotFound
 from common.queues import hint
 from contest.core.calendar import Week
 from contest.core.enums import BuildState
-from contest.core.publication import unreleased_weeks
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import week_at, week_called, zone_of
 from contest.models import Release, ReleaseBuild
-from contest.record import builds, selectors
-from contest.releases import waiting
+from contest.releases import builds, selectors
+from contest.releases.selectors import unreleased_weeks
+from contest.releases.services import waiting
 from contest.tasks import release_due_weeks
 from labeling.access import organizer_of
 from labeling.views import SeeOther

@@ -16,9 +16,9 @@ from contest.board.case_words import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseOutcome
 from contest.core.weeks import week_at, week_called
-from contest.exports.tables import ratio_of
 from contest.models import Appeal, Break, CaseDecision
 from contest.record.closed_cases import public_appeals, public_decisions
+from contest.releases.tables import ratio_of
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.pictures import picture_url

@@ -9,8 +9,8 @@ from adjudication.models import Ruling
 from contest.board.appeals_serializers import Marks
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import Known
-from contest.exports.tables import ratio_of
 from contest.record.closed_cases import appeals_json
+from contest.releases.tables import ratio_of
 from labeling.enums import Label, Origin
 from labeling.notices import iso
 from labeling.serializers import PictureOut

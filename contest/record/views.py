@@ -15,9 +15,9 @@ from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.record import selectors
 from contest.record.serving import serve
 from contest.record.week_pictures import week_pictures
+from contest.releases import selectors
 
 FILES_SHOWN = 200
 PICTURES_SHOWN = 60

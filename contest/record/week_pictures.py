@@ -12,7 +12,7 @@ from contest.core.breaks import broken_by
 from contest.core.credit import first_receipts
 from contest.core.publication import released
 from contest.models import Attack, Release
-from contest.record import selectors
+from contest.releases import selectors
 from labeling.models import Image
 from labeling.pictures import picture_url
 from scoring.models import Defense

@@ -13,11 +13,11 @@ from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
 from contest.awards.settling import prizes_settle
 from contest.core.breaks import breaks_record
-from contest.core.publication import unreleased_weeks
 from contest.messages.writing import unsent_drop
 from contest.money.due import payables
 from contest.money.payments import payments_open
-from contest.record.builds import due_weeks_release
+from contest.releases.builds import due_weeks_release
+from contest.releases.selectors import unreleased_weeks
 from contest.simulation import attackers, board, defenders, organizers
 from contest.simulation.cast import ContestPlan
 from contest.simulation.crowd import Worker

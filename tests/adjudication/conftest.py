@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contest import releases
+from contest.releases import services
 from tests.adjudication.test_verify import WEEK, Forger
 from tests.contest import release_fixtures as cast
 
@@ -14,7 +14,7 @@ from tests.contest import release_fixtures as cast
 @pytest.fixture(scope="module")
 def published(module_world: Path) -> Forger:
     contest = cast.a_week()
-    return Forger(releases.release_week(WEEK, out=module_world / "releases", now=cast.AFTER).folder, contest)
+    return Forger(services.release_week(WEEK, out=module_world / "releases", now=cast.AFTER).folder, contest)
 
 
 @pytest.fixture

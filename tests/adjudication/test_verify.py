@@ -19,9 +19,9 @@ from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, ve
 from adjudication.verify_breaks import check_complete
 from adjudication.verify_reading import Findings, Manifest, NotARelease
 from adjudication.verify_rulings import Numbers
-from contest import releases
 from contest.core.calendar import week_named
 from contest.models import Attack
+from contest.releases import services
 from labeling.png import encode_png
 from tests import factories
 from tests.contest import release_fixtures as cast
@@ -326,7 +326,7 @@ def two_weeks(forger: Forger) -> tuple[Path, Path]:
     Attack.objects.create(team=Attack.objects.get().team, image=image, received_at=later)
     cast.labeled(forger.contest, "later", image, [cast.EXCLUDED] * 3)
     cast.ruled(forger.contest.panels["later"])
-    return forger.folder, releases.release_week(next_week, out=forger.folder.parent, now=next_week.end).folder
+    return forger.folder, services.release_week(next_week, out=forger.folder.parent, now=next_week.end).folder
 
 
 def test_the_chain_is_followed_to_the_release_beside_or_named(two_weeks: tuple[Path, Path], tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_an_incomplete_release_says_what_waited_and_hides_no_ruling(forger: Forg
     panel = factories.panel(cast.picture(51), dealt_at=cast.MONDAY)
     factories.response(forger.contest.taskers[0], panel, now=cast.MONDAY, **cast.EXCLUDED)
     assert cast.labeled(forger.contest, "full", cast.picture(52), [cast.EXCLUDED] * 3).state == "full"
-    forger.folder = releases.release_week(WEEK, out=forger.folder.parent, now=cast.AFTER, incomplete=True).folder
+    forger.folder = services.release_week(WEEK, out=forger.folder.parent, now=cast.AFTER, incomplete=True).folder
     findings = verify(forger.folder)
     assert findings.differences == []
     assert "31 responses read, 30 of them counted" in findings.figures, "the open panel's answer is not there (R8)"

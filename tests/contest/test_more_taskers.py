@@ -14,10 +14,10 @@ from adjudication.models import Ruling
 from adjudication.services import rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
-from contest import releases
 from contest.core.calendar import week_named
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
+from contest.releases import services
 from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join
@@ -60,7 +60,7 @@ def asked_week() -> cast.Contest:
 
 
 def release(out: Path, now: datetime = cast.AFTER, **options: Any) -> Path:
-    return releases.release_week(WEEK, out=out, now=now, **options).folder
+    return services.release_week(WEEK, out=out, now=now, **options).folder
 
 
 @pytest.fixture(scope="class")
@@ -309,9 +309,9 @@ class TestAskedAgain:
 def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Path, settings: Any) -> None:
     """Also while a panel is asked again, and of two parts the last alone is read."""
     contest = asked_week()
-    made = [releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER)]
+    made = [services.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER)]
     cast.say(panel_join(contest.panels["both_classes"], 3, now=cast.AFTER + DAY), [cast.EXCLUDED], cast.AFTER + DAY)
-    made.append(releases.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER + 2 * DAY, incomplete=True))
+    made.append(services.release_week(WEEK, out=settings.RELEASE_DIR, now=cast.AFTER + 2 * DAY, incomplete=True))
     mirror = test_rebuild._mirror(tmp_path / "mirror", made)
     rulings = list(Ruling.objects.order_by("image__public_id", "number").values_list("response_ids", flat=True))
     test_rebuild._empty_database()
@@ -319,7 +319,7 @@ def test_a_database_rebuilt_from_the_releases_gives_the_same_bytes(tmp_path: Pat
     settings.IMAGE_STORE_URL = f"file://{tmp_path / 'other pictures'}"
     call_command("rebuild_from_releases", str(mirror), verbosity=0)
     assert rulings == list(Ruling.objects.order_by("image__public_id", "number").values_list("response_ids", flat=True))
-    again = releases.release_week(WEEK, out=tmp_path / "again", now=cast.AFTER + 3 * DAY, incomplete=True)
+    again = services.release_week(WEEK, out=tmp_path / "again", now=cast.AFTER + 3 * DAY, incomplete=True)
     assert not again.new, test_rebuild._difference(again.folder, settings.RELEASE_DIR)
     panel = Panel.objects.get(joined=3, state=PanelState.OPEN)
     assert (panel.answered, panel.missing, panel.ruled_through) == (3, 3, 3)

@@ -14,9 +14,9 @@ from django.utils import timezone
 from adjudication.verify import verify
 from contest.core.breaks import breaks_record
 from contest.core.calendar import week_named
-from contest.exports import tables
 from contest.models import Break
-from contest.releases import release_week
+from contest.releases import tables
+from contest.releases.services import release_week
 from contest.scoring_queue import figures
 from contest.scoring_queue.figures import read_queue
 from contest.scoring_queue.rerun_forms import choice_of, scope_of

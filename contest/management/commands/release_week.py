@@ -17,8 +17,8 @@ from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.progress import every_few_seconds
-from contest import releases
-from contest.exports.files import Progress as Report
+from contest.releases import services
+from contest.releases.files import Progress as Report
 
 
 class Command(RecordedCommand):
@@ -41,18 +41,18 @@ class Command(RecordedCommand):
         """Write it, and say what there is now."""
         now = domain_now()
         try:
-            week = releases.week_to_release(options["week"], now=now)
+            week = services.week_to_release(options["week"], now=now)
             with _progress() as report:
-                released = releases.release_week(
+                released = services.release_week(
                     week, out=settings.RELEASE_DIR, now=now, incomplete=options["incomplete"], progress=report
                 )
             if options["out"] is not None and options["out"].resolve() != settings.RELEASE_DIR:
-                released = releases.release_copy(released, options["out"].resolve())
+                released = services.release_copy(released, options["out"].resolve())
         except DomainError as error:
             raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self._tell(released)
 
-    def _tell(self, released: releases.Released) -> None:
+    def _tell(self, released: services.Released) -> None:
         counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in released.release.counts.items())
         said = "Released" if released.new else "Nothing changed since it was published:"
         self.stdout.write(f"{said} {released.release.name} ({counts}).")

@@ -12,7 +12,7 @@ from common.errors import Conflict
 from contest.models import Release, Team
 from contest.record.rebuild import around, board, pictures
 from contest.record.rebuild.reading import Record, read_record
-from contest.releases import Released, release_copy
+from contest.releases.services import Released, release_copy
 from labeling.models import Image, Tasker
 from labeling.selectors import forget_versions
 from labeling.store_transactions import storing_files

@@ -26,7 +26,7 @@ from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
 from contest.core.embargo import public_attacks
 from contest.core.weeks import week_called
 from contest.models import Attack, NearDuplicate, PictureHash, QuotaDay, Team
-from contest.releases import release_week
+from contest.releases.services import release_week
 from contest.teams.merging import teams_merge
 from labeling.enums import Origin
 from labeling.images import read_attack

@@ -30,7 +30,7 @@ from contest.core.weeks import week_called
 from contest.leaderboard.snapshots import boards_make_anew
 from contest.models import Entitlement, NearDuplicate
 from contest.money import correcting, deposits, payments
-from contest.record.builds import build_ask
+from contest.releases.builds import build_ask
 from contest.stakes import services as stakes
 from contest.teams import associations, entitlements, merging, same_person
 from labeling.accounts import invitations, leaving

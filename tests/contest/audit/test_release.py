@@ -23,7 +23,7 @@ from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.models import Release
 from contest.record.rebuild import around
 from contest.record.rebuild.reading import Part, Record
-from contest.releases import Released, release_week
+from contest.releases.services import Released, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest.record import cast

@@ -29,7 +29,6 @@ from contest.core.breaks import (
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.weeks import week_at, week_called
 from contest.defenses import figures as defense_figures
-from contest.exports import tables
 from contest.front.reading import _breaks as breaks_of_front_page
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard_tables
@@ -40,6 +39,7 @@ from contest.money.ledger import check
 from contest.overview import read_overview
 from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story
+from contest.releases import tables
 from contest.stakes.ends import stakes_end
 from contest.stakes.selectors import stakeable, standings
 from contest.teams import public as team_public

@@ -22,7 +22,7 @@ from contest.attacks.services import attack_withdraw
 from contest.core.embargo import public_attacks, public_pictures, published
 from contest.core.weeks import week_called
 from contest.models import Attack, Break, Release, Team
-from contest.releases import release_week
+from contest.releases.services import release_week
 from contest.teams.services import member_add
 from labeling.models import Image
 from labeling.pictures import pixels_of

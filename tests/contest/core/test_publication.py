@@ -13,18 +13,17 @@ from django.db import connection
 
 from adjudication.services import panels_settle
 from adjudication.verify import verify
-from contest import releases
 from contest.core.calendar import week_named
 from contest.core.enums import BuildState
-from contest.core.publication import published_images, unreleased_weeks
+from contest.core.publication import published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
-from contest.exports import archive, folders, tables
 from contest.models import Attack, Award, BoardDecision, Release, ReleaseBuild, Stake, StakeBatch, Team
 from contest.money.deposits import pool_deposit
-from contest.record import builds
-from contest.record.builds import due_weeks_release
-from contest.releases import release_week
+from contest.releases import archive, builds, folders, services, tables
+from contest.releases.builds import due_weeks_release
+from contest.releases.selectors import unreleased_weeks
+from contest.releases.services import release_week
 from labeling.enums import Answer
 from labeling.models import Image
 from labeling.png import encode_png, pixels_sha256
@@ -195,7 +194,7 @@ def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> N
     def release(name: str) -> Callable[[], bool]:
         week = week_named(name, "UTC")
         now = week.end + timedelta(weeks=2)
-        return lambda: releases.release_week(week, out=tmp_path / name, now=now, progress=wait).new
+        return lambda: services.release_week(week, out=tmp_path / name, now=now, progress=wait).new
 
     assert set(at_once(release("2026-W47"), release("2026-W48"))) == {"release_overtaken", True}
     assert Release.objects.count() == 1
@@ -226,8 +225,8 @@ def test_how_far_it_is_can_be_read_while_it_builds(monkeypatch: pytest.MonkeyPat
         seen.extend(ReleaseBuild.objects.values_list("state", "stage", "done", "total"))
         original(workplace, content, progress)
 
-    original = releases.copy_pictures
-    monkeypatch.setattr("contest.releases.copy_pictures", copied)
+    original = services.copy_pictures
+    monkeypatch.setattr("contest.releases.services.copy_pictures", copied)
     monkeypatch.setattr(builds, "SIGN_SECONDS", 0.05)
     assert (builds.due_weeks_release(clock=lambda: cast.AFTER), seen) == (1, [(BuildState.RUNNING, "images", 4, 9)])
 
@@ -254,8 +253,8 @@ def _peak(name: str, out: Path) -> int:
     tracemalloc.start()
     try:
         for _ in range(2):
-            released = releases.release_week(week, out=out, now=cast.AFTER, incomplete=True)
-        releases.release_copy(released, out / "copy")
+            released = services.release_week(week, out=out, now=cast.AFTER, incomplete=True)
+        services.release_copy(released, out / "copy")
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

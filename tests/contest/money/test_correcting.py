@@ -20,7 +20,6 @@ from hypothesis.extra.django import TestCase
 from contest.awards.settling import prizes_settle
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.weeks import week_at
-from contest.exports.contest_tables import _ledger_rows
 from contest.models import Correction, LedgerEntry, Stake, Team
 from contest.money import exports, figures, settlement
 from contest.money.correcting import (
@@ -35,6 +34,7 @@ from contest.money.correcting import (
 from contest.money.deposits import pool_deposit
 from contest.money.due import payable, payables, payables_of
 from contest.money.ledger import account, check, move
+from contest.releases.contest_tables import _ledger_rows
 from contest.stakes import services
 from contest.stakes.ends import stakes_end
 from tests import factories, tables

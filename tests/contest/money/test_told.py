@@ -18,7 +18,7 @@ from contest.leaderboard.reading import read_facts
 from contest.models import Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.money.figures import Money, debts, entries, money_figures
 from contest.money.ledger import account, check, move
-from contest.releases import release_week
+from contest.releases.services import release_week
 from tests import factories, tables
 from tests.contest.awards.test_awards import all_met, found_late, give, sweep
 from tests.contest.money import cast

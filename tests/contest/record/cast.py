@@ -31,7 +31,6 @@ from contest.board.deciding import case_decide, cases_close
 from contest.board.motions import motion_drop, motion_open
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
-from contest.exports.folders import copy_folder
 from contest.models import (
     Account,
     Appeal,
@@ -53,8 +52,9 @@ from contest.models import (
     Team,
     TeamMerge,
 )
-from contest.record.selectors import as_listed, releases
-from contest.releases import Released, release_week
+from contest.releases.folders import copy_folder
+from contest.releases.selectors import as_listed, releases
+from contest.releases.services import Released, release_week
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind

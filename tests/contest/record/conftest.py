@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from contest.releases import Released
+from contest.releases.services import Released
 from tests.contest.record import cast, decided
 from tests.contest.record.decided import TODAY, Decided
 

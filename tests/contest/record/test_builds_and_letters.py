@@ -29,7 +29,7 @@ from contest import posting
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.models import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
-from contest.record import announcements, builds
+from contest.releases import announcements, builds
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker
 from labeling.store import PictureMissing
@@ -159,7 +159,7 @@ class TestAWeekThatIsOver:
         self, error: Exception, words: str, contest: Contest, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as broken:
-            broken.setattr("contest.releases.copy_pictures", Mock(side_effect=error))
+            broken.setattr("contest.releases.services.copy_pictures", Mock(side_effect=error))
             assert [builds.due_weeks_release(clock=clock) for _ in range(2)] == [0, 0]
         build = ReleaseBuild.objects.get()
         assert (build.state, build.release) == (BuildState.FAILED, None) and words in build.error

@@ -14,10 +14,9 @@ from adjudication import release_format as form
 from adjudication.verify import verify
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState
-from contest.core.publication import unreleased_weeks
 from contest.models import Account, Attack, BoardDecision, Case, Examination, LedgerEntry, Stake, Team
-from contest.record.selectors import changed_since
-from contest.releases import Released, release_week
+from contest.releases.selectors import changed_since, unreleased_weeks
+from contest.releases.services import Released, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger, cells, rows, table
 from tests.contest import release_fixtures

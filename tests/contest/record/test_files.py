@@ -17,7 +17,7 @@ from django.utils.http import http_date
 from common import outages
 from contest.models import Release
 from contest.record.ranges import Span, Unsatisfiable, span_of
-from contest.releases import Released
+from contest.releases.services import Released
 from tests.contest.pages import lacking, main, plain
 
 pytestmark = pytest.mark.django_db

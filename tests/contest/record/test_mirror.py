@@ -21,11 +21,11 @@ from django.core.management import call_command
 from adjudication import mirror, mirror_zip
 from adjudication.verify_chain import check_listed, read_listed
 from adjudication.verify_reading import Findings, read_manifest
-from contest.exports.folders import same_folder
 from contest.models import Release
 from contest.record import serving
-from contest.record.selectors import as_listed, releases
-from contest.releases import Released
+from contest.releases.folders import same_folder
+from contest.releases.selectors import as_listed, releases
+from contest.releases.services import Released
 from tests.contest.pages import lacking
 from tests.contest.record import cast
 from tests.contest.record.cast import ERRATA, FIRST, SECOND

@@ -31,8 +31,6 @@ from contest.board.deciding import case_decide
 from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
-from contest.core.publication import unreleased_weeks
-from contest.exports.folders import copy_folder, same_folder
 from contest.models import (
     Account,
     Attack,
@@ -48,8 +46,9 @@ from contest.models import (
 )
 from contest.money.deposits import pool_deposit
 from contest.record.rebuild import services
-from contest.record.selectors import releases
-from contest.releases import Released, release_week
+from contest.releases.folders import copy_folder, same_folder
+from contest.releases.selectors import releases, unreleased_weeks
+from contest.releases.services import Released, release_week
 from labeling.models import Image, Response
 from labeling.selectors import policy_in_force
 from scoring.enums import Outcome

@@ -12,7 +12,7 @@ import pytest
 from adjudication import release_format as form
 from adjudication.verify import verify
 from adjudication.verify_reading import NotARelease
-from contest.releases import release_week
+from contest.releases.services import release_week
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
 from labeling.selectors import forget_versions

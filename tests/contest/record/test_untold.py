@@ -19,7 +19,7 @@ from contest.board.cases import case_open
 from contest.core.calendar import week_named
 from contest.core.enums import VoteChoice
 from contest.models import Release
-from contest.releases import Released, release_week
+from contest.releases.services import Released, release_week
 from labeling.models import Image
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene

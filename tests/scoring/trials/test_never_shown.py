@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.core.calendar import week_named
-from contest.releases import release_week
+from contest.releases.services import release_week
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.store import picture_store

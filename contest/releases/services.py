@@ -32,13 +32,13 @@ from contest.core.calendar import Week
 from contest.core.publication import released
 from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.exports import tables
-from contest.exports.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
-from contest.exports.content import Content, copy_pictures, write_tables
-from contest.exports.contest_tables import attacks_of, decisions_of
-from contest.exports.files import Progress, sync_folder
-from contest.exports.folders import copy_folder, remove_folder, same_folder
 from contest.models import LedgerEntry, Release
+from contest.releases import tables
+from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
+from contest.releases.content import Content, copy_pictures, write_tables
+from contest.releases.contest_tables import attacks_of, decisions_of
+from contest.releases.files import Progress, sync_folder
+from contest.releases.folders import copy_folder, remove_folder, same_folder
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, PolicyVersion
 from labeling.policy import Policy

@@ -23,10 +23,10 @@ from adjudication import release_format as form
 from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_head, outline_box, tasker_data_row
 from adjudication.enums import Reason
 from adjudication.verify import verify
-from contest import releases
 from contest.core.calendar import week_named
-from contest.exports.archive import Archive, pack, stored
 from contest.models import Attack, Team
+from contest.releases import services
+from contest.releases.archive import Archive, pack, stored
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Image, Response
@@ -61,7 +61,7 @@ def test_the_description_names_the_revision_that_is_written() -> None:
 @pytest.fixture(scope="module")
 def published_week(module_world: Path) -> cast.Contest:
     contest = cast.a_week()
-    releases.release_week(WEEK, out=module_world / "releases", now=cast.AFTER)
+    services.release_week(WEEK, out=module_world / "releases", now=cast.AFTER)
     return contest
 
 
@@ -77,7 +77,7 @@ def folder(contest: cast.Contest, settings: Any) -> Path:
 
 
 def _release(out: Path, **options: Any) -> Path:
-    return releases.release_week(WEEK, out=out, now=cast.AFTER, **options).folder
+    return services.release_week(WEEK, out=out, now=cast.AFTER, **options).folder
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -117,7 +117,7 @@ def test_the_team_is_the_one_with_the_first_receipt_of_the_week(contest: cast.Co
     """An attack of a later week may be under embargo, also when the picture is one of this week (R24)."""
     sent, known, other = (contest.images[case] for case in ("valid bird", "occluded", "uncertain"))
     _sent("late", known, WEEK.end)
-    assert not releases.release_week(WEEK, out=tmp_path, now=cast.AFTER).new
+    assert not services.release_week(WEEK, out=tmp_path, now=cast.AFTER).new
     early = _sent("early", known, WEEK.end - timedelta(microseconds=1))
     _sent("slower", sent, cast.MONDAY + timedelta(seconds=1))
     teams = {row["image_id"]: row["team"] for row in _rows(_release(tmp_path), "images.csv")}
@@ -399,7 +399,7 @@ MANY = [(5, 7), pytest.param(0xFFFF, 70_000, marks=pytest.mark.long("more files 
 def test_a_zip_of_more_files_than_the_old_format_counts(
     most: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contest.exports.archive._MANY", most)
+    monkeypatch.setattr("contest.releases.archive._MANY", most)
     (tmp_path / "one").write_bytes(b"x" * 10_000)
     whole, packed = stored(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
     with Archive(tmp_path / "many.zip") as archive:

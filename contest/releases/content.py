@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from adjudication import release_format as form
 from contest.core.calendar import Week
-from contest.exports import tables
-from contest.exports.archive import Archive, Packed, pack, stored
-from contest.exports.contest_tables import write_contest_tables
-from contest.exports.files import Folder, Progress, sync_folder
-from contest.exports.manifest import HashingText, write_manifest
+from contest.releases import tables
+from contest.releases.archive import Archive, Packed, pack, stored
+from contest.releases.contest_tables import write_contest_tables
+from contest.releases.files import Folder, Progress, sync_folder
+from contest.releases.manifest import HashingText, write_manifest
 from labeling.store import PictureStore, picture_key, picture_store
 
 _PICTURES_AT_ONCE = 8

@@ -1,7 +1,7 @@
 """Building releases behind the pages (R39): one row says how far it is, one process at a time does it.
 
-The release itself is put in its place in one step (`contest.releases`), so a build that dies leaves nothing of it
-published; its row grows old, and the next sweep takes it up again.
+The release itself is put in its place in one step (`contest.releases.services`), so a build that dies leaves nothing
+of it published; its row grows old, and the next sweep takes it up again.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,10 +21,10 @@ from common.errors import Conflict, DomainError
 from common.outages import outages
 from contest.core.calendar import Week
 from contest.core.enums import BuildState
-from contest.core.publication import unreleased_weeks
 from contest.core.weeks import week_called
 from contest.models import Release, ReleaseBuild
-from contest.releases import release_week, waiting
+from contest.releases.selectors import unreleased_weeks
+from contest.releases.services import release_week, waiting
 
 # Whoever builds shows itself this often; after that many missed signs it is taken for dead.
 SIGN_SECONDS = 2.0

@@ -14,8 +14,8 @@ from adjudication import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.week_pictures import images_of_week
-from contest.exports.tables import by_bytes, stream
 from contest.models import Appeal, Case, CaseDecision, Examination, Statement
+from contest.releases.tables import by_bytes, stream
 
 Rows = Iterator[Sequence[str]]
 # How a decision is counted, in the columns of cases and of motions.

@@ -33,8 +33,8 @@ from adjudication.selectors import rulings_in_force
 from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.calendar import Week
 from contest.core.week_pictures import images_of_week, received_in
-from contest.exports.files import Folder
 from contest.models import Attack, Break, Release
+from contest.releases.files import Folder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Place, Report, Response
@@ -43,7 +43,7 @@ from scoring.models import Defense
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
 if TYPE_CHECKING:
-    from contest.exports.parquet import ResponsesFile
+    from contest.releases.parquet import ResponsesFile
 
 # Rows that are in memory at once.
 CHUNK = 1_000
@@ -172,7 +172,7 @@ _RESPONSE = (
 def _write_responses(folder: Folder, week: Week) -> int:
     """Write `responses.csv` and `responses.parquet` in one pass."""
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
-    from contest.exports.parquet import ResponsesFile
+    from contest.releases.parquet import ResponsesFile
 
     rows = stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
     with ResponsesFile(folder.path / form.PARQUET) as parquet:

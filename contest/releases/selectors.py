@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from common.errors import NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week
 from contest.core.week_pictures import images_of_week
-from contest.exports.board_tables import decisions_on_pictures
+from contest.core.weeks import week_at
 from contest.models import Release
+from contest.releases.board_tables import decisions_on_pictures
+from contest.releases.contest_tables import first_moment
 from labeling.models import Response, VoidedResponse
 from scoring.models import Prediction
 
 _NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?", re.ASCII)
-# One line of a manifest's list of files, as contest.exports.manifest writes it.
+# One line of a manifest's list of files, as contest.releases.manifest writes it.
 _LINE = re.compile(r'  "([^"\\]+)": "([0-9a-f]{64})",?\n')
 _CONTENT_TYPES = {
     ".csv": "text/csv; charset=utf-8",
@@ -164,3 +166,19 @@ def changed_since(week: Week, moment: datetime) -> list[str]:
     ]
     counts = [(found.count(), one, more) for one, more, found in rows]
     return [f"{number:,} {one if number == 1 else more}" for number, one, more in counts if number]
+
+
+def unreleased_weeks(now: datetime) -> Iterator[Week]:
+    """Yield the ended weeks in which anything happened that a release shows and that have none, oldest first.
+
+    A week may have no pictures and still money or decisions; one with nothing at all is passed over.
+    """
+    released = set(Release.objects.values_list("week", flat=True))
+    moment = first_moment(datetime.min.replace(tzinfo=UTC))
+    while moment is not None and (week := week_at(moment)).end <= now:
+        if week.name not in released:
+            yield week
+        # Weeks that have a release are passed by without asking what happened in them.
+        while (week := week_at(week.end)).name in released:
+            pass
+        moment = first_moment(week.start)

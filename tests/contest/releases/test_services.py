@@ -20,11 +20,10 @@ from django.utils import timezone
 
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
-from contest import releases
 from contest.core.calendar import week_named
-from contest.exports import archive
-from contest.exports.folders import same_folder
 from contest.models import Release
+from contest.releases import archive, services
+from contest.releases.folders import same_folder
 from labeling.models import Panel, Report
 from labeling.store import PictureMissing, picture_store
 from scoring.enums import Fault, Outcome, RunState
@@ -53,8 +52,8 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def _release(out: Path, **options: Any) -> releases.Released:
-    return releases.release_week(WEEK, out=out, now=cast.AFTER, **options)
+def _release(out: Path, **options: Any) -> services.Released:
+    return services.release_week(WEEK, out=out, now=cast.AFTER, **options)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
 )
 def test_without_a_name_the_last_week_that_is_over(now: datetime, week: str, why: str, db: None) -> None:
     factories.policy_version()
-    assert releases.week_to_release(None, now=now).name == week, why
+    assert services.week_to_release(None, now=now).name == week, why
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_without_a_name_the_last_week_that_is_over(now: datetime, week: str, why
 def test_other_weeks_are_refused(name: str, error: type[DomainError], code: str, why: str, db: None) -> None:
     factories.policy_version()
     night = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
-    assert isinstance(refused(code, releases.week_to_release, name, now=night), error), why
+    assert isinstance(refused(code, services.week_to_release, name, now=night), error), why
 
 
 def test_the_release_is_recorded_and_says_what_the_rules_used(contest: cast.Contest, out: Path) -> None:
@@ -127,7 +126,7 @@ def test_the_same_database_gives_the_same_bytes(contest: cast.Contest, out: Path
     first = _release(out)
     before, again = {path: path.stat().st_ino for path in first.folder.rglob("*")}, _release(out)
     assert {path: path.stat().st_ino for path in first.folder.rglob("*")} == before
-    elsewhere = releases.release_week(WEEK, out=tmp_path / "elsewhere", now=cast.AFTER + timedelta(days=9))
+    elsewhere = services.release_week(WEEK, out=tmp_path / "elsewhere", now=cast.AFTER + timedelta(days=9))
     assert (first.new, again.new, elsewhere.new) == (True, False, False)
     assert same_folder(first.folder, elsewhere.folder)
     assert filecmp.cmp(first.archive, elsewhere.archive, shallow=False)
@@ -168,7 +167,7 @@ def test_a_correction_is_a_new_part_in_the_chain(contest: cast.Contest, out: Pat
 def test_the_chain_is_in_the_order_of_publication(contest: cast.Contest, out: Path) -> None:
     """Errata of an old week follow the newest release: one line without forks."""
     first, next_week = _release(out), week_named("2026-W48", "UTC")
-    second = releases.release_week(next_week, out=out, now=next_week.end)
+    second = services.release_week(next_week, out=out, now=next_week.end)
     _one_more_response(contest)
     third = _release(out)
     assert [each.release.name for each in (first, second, third)] == [
@@ -182,7 +181,7 @@ def test_the_chain_is_in_the_order_of_publication(contest: cast.Contest, out: Pa
 
 
 def test_an_empty_week_can_be_released(contest: cast.Contest, out: Path) -> None:
-    released = releases.release_week(week_named("2026-W20", "UTC"), out=out, now=cast.AFTER)
+    released = services.release_week(week_named("2026-W20", "UTC"), out=out, now=cast.AFTER)
     assert {name for name, number in released.release.counts.items() if number} == {"defenses"}
     assert verify(released.folder).differences == []
 
@@ -273,10 +272,10 @@ def test_what_no_verifier_would_read_is_not_released(
     largest = max(others, key=lambda path: path.stat().st_size).name
     for limit, name in (("MOST_MANIFEST_BYTES", "manifest.json"), ("MOST_FILE_BYTES", largest)):
         size = (folder / name).stat().st_size
-        monkeypatch.setattr(f"contest.releases.{limit}", size - 1)
+        monkeypatch.setattr(f"contest.releases.services.{limit}", size - 1)
         assert f"Nothing was released: {name} has {size:,} bytes" in refused("too_large", _release, out).message
         assert list(out.iterdir()) == []
-        monkeypatch.setattr(f"contest.releases.{limit}", size)
+        monkeypatch.setattr(f"contest.releases.services.{limit}", size)
     assert _release(out).folder.is_dir(), "the limits themselves are read"
 
 
@@ -373,7 +372,7 @@ def test_what_was_overtaken_by_the_same_bytes_is_the_same_release(
 
 def test_the_chain_does_not_fork(contest: cast.Contest, out: Path, tmp_path: Path) -> None:
     next_week = week_named("2026-W48", "UTC")
-    other = _meanwhile(lambda: releases.release_week(next_week, out=tmp_path / "elsewhere", now=next_week.end))
+    other = _meanwhile(lambda: services.release_week(next_week, out=tmp_path / "elsewhere", now=next_week.end))
     refused("release_overtaken", _release, out, progress=other)
     assert _release(out).release.previous_sha256 == Release.objects.get(week="2026-W48").manifest_sha256
 
@@ -387,7 +386,7 @@ def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path, monkeypat
         ("files._ROWS_PER_REPORT", 2),
         ("parquet._BYTES_IN_GROUP", 1),
     ):
-        monkeypatch.setattr(f"contest.exports.{name}", size)
+        monkeypatch.setattr(f"contest.releases.{name}", size)
     told: dict[str, tuple[int, int | None]] = {}
     released = _release(out, progress=lambda what, done, total: told.update({what: (done, total)}))
     assert (verify(released.folder).differences, told["responses.csv"], told["images"]) == ([], (28, 28), (9, 9))

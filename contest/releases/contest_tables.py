@@ -1,7 +1,7 @@
 """The tables of a weekly release about the contest around the pictures: attacks, teams, stakes, decisions, money (R39).
 
 Each states what happened in its week, as it stood when that was over: what is decided later belongs to a later week,
-and makes no errata of this one. All functions run inside `contest.exports.tables.snapshot`.
+and makes no errata of this one. All functions run inside `contest.releases.tables.snapshot`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,6 @@ from adjudication import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.week_pictures import images_of_week, releasable_images
-from contest.exports.audit_table import audit_rows
-from contest.exports.board_tables import board_rows, decided_motions, examinations, named_by_board, within
-from contest.exports.files import Folder
-from contest.exports.tables import by_bytes, stream
 from contest.models import (
     Association,
     AssociationMistake,
@@ -32,6 +28,10 @@ from contest.models import (
     StakeBatch,
     Team,
 )
+from contest.releases.audit_table import audit_rows
+from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
+from contest.releases.files import Folder
+from contest.releases.tables import by_bytes, stream
 from labeling.models import Panel
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial
