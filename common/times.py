@@ -49,3 +49,8 @@ def file_size(size: int) -> str:
         return f"{size} bytes"
     power = min((len(str(size)) - 1) // 3, 3)
     return f"{size / 1_000**power:,.1f} {('kB', 'MB', 'GB')[power - 1]}"
+
+
+def hours_span(hours: int) -> str:
+    """Return hours of time as people say them: `90 × 24 h` where they are whole days."""
+    return f"{hours // 24} × 24 h" if hours % 24 == 0 else f"{hours} h"

@@ -24,7 +24,7 @@ from common.domain_clock import domain_now
 from common.migrated import migrations_missing
 from common.outages import outages
 from contest import stages
-from contest.cockpit.stuck_panels import stuck_groups
+from contest.core.stuck_panels import stuck_groups
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing, given_up
 from labeling.enums import PanelState, StuckCause

@@ -59,12 +59,6 @@ def uploading(user: Any) -> Iterator[Team]:
         yield team
 
 
-def reader_of(user: Any) -> tuple[Team | None, bool]:
-    """Return the reader's team and whether they organize."""
-    roles = roles_of(user)
-    return (team_of(user) if roles.teams else None), roles.organizer
-
-
 def for_script(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Answer a page's script, which cannot follow a sign-in: every refusal is JSON, 401 `signed_out` for strangers."""
 

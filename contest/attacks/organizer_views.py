@@ -15,8 +15,8 @@ from common.typed import whole_number
 from contest.attacks.life import standings
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.attacks.views import ON_A_PAGE
+from contest.core.countdown import countdown
 from contest.core.weeks import week_at
-from contest.countdown import countdown
 from contest.models import Attack, NearDuplicate
 from labeling.access import organizer_of
 from labeling.pictures import picture_url

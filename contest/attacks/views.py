@@ -18,7 +18,7 @@ from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from contest.attacks import quota
-from contest.attacks.access import NoTeam, bounded, for_script, member_of, reader_of
+from contest.attacks.access import NoTeam, bounded, for_script, member_of
 from contest.attacks.letters import tell_withdrawn
 from contest.attacks.life import standings, story
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
@@ -35,12 +35,12 @@ from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.board.grounds import appeal_of, appealable, ground_of
 from contest.core.calendar import day_of
+from contest.core.countdown import countdown
 from contest.core.enums import RELEASED_ORIGINS, AppealSide
 from contest.core.publication import released
-from contest.core.roles import refuse_other_team
+from contest.core.roles import reader_of, refuse_other_team
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.countdown import countdown
 from contest.models import Attack, Team
 from contest.money.won import won_with
 from contest.stakes.selectors import staked

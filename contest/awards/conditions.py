@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from common.times import absolute, distance, to_the_second
-from contest.awards.examinations import examined_share
+from common.times import absolute, distance, hours_span, to_the_second
+from contest.awards.examined import examined_share
 from contest.awards.order import Group, StakeTime, groups_in_order, waits_for
 from contest.core.breaks import sent_as_attack
 from contest.core.calendar import Week
@@ -32,7 +32,6 @@ from contest.stakes.selectors import (
     stakes_in_force,
     unbroken_until,
 )
-from contest.stakes.shown import hours_span
 from labeling.enums import Label
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy

@@ -16,7 +16,8 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
-from contest.awards.examinations import examined_share, may_examine, members_for, picture_confirm, queue_of
+from contest.awards.examinations import may_examine, members_for, picture_confirm, queue_of
+from contest.awards.examined import examined_share
 from contest.board.case_content import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
 from contest.board.cases import case_open
 from contest.core.roles import board_member_of

@@ -8,19 +8,13 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
+from contest.board.public_decisions import CHOICE_WORDS
 from contest.board.recusal import cases_seen_by, disclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.teams import final_team
 from contest.models import Appeal, Case, CaseParty, Vote
 
-CHOICE_WORDS: Mapping[VoteChoice, str] = {
-    VoteChoice.UPHOLD: "uphold",
-    VoteChoice.MORE_TASKERS: "more taskers",
-    VoteChoice.OVERRULE: "overrule",
-    VoteChoice.IN_FAVOUR: "in favour",
-    VoteChoice.AGAINST: "against",
-}
 LONGEST_FIND = 80
 
 

@@ -17,17 +17,10 @@ from common.audit import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
 from contest.board.conflicts import conflicts_find
-from contest.board.recusal import (
-    board_members,
-    cases_seen_by,
-    disclosed,
-    quorum_of,
-    recused_from,
-    teams_of,
-    undisclosed,
-)
+from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
 from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.breaks import standing_breaks
+from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.teams import final_team

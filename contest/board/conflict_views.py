@@ -29,8 +29,9 @@ from contest.board.conflicts import (
     ends_of,
     ties_tell,
 )
-from contest.board.recusal import board_members, cases_seen_by, judges_of, quorum_of
+from contest.board.recusal import cases_seen_by, judges_of, quorum_of
 from contest.board.views import TIES
+from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind
 from contest.core.roles import board_member_of
 from contest.models import Case, Conflict, Team, Ties

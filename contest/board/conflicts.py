@@ -14,8 +14,9 @@ from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
 from common.typed import words_said
-from contest.board.recusal import EVER, board_members
+from contest.board.recusal import EVER
 from contest.board.telling import messages_take_back
+from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind, EntitlementKind
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties

@@ -6,32 +6,21 @@ was opened, until it was closed. A conflict that ends meanwhile gives the case n
 for nothing. Teams that were merged are one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.core.conflicts import board_members, conflicts_in_force
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Case, CaseParty, Conflict, Disclosure, Stake, Team
-from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy
 
 # For how long a member's word that nothing ties them to a team stands, before they are asked again.
 DISCLOSURE_STANDS = timedelta(days=30)
 # Far enough back to be before everything.
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
-
-
-def board_members() -> QuerySet[User]:
-    """Return who is on the review board now."""
-    return User.objects.filter(groups__name=REVIEW_BOARD, is_active=True).order_by("pk")
-
-
-def conflicts_in_force(members: Iterable[User] | None = None) -> QuerySet[Conflict]:
-    """Return the conflicts that count, whenever they do, of these members (None: of all)."""
-    rows = Conflict.objects.filter(dismissed_at=None)
-    return rows if members is None else rows.filter(member__in=members)
 
 
 def _meets(conflict: Conflict) -> Q:

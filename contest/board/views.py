@@ -28,24 +28,8 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from contest.board.carriers import motion_check
 from contest.board.case_content import picture_content
-from contest.board.case_list import (
-    CHOICE_WORDS,
-    Asked,
-    cases_asked,
-    counts_of,
-    neighbours,
-    rows_of,
-    to_vote_on,
-)
-from contest.board.case_words import (
-    Said,
-    ballot_words,
-    decision_to_come,
-    following,
-    motion_content,
-    public_decision,
-    sums_awarded,
-)
+from contest.board.case_list import Asked, cases_asked, counts_of, neighbours, rows_of, to_vote_on
+from contest.board.case_words import Said, following, motion_content, sums_awarded
 from contest.board.cases import (
     MOST_WORDS,
     Count,
@@ -63,6 +47,7 @@ from contest.board.conflicts import conflict_declare
 from contest.board.deciding import case_decide, refuse_undecided
 from contest.board.follows import what_follows
 from contest.board.motions import motion_drop
+from contest.board.public_decisions import CHOICE_WORDS, ballot_words, decision_to_come, public_decision
 from contest.board.recusal import DISCLOSURE_STANDS, teams_of, undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice

@@ -26,9 +26,9 @@ from contest.cockpit.forecast import (
     like_the_middle_one,
     usual_hours,
 )
-from contest.cockpit.stuck_panels import StuckGroup, stuck_groups
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
+from contest.core.stuck_panels import StuckGroup, stuck_groups
 from contest.core.weeks import week_at, week_called, zone_of
 from labeling.enums import AssignmentState, PanelState, TaskerState
 from labeling.models import Assignment, Image, Panel, Response, VoidedResponse

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import Count, Min, QuerySet
 
 from contest.cockpit.cases import Cases
-from contest.cockpit.stuck_panels import stuck_groups
 from contest.core.calendar import Week
+from contest.core.stuck_panels import stuck_groups
 from contest.leaderboard.snapshots import open_differences
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing

@@ -12,9 +12,9 @@ from django.db.models import Q, QuerySet
 from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
-from contest.attacks.access import reader_of
 from contest.core.embargo import attacks_public, published
 from contest.core.publication import released
+from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at
 from contest.models import Attack, Release

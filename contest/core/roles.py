@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
 
 from common.errors import Conflict, NotAllowed
-from contest.core.teams import final_team
+from contest.core.teams import final_team, team_of
 from contest.models import Member, Team
 from labeling.enums import Role
 from labeling.models import AccountRole
@@ -98,3 +98,9 @@ def researcher_of(user: User | AnonymousUser) -> User:
         return user
     words = "Teams are for researchers: who labels, organizes or judges never competes. This account has another role."
     raise NotAllowed(words, "not_a_researcher")
+
+
+def reader_of(user: Any) -> tuple[Team | None, bool]:
+    """Return the reader's team and whether they organize."""
+    roles = roles_of(user)
+    return (team_of(user) if roles.teams else None), roles.organizer

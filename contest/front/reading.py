@@ -9,10 +9,10 @@ from django.db.models import Exists, OuterRef
 
 from adjudication.models import Ruling
 from contest.core.breaks import standing_breaks
+from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
 from contest.core.enums import AccountKind, DefenseStanding
 from contest.core.publication import released
-from contest.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.leaderboard import snapshots
 from contest.leaderboard.rows import DefenseRow
 from contest.models import Account, Attack, Break, Release

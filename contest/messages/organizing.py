@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from django.urls import reverse
 
 from common.times import to_the_second
-from contest.cockpit.stuck_panels import StuckGroup, read_stuck_groups
 from contest.core.enums import BuildState, MessageKind
+from contest.core.stuck_panels import StuckGroup, read_stuck_groups
 from contest.messages.writing import write
 from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
 from contest.posting import AGAIN_AFTER, given_up

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from common.typed import whole_number
 from contest.money.words import money
-from contest.what_if.forms import GATES, share, share_of
+from contest.policy.number_words import GATES, share, share_of
 from labeling.accounts.locale import zone_names
 from labeling.enums import GoldFeedback, OutlineGate
 from labeling.policy import LIMITS, Policy

@@ -17,7 +17,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.times import absolute
 from common.typed import whole_number
-from contest.board.recusal import board_members
+from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.policy.forms import Typed
 from contest.policy.moments import moment_text

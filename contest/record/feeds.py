@@ -14,7 +14,7 @@ from django.views.decorators.http import last_modified, require_safe
 
 from adjudication import release_format as form
 from common.times import file_size
-from contest.board.case_words import public_decision
+from contest.board.public_decisions import public_decision
 from contest.models import CaseDecision, Release
 from contest.record.closed_cases import public_decisions, with_told_at
 from contest.record.overrules import OUTCOMES, ruling_words

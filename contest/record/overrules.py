@@ -12,7 +12,7 @@ from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import verdict_words
-from contest.board.case_words import PublicDecision, public_decision
+from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseOutcome
 from contest.core.weeks import week_at, week_called

@@ -28,7 +28,7 @@ from contest.board.case_content import (
     smallest_box_of,
     zoom_of,
 )
-from contest.board.case_words import PublicDecision, public_decision
+from contest.board.public_decisions import PublicDecision, public_decision
 from contest.board.telling import OUTCOME_WORDS
 from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.enums import AppealSide, CaseOutcome

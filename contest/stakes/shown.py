@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from common.times import hours_span
+from contest.core.countdown import clock_words
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
-from contest.countdown import clock_words
 from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
 from contest.models import Entry, Stake
 from contest.stakes import selectors
@@ -31,11 +32,6 @@ ENDS = {
     StakeEnd.WITHDRAWN: "taken back",
     StakeEnd.VOID: "void: it was broken before it was at stake",
 }
-
-
-def hours_span(hours: int) -> str:
-    """Return hours of time as people say them: `90 × 24 h` where they are whole days."""
-    return f"{hours // 24} × 24 h" if hours % 24 == 0 else f"{hours} h"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from django import template
 
+from common.times import hours_span
 from contest.money.words import money
-from contest.stakes.shown import hours_span
 
 register = template.Library()
 register.filter("money", money)

@@ -1,24 +1,16 @@
 """What is typed to try a policy: the numbers that a verdict depends on (R7, R10, R14, R15)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from urllib.parse import urlencode
 
 from adjudication.rules import Policy as Rules
 from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from common.typed import whole_number
+from contest.policy.number_words import share, share_of
 from labeling.enums import OutlineGate
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
-
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%?", re.ASCII)
-_RATIO = re.compile(r"(\d{1,6}) ?/ ?(\d{1,6})", re.ASCII)
-GATES = {
-    OutlineGate.BEST_GUESS_YES: "sure, or the best guess is yes",
-    OutlineGate.NOT_EXCLUDED: "all who do not exclude it",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +59,6 @@ class Typed:
         if box is None or panel is None or gate is None:
             raise WrongFields({field: words for field, words in wrong.items() if words})
         return Numbers(Rules(policy.name, box, gate, self.occlusion), panel)
-
-
-def share(of: Fraction) -> str:
-    """Return a share as a percentage where that is exact to four digits, else as a ratio."""
-    percent = of * 100
-    if (percent * 10_000).denominator != 1:
-        return f"{of.numerator}/{of.denominator}"
-    whole, digits = divmod(int(percent * 10_000), 10_000)
-    return f"{whole}.{digits:04d}".rstrip("0").rstrip(".") + " %"
-
-
-def share_of(typed: str) -> Fraction | None:
-    """Return a share that was typed as a percentage or a ratio: more than 0, at most 1; None for anything else."""
-    text = typed.strip()
-    if found := _PERCENT.fullmatch(text):
-        value = Fraction(found[1]) / 100
-    elif (found := _RATIO.fullmatch(text)) and int(found[2]):
-        value = Fraction(int(found[1]), int(found[2]))
-    else:
-        return None
-    return value if 0 < value <= 1 else None
 
 
 def _panel(typed: str) -> int | None:

@@ -20,7 +20,8 @@ from adjudication.wording import reasons_words
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
-from contest.what_if.forms import GATES, Typed
+from contest.policy.number_words import GATES
+from contest.what_if.forms import Typed
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy

@@ -1,7 +1,7 @@
 // Counts a countdown of the page down, from what the server said was left when it wrote the page: this device's clock
 // may be wrong. Without this module the page shows what was left then.
 
-/** The same words as contest.countdown.clock_words. */
+/** The same words as contest.core.countdown.clock_words. */
 function words(seconds) {
   const days = Math.floor(seconds / 86400);
   const parts = [Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
 from contest.awards.conditions import checklist, contenders, own_conditions, ready, why_never
-from contest.awards.examinations import Share, examined_share, queue_of
+from contest.awards.examinations import queue_of
+from contest.awards.examined import ExaminedShare, examined_share
 from contest.awards.services import award_give, change_of, rerun_begin
 from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move
@@ -390,7 +391,7 @@ def test_every_rejected_picture_of_its_time_is_examined_whatever_it_was_aimed_at
     for sent in inside:
         confirm(sent.image, stake.defense, rita, NOW)
         confirm(sent.image, stake.defense, rita, NOW)
-    assert examined_share(stake.defense, now=NOW) == Share(3, 3) and Examination.objects.count() == 3
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(3, 3) and Examination.objects.count() == 3
 
 
 def test_who_confirms_is_on_the_board_and_what_is_rejected(stake: Stake, olga: User, rita: User) -> None:

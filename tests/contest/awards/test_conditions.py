@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contest.awards.conditions import checklist, contenders
-from contest.awards.examinations import Share, examined_share, picture_confirm, queue_of
+from contest.awards.examinations import picture_confirm, queue_of
+from contest.awards.examined import ExaminedShare, examined_share
 from contest.awards.order import StakeTime, groups_in_order, waits_for
 from contest.board.cases import case_open
 from contest.core.enums import VoteChoice
@@ -411,7 +412,7 @@ def members_needed(members: int) -> None:
 
 @pytest.mark.parametrize(("done", "all", "percent"), [(0, 0, 100), (199, 200, 99), (200, 200, 100), (0, 3, 0)])
 def test_a_hundred_percent_is_all_of_them(done: int, all: int, percent: int) -> None:
-    assert Share(done, all).percent == percent
+    assert ExaminedShare(done, all).percent == percent
 
 
 def test_two_members_where_the_policy_asks_for_two(stake: Stake, pictures: list[Image], rita: User) -> None:
@@ -432,12 +433,12 @@ def test_another_ruling_is_looked_at_anew(stake: Stake, pictures: list[Image], r
     seen = first.rulings.get().pk
     confirm(first, stake.defense, rita, NOW)
     cast.overruled(first, label="bird")
-    assert examined_share(stake.defense, now=NOW) == Share(0, 2), "a valid picture is none of the rejected"
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(0, 2), "a valid picture is none of the rejected"
     cast.overruled(first)
-    assert examined_share(stake.defense, now=NOW) == Share(0, 3) and first in left(stake, rita)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(0, 3) and first in left(stake, rita)
     refused("ruling_changed", picture_confirm, image=first, defense=stake.defense, ruling=seen, by=rita, now=NOW)
     confirm(first, stake.defense, rita, NOW)
-    assert examined_share(stake.defense, now=NOW) == Share(1, 3)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(1, 3)
 
 
 def test_what_is_in_a_case_waits_for_it(stake: Stake, pictures: list[Image], rita: User) -> None:
@@ -462,7 +463,7 @@ def test_what_was_confirmed_counts_not_while_the_board_has_a_case_of_it(
         confirm(image, stake.defense, rita, NOW)
     assert lines(stake)["examined"] and lines(stake)["appeals"]
     ben, case = board.member("ben"), case_open(image=pictures[1], by=rita, now=NOW)
-    assert examined_share(stake.defense, now=NOW) == Share(2, 3)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(2, 3)
     assert not lines(stake)["examined"] and not lines(stake)["appeals"], "nothing is awarded meanwhile"
     queue = queue_of(stake.defense, ben, now=NOW)
     assert (list(queue.mine), queue.by_others, queue.in_cases) == ([], 0, 1)
@@ -470,7 +471,7 @@ def test_what_was_confirmed_counts_not_while_the_board_has_a_case_of_it(
     assert "2 of 3 confirmed, 66 %" in page and "1 waits for a case" in page
     board.votes(case, [rita, ben], choice, NOW)
     board.decide(case, ben, NOW)
-    assert examined_share(stake.defense, now=NOW) == Share(again, 3), why
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(again, 3), why
     assert len(left(stake, ben)) == 3 - again
 
 
@@ -481,16 +482,16 @@ def test_who_steps_aside_confirms_nothing_and_what_they_confirmed_counts_no_more
     for number, image in enumerate(pictures):
         assert left(stake, rita) == pictures[number:]
         confirm(image, stake.defense, rita, NOW)
-        assert examined_share(stake.defense, now=NOW) == Share(number + 1, 3)
+        assert examined_share(stake.defense, now=NOW) == ExaminedShare(number + 1, 3)
     team = stake.defense.entry.team if tied_to == "makers" else pictures[0].attacks.get().team
     board.conflict(rita, team)
-    assert examined_share(stake.defense, now=NOW) == Share(0, 3)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(0, 3)
     refused("recused", confirm, pictures[0], stake.defense, rita, NOW)
     queue, ben = queue_of(stake.defense, rita, now=NOW), board.member("ben")
     assert tied_to == "makers" or (list(queue.mine), queue.by_others) == ([], 3)
     for image in pictures:
         confirm(image, stake.defense, ben, NOW)
-    assert examined_share(stake.defense, now=NOW) == Share(3, 3)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(3, 3)
 
 
 def test_a_conflict_that_was_over_before_they_looked_takes_nothing_away(
@@ -498,7 +499,7 @@ def test_a_conflict_that_was_over_before_they_looked_takes_nothing_away(
 ) -> None:
     confirm(pictures[0], stake.defense, rita, NOW)
     board.conflict(rita, stake.defense.entry.team, until=NOW - timedelta(days=1))
-    assert examined_share(stake.defense, now=NOW) == Share(1, 3)
+    assert examined_share(stake.defense, now=NOW) == ExaminedShare(1, 3)
 
 
 def test_a_case_that_a_member_steps_aside_from_is_not_told_by_the_sweep(

@@ -10,8 +10,8 @@ import pytest
 from django.core.cache import cache
 
 from contest.cockpit.deadlines import in_words, read_deadlines
-from contest.cockpit.stuck_panels import ADVICE, CAUSES, read_stuck_groups
 from contest.core.enums import MessageKind
+from contest.core.stuck_panels import ADVICE, CAUSES, read_stuck_groups
 from contest.health import pipeline_metrics
 from contest.messages.letters import written
 from contest.messages.organizing import stuck_panels_tell

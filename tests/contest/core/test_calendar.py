@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contest.core.calendar import day_of, day_span, week_named, week_of, zone_at
-from contest.countdown import clock_words, countdown
+from contest.core.countdown import clock_words, countdown
 from tests.contest.attacks import cast
 
 

@@ -1,0 +1,111 @@
+"""A decision of the board as the public reads it, without names of members (R20, R21)."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adjudication.counting import OUTCOMES, Ballot
+from adjudication.enums import Verdict
+from adjudication.wording import verdict_words
+from contest.board.cases import Count, counted
+from contest.board.telling import OUTCOME_WORDS
+from contest.core.enums import CaseOutcome, VoteChoice
+
+CHOICE_WORDS: Mapping[VoteChoice, str] = {
+    VoteChoice.UPHOLD: "uphold",
+    VoteChoice.MORE_TASKERS: "more taskers",
+    VoteChoice.OVERRULE: "overrule",
+    VoteChoice.IN_FAVOUR: "in favour",
+    VoteChoice.AGAINST: "against",
+}
+
+
+def ballot_words(ballot: Ballot) -> str:
+    """Return what a vote is for, in words."""
+    words = CHOICE_WORDS[ballot.choice]
+    if ballot.choice is not VoteChoice.OVERRULE:
+        return words
+    verdict = Verdict.VALID if ballot.label else Verdict.REJECTED
+    return f"{words} ({verdict_words(verdict, ballot.label, ballot.reasons)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones stand in the
+    explanation already, where their member offered them, and are not shown a second time."""
+
+    vote: str
+    words: str
+    dissent: bool
+    repeated: bool
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublicDecision:
+    """A decision as the public pages show it, without names of members."""
+
+    outcome: CaseOutcome
+    outcome_words: str
+    verdict: str
+    explanation: str
+    tally: tuple[tuple[str, int], ...]
+    remarks: tuple[Remark, ...]
+    quorum: int
+    recused: int
+    decided_at: datetime | None
+
+    @property
+    def dissents(self) -> tuple[tuple[str, str], ...]:
+        """Return what members who voted otherwise publish: their vote and their words."""
+        return tuple((each.vote, each.words) for each in self.remarks if each.dissent)
+
+
+def public_decision(decision: Any) -> PublicDecision:
+    """Return a recorded decision (contest.models.CaseDecision) as the public reads it."""
+    told = (decision.outcome, decision.label, decision.reasons, decision.explanation)
+    return _public(*told, decision.votes, decision.quorum, decision.recused, decision.decided_at)
+
+
+def decision_to_come(count: Count, explanation: str) -> PublicDecision:
+    """Return what the public would read if the votes of now were confirmed with this explanation."""
+    decides, kept = count.decides, counted(count)
+    told = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)
+    return _public(*told, kept["votes"], kept["quorum"], kept["recused"], None)
+
+
+def _public(
+    outcome: str,
+    label: str,
+    reasons: Sequence[str],
+    explanation: str,
+    votes: Sequence[Mapping[str, Any]],
+    quorum: int,
+    recused: int,
+    decided_at: datetime | None,
+) -> PublicDecision:
+    tally: dict[str, int] = {}
+    for vote in votes:
+        voted = _vote_words(vote)
+        tally[voted] = tally.get(voted, 0) + 1
+    by_dissent = sorted(votes, key=lambda vote: vote["dissent"])
+    said = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
+    remarks = [Remark(*words, words[1] in explanation, members) for words, members in said.items()]
+    verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
+    return PublicDecision(
+        outcome=CaseOutcome(outcome),
+        outcome_words=OUTCOME_WORDS[CaseOutcome(outcome)],
+        verdict=verdict,
+        explanation=explanation,
+        tally=tuple(tally.items()),
+        remarks=tuple(remarks),
+        quorum=quorum,
+        recused=recused,
+        decided_at=decided_at,
+    )
+
+
+def _vote_words(vote: Mapping[str, Any]) -> str:
+    return ballot_words(Ballot(VoteChoice(vote["choice"]), vote["label"], tuple(vote["reasons"])))

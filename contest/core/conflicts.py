@@ -1,0 +1,20 @@
+"""Who is on the review board, and what ties its members to teams (R21)."""
+
+from collections.abc import Iterable
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from contest.models import Conflict
+from labeling.people import REVIEW_BOARD
+
+
+def board_members() -> QuerySet[User]:
+    """Return who is on the review board now."""
+    return User.objects.filter(groups__name=REVIEW_BOARD, is_active=True).order_by("pk")
+
+
+def conflicts_in_force(members: Iterable[User] | None = None) -> QuerySet[Conflict]:
+    """Return the conflicts that count, whenever they do, of these members (None: of all)."""
+    rows = Conflict.objects.filter(dismissed_at=None)
+    return rows if members is None else rows.filter(member__in=members)
