@@ -17,7 +17,7 @@ class ContestConfig(AppConfig):
         from contest.core.embargo import attack_pictures
         from contest.core.publication import published_images
         from contest.demo.known import known_runner
-        from contest.policies import currency_keep
+        from contest.ledger.currency_lock import currency_keep
         from contest.teams.leaving import account_forget
         from labeling.models import PolicyVersion
         from labeling.signals import account_leaving

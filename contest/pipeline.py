@@ -19,17 +19,17 @@ from common.credentials import credentials_purge
 from common.domain_clock import domain_now
 from common.times import to_the_second
 from contest.attacks.near import near_duplicates_find
-from contest.awards.settling import prizes_settle
 from contest.board.conflicts import conflicts_find
 from contest.board.tending import cases_tend_now_and_then
 from contest.core import breaks
+from contest.defenses.entries import defenses_publish
+from contest.defenses.stake_ends import stakes_end
 from contest.leaderboard import snapshots
+from contest.ledger.nightly_check import ledger_check_now_and_then
 from contest.messages.sending import messages_send
 from contest.messages.sweeps import messages_tell_now_and_then
-from contest.money.nightly import ledger_check_now_and_then
+from contest.prizes.sweeps import prizes_settle
 from contest.releases import announcements, builds
-from contest.stakes.ends import stakes_end
-from contest.stakes.entries import defenses_publish
 from contest.teams.same_person import same_persons_find_now_and_then
 from labeling import services as labeling
 from labeling.selectors import policy_in_force

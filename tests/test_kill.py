@@ -80,8 +80,8 @@ from datetime import timedelta
 from adjudication.counting import Ballot
 from contest.core.breaks import breaks_record
 from contest.core.enums import VoteChoice
-from contest.awards.settling import prizes_settle
-from contest.stakes.ends import stakes_end
+from contest.prizes.sweeps import prizes_settle
+from contest.defenses.stake_ends import stakes_end
 from tests import factories
 from tests.contest.board import cast as board
 from tests.contest.money import cast
@@ -110,7 +110,7 @@ result = cast.balance(red)
 FOLLOWED = """
 from contest.core.breaks import standing_breaks
 from contest.models import LedgerEntry, Stake, Team
-from contest.money.ledger import check
+from contest.ledger.services import check
 from tests.contest.money.cast import balance
 result = {
     "breaks": standing_breaks().count(),

@@ -35,7 +35,7 @@ PARTIAL = {
     "contest.board.team_shown.VOTES": "a team reads cases of pictures; the others are of motions",
     "contest.board.views.TIES": "what a member declares; MEMBER follows from having been in the team",
     "contest.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
-    "contest.money.figures.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
+    "contest.payments.statements.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
     "contest.simulation.attackers._BITES": ".get gives the others the usual bite",
     "contest.simulation.cast._SHARES": ".get gives the others no share",
     "labeling.accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",

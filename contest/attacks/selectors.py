@@ -9,8 +9,8 @@ from common.errors import NotFound
 from contest.core.calendar import Week
 from contest.core.embargo import attacks_public, public_attacks
 from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import is_due, stakes_in_force
 from contest.models import Attack, Stake, Team
-from contest.stakes.selectors import is_due, stakes_in_force
 from scoring.models import Defense
 
 # Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.
@@ -45,7 +45,7 @@ def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:
 def waiting_for_board(now: datetime) -> list[Defense]:
     """Return the defenses with a stake whose time is over: a picture sent now wins nothing of it (R36).
 
-    Together with contest.stakes.selectors.staked these are all that have one.
+    Together with contest.defenses.selectors.staked these are all that have one.
     """
     waiting = (stake.defense for stake in stakes_in_force() if is_due(stake, now))
     return sorted(waiting, key=lambda defense: (defense.name, defense.pk))

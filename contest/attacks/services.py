@@ -16,8 +16,8 @@ from contest.core import upload_rates
 from contest.core.enums import RELEASED_ORIGINS, UploadKind
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
+from contest.defenses.selectors import staked
 from contest.models import Attack, AttackTarget, Team
-from contest.stakes.selectors import staked
 from contest.teams.selectors import is_entitled
 from labeling.enums import KnownUse, Origin
 from labeling.images import Picture, read_attack

@@ -41,9 +41,9 @@ from contest.core.publication import released
 from contest.core.roles import reader_of, refuse_other_team
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at, week_called
+from contest.defenses.selectors import staked
 from contest.models import Attack, Team
-from contest.money.won import won_with
-from contest.stakes.selectors import staked
+from contest.payments.winnings import won_with
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from labeling.models import Image
 from labeling.pictures import picture_url

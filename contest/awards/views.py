@@ -18,8 +18,20 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
-from contest.awards.aside import entries_of, forfeited_of_award
-from contest.awards.conditions import (
+from contest.board.moved import Moved, moved_for
+from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
+from contest.board.moving import is_changed, move_or_show
+from contest.board.recusal import stakes_seen_by
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import DecisionKind
+from contest.core.roles import roles_of
+from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
+from contest.ledger.services import MOST_WORDS
+from contest.models import Award, Case, Stake
+from contest.money.views import frame
+from contest.payments.statements import with_causes
+from contest.prizes.awards import change_of, rerun_begin, shares_now
+from contest.prizes.conditions import (
     about_others,
     checklist,
     contenders,
@@ -29,21 +41,9 @@ from contest.awards.conditions import (
     stakes_beside,
     why_never,
 )
-from contest.awards.forfeits import forfeitable, withholdable
-from contest.awards.races import awards_that_stand, ending_of
-from contest.awards.services import change_of, rerun_begin, shares_now
-from contest.board.moved import Moved, moved_for
-from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
-from contest.board.moving import is_changed, move_or_show
-from contest.board.recusal import stakes_seen_by
-from contest.core.decisions import MOST_REASON_CHARACTERS
-from contest.core.enums import DecisionKind
-from contest.core.roles import roles_of
-from contest.models import Award, Case, Stake
-from contest.money.figures import with_causes
-from contest.money.ledger import MOST_WORDS
-from contest.money.views import frame
-from contest.stakes.selectors import owner_of, stakes_in_force, unbroken_until
+from contest.prizes.forfeits import forfeitable, withholdable
+from contest.prizes.lost_races import awards_that_stand, ending_of
+from contest.prizes.withheld_awards import entries_of, forfeited_of_award
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.watching.access import reviewer_of
 from scoring.tasks import prepare_reruns

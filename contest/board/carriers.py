@@ -10,18 +10,18 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.awards import forfeits
-from contest.awards.forfeits import award_forfeit, award_withhold
-from contest.awards.races import ending_check, race_end
-from contest.awards.services import award_check, award_give
 from contest.core.decisions import Mandate
 from contest.core.enums import AccountKind, DecisionKind
+from contest.defenses import staking as stakes
+from contest.defenses.staking import batch_check, return_decide, stake_batch
+from contest.ledger import withholding
+from contest.ledger.services import account
+from contest.ledger.withholding import money_return, money_withhold
 from contest.models import Account, Award, Case, Stake, Team
-from contest.money import withholding
-from contest.money.ledger import account
-from contest.money.withholding import money_return, money_withhold
-from contest.stakes import services as stakes
-from contest.stakes.services import batch_check, return_decide, stake_batch
+from contest.prizes import forfeits
+from contest.prizes.awards import award_check, award_give
+from contest.prizes.forfeits import award_forfeit, award_withhold
+from contest.prizes.lost_races import ending_check, race_end
 from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
 from labeling.selectors import policy_in_force
 from scoring.models import Defense

@@ -7,14 +7,14 @@ from typing import Any
 
 from django.urls import reverse
 
-from contest.awards.services import shares_now
 from contest.board.follows import Follows, StakeTurn
 from contest.board.telling import MOTION_WORDS
 from contest.core.enums import DecisionKind, StakeEnd
+from contest.defenses.stake_rows import ENDS
+from contest.ledger.amounts import money
 from contest.models import Award, Case, Entitlement, LedgerEntry, Stake, Team
-from contest.money.figures import account_words
-from contest.money.words import money
-from contest.stakes.shown import ENDS
+from contest.payments.statements import account_words
+from contest.prizes.awards import shares_now
 from scoring.models import Defense
 
 

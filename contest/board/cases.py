@@ -24,8 +24,8 @@ from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.teams import final_team
+from contest.defenses.selectors import owner_of, stakes_aimed_at
 from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statement, Team, Vote
-from contest.stakes.selectors import owner_of, stakes_aimed_at
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.people import is_on_board

@@ -13,15 +13,15 @@ from django.db.models import Q
 
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
-from contest.awards.settling import Settlement
 from contest.board.deciding import overrule_check, taskers_asked
 from contest.core.breaks import standing_breaks, suppose
 from contest.core.enums import VoteChoice
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
+from contest.defenses.stake_ends import stakes_supposed
+from contest.ledger.book import DryRun
 from contest.models import Case, LedgerEntry, Release, Stake
-from contest.money.book import DryRun
-from contest.stakes.ends import stakes_supposed
+from contest.prizes.sweeps import Settlement
 from labeling.models import Image
 from labeling.selectors import policy_in_force
 from scoring.models import Defense

@@ -18,8 +18,8 @@ from contest.core.enums import AppealSide, CaseState, StakeEnd
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import breaks_of_stake, first_sent, unbroken_until
 from contest.models import Appeal, Attack, Case, Stake, Team
-from contest.stakes.selectors import breaks_of_stake, first_sent, unbroken_until
 from labeling.models import Image
 from labeling.selectors import policy_at
 from scoring.models import Defense

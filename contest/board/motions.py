@@ -21,9 +21,9 @@ from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclo
 from contest.board.recusal import recused_from, teams_of
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.defenses.selectors import owner_of
+from contest.defenses.stake_ends import defenses_locked
 from contest.models import Case, CaseDecision, Team
-from contest.stakes.ends import defenses_locked
-from contest.stakes.selectors import owner_of
 from labeling.people import is_on_board
 from labeling.selectors import policy_in_force
 from scoring.models import Defense

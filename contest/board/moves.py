@@ -10,14 +10,14 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.typed import words_said
-from contest.awards.conditions import sharing
-from contest.awards.services import ASK_STATEMENT
 from contest.board.motions import motion_open
 from contest.core.enums import DecisionKind
+from contest.defenses.staking import ASK_CRITERIA, LONGEST_WORDS
+from contest.ledger.services import MOST_WORDS
+from contest.ledger.withholding import subject_of
 from contest.models import Account, Award, Case, Entitlement, Stake, Team
-from contest.money.ledger import MOST_WORDS
-from contest.money.withholding import subject_of
-from contest.stakes.services import ASK_CRITERIA, LONGEST_WORDS
+from contest.prizes.awards import ASK_STATEMENT
+from contest.prizes.conditions import sharing
 from scoring.models import Defense
 
 # Stakes ---------------------------------------------------------------------------------------------------------------

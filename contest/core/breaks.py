@@ -172,7 +172,7 @@ def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
     rows = _overtaken() if image is None else _overtaken().filter(image=image)
     found = {(each.defense_id, each.image_id): each for each in rows}
     rulings = newest_rulings({image for _, image in found})
-    # Each holds its defense: by their numbers, as everybody who holds several (contest.stakes.ends).
+    # Each holds its defense: by their numbers, as everybody who holds several (contest.defenses.stake_ends).
     in_order = sorted(found.values(), key=lambda each: (each.defense_id, each.image_id))
     return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in in_order)
 

@@ -15,9 +15,9 @@ from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
 from contest.core.publication import released
 from contest.defenses.risk import Point, Tie, risk_coverage
+from contest.defenses.selectors import first_sent, standings
 from contest.models import Attack, Break, Team
 from contest.scoring_queue.stuck import rerun_words
-from contest.stakes.selectors import first_sent, standings
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
 from labeling.models import Image

@@ -18,10 +18,10 @@ from contest.defenses import figures, files
 from contest.defenses.drawing import curve
 from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.risk import at_least, marks
+from contest.defenses.selectors import last_moment, standings
+from contest.defenses.stake_rows import newest_stakes
 from contest.models import Entry
 from contest.record.serving import serve_stored
-from contest.stakes.selectors import last_moment, standings
-from contest.stakes.shown import newest_stakes
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials import selectors as trials

@@ -9,8 +9,8 @@ from adjudication.models import Ruling
 from common.domain_clock import domain_now
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseState, DecisionKind
+from contest.ledger.amounts import money
 from contest.models import Award, Case, LedgerEntry, Release, Stake
-from contest.money.words import money
 from labeling.models import Response
 from labeling.selectors import policy_in_force
 

@@ -16,14 +16,14 @@ from django.contrib.auth.models import User
 from adjudication.selectors import newest_rulings
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from contest.awards.conditions import checklist, contenders, own_conditions, ready, reruns_after
-from contest.awards.examinations import picture_confirm, queue_of
-from contest.awards.services import rerun_begin
+from contest.board.examinations import picture_confirm, queue_of
 from contest.board.moves import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
 from contest.models import Case, Stake, Vote
+from contest.prizes.awards import rerun_begin
+from contest.prizes.conditions import checklist, contenders, own_conditions, ready, reruns_after
 from labeling import services
 from labeling.enums import AssignmentState, Origin
 from labeling.images import read_dataset

@@ -15,12 +15,12 @@ import numpy as np
 from django.contrib.auth.models import User
 
 from contest.board.moves import stakes_move
+from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
+from contest.defenses.staking import stake_ask, stake_receive
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
+from contest.ledger.deposits import pool_deposit
 from contest.models import Entry, Team
-from contest.money.deposits import pool_deposit
-from contest.stakes.entries import HandIn, defenses_publish, entry_hand_in
-from contest.stakes.services import stake_ask, stake_receive
 from labeling.enums import Label
 from labeling.png import encode_png
 from labeling.policy import Policy

@@ -10,10 +10,10 @@ from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import week_of
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.weeks import week_called
+from contest.defenses.selectors import forfeited_stakes, unbroken_until
 from contest.leaderboard import facts as of
 from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.releases.tables import snapshot
-from contest.stakes.selectors import forfeited_stakes, unbroken_until
 from labeling.enums import Origin
 from labeling.models import Image
 from labeling.selectors import policy_at, time_zones

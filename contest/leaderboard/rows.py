@@ -62,7 +62,7 @@ class DefenseRow:
 
     def is_over(self, at: datetime) -> bool:
         """Say whether the time of its stake was over at `at`: it waits for the board, and what is sent then wins
-        nothing of it (R36). The same as contest.stakes.selectors.is_due says of the stake."""
+        nothing of it (R36). The same as contest.defenses.selectors.is_due says of the stake."""
         return self.clock_ends is not None and self.clock_ends <= at
 
 

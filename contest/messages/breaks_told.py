@@ -11,9 +11,9 @@ from contest.core.breaks import standing_breaks
 from contest.core.enums import MessageKind
 from contest.core.publication import released
 from contest.core.weeks import week_at
+from contest.defenses.selectors import first_sent, owner_of
 from contest.messages.telling import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
 from contest.models import Attack, Break, Team, Told
-from contest.stakes.selectors import first_sent, owner_of
 from contest.teams.letters import link_to
 from scoring.models import Defense
 

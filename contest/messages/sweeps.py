@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
+from contest.defenses.letters import not_eligible_tell
 from contest.messages.breaks_told import broke_tell, broken_tell
 from contest.messages.cases_told import cases_tell
 from contest.messages.deadlines import appeals_closing_tell, questions_tell
 from contest.messages.organizing import failed_releases_tell, given_up_tell, stuck_panels_tell
 from contest.messages.verdicts import valid_tell, verdicts_tell
-from contest.stakes.letters import not_eligible_tell
 
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"

@@ -16,9 +16,9 @@ from contest.board.grounds import Ground, appealable
 from contest.core.appeal_window import closes_for_sender
 from contest.core.enums import AppealSide, MessageKind
 from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import owner_of
 from contest.messages.telling import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
 from contest.models import Attack, Stake, Team, Told
-from contest.stakes.selectors import owner_of
 from contest.teams.letters import link_to
 from labeling.selectors import policy_at
 

@@ -3,7 +3,7 @@
 from django.db import migrations
 
 from common.append_only import append_only
-from contest.ledger_triggers import moving_balances
+from contest.ledger.triggers import moving_balances
 from labeling.one_role import for_members, run, without_members
 
 FACTS = [

@@ -23,11 +23,11 @@ from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.roles import board_member_of
+from contest.ledger.amounts import cents_of
+from contest.ledger.withholding import Withheld, subject_of, withholdings
 from contest.models import Account, Award, Case, Team
-from contest.money.figures import account_words
 from contest.money.views import form_errors, frame
-from contest.money.withholding import Withheld, subject_of, withholdings
-from contest.money.words import cents_of
+from contest.payments.statements import account_words
 from labeling.accounts.forms import text
 
 KINDS = (AccountKind.TEAM, AccountKind.STAKE)

@@ -14,12 +14,12 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.typed import whole_number
+from contest.ledger.amounts import cents_of, plain
+from contest.ledger.services import MOST_WORDS
 from contest.models import Correction, Team
-from contest.money import correcting
-from contest.money.figures import account_words
-from contest.money.ledger import MOST_WORDS
 from contest.money.views import form_errors, frame, sum_words
-from contest.money.words import cents_of, plain
+from contest.payments import corrections as correcting
+from contest.payments.statements import account_words
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 

@@ -15,18 +15,18 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
+from contest.ledger.amounts import cents_of
+from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import MOST_WORDS, check
 from contest.models import Payment, Team
-from contest.money import exports
-from contest.money.conflicts import conflicts
-from contest.money.correcting import corrections_open
 from contest.money.correction_views import corrected
-from contest.money.deposits import pool_deposit
-from contest.money.due import payables
-from contest.money.figures import entries, money_figures
-from contest.money.ledger import MOST_WORDS, check
-from contest.money.payments import payment_ask, payment_cancel, payment_pay, payments_open
 from contest.money.views import before_of, form_errors, frame, sum_words
-from contest.money.words import cents_of
+from contest.payments import exports
+from contest.payments.corrections import corrections_open
+from contest.payments.payable import payables
+from contest.payments.services import payment_ask, payment_cancel, payment_pay, payments_open
+from contest.payments.statements import entries, money_figures
+from contest.prizes.unpaid_breaks import conflicts
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 

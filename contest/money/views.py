@@ -16,10 +16,10 @@ from common.typed import whole_number
 from contest.core.enums import AccountKind
 from contest.core.roles import roles_of
 from contest.core.teams import team_of, teams_counted_together
+from contest.ledger import amounts as words
 from contest.models import Account, Payment, Team
-from contest.money import words
-from contest.money.due import payables_of
-from contest.money.figures import entries, money_figures
+from contest.payments.payable import payables_of
+from contest.payments.statements import entries, money_figures
 from labeling.accounts.forms import errors_of
 from labeling.selectors import policy_in_force
 

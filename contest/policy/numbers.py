@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from common.typed import whole_number
-from contest.money.words import money
+from contest.ledger.amounts import money
 from contest.policy.number_words import GATES, share, share_of
 from labeling.accounts.locale import zone_names
 from labeling.enums import GoldFeedback, OutlineGate

@@ -10,7 +10,7 @@ from common.audit import audit
 from common.errors import Conflict, InvalidInput
 from common.times import absolute
 from common.typed import words_said
-from contest.policies import currency_keep
+from contest.ledger.currency_lock import currency_keep
 from contest.policy.numbers import changes
 from contest.policy.selectors import Recorded, State, history
 from labeling.models import PolicyVersion

@@ -34,10 +34,10 @@ from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes,
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
 from contest.core.weeks import week_called
+from contest.ledger.amounts import money
+from contest.ledger.visibility import HIDDEN, Telling
 from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
-from contest.money.figures import EntryRow, with_causes
-from contest.money.told import HIDDEN, Telling
-from contest.money.words import money
+from contest.payments.statements import EntryRow, with_causes
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
 from defense_kit.faults import WORDS
 from labeling.enums import PanelState

@@ -6,17 +6,17 @@ from datetime import timedelta
 
 from adjudication.selectors import newest_rulings
 from common.errors import DomainError
-from contest.awards.conditions import contenders, own_conditions, reruns_after, sharing
-from contest.awards.examinations import picture_confirm, queue_of
-from contest.awards.services import rerun_begin
+from contest.board.examinations import picture_confirm, queue_of
 from contest.board.moves import award_move, grant_move, stakes_move, withhold_move
 from contest.core.enums import AccountKind
+from contest.defenses.selectors import stakeable, stakes_in_force
 from contest.demo.voting import vote_through
+from contest.ledger.amounts import money
 from contest.models import Account, Award, Stake
-from contest.money.words import money
+from contest.prizes.awards import rerun_begin
+from contest.prizes.conditions import contenders, own_conditions, reruns_after, sharing
 from contest.simulation.cast import Role
 from contest.simulation.world import World
-from contest.stakes.selectors import stakeable, stakes_in_force
 from scoring.enums import RerunState
 from scoring.models import Defense, Rerun
 from scoring.reruns import progress, rerun_apply

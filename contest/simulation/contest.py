@@ -11,11 +11,14 @@ from django.db import transaction
 from adjudication.models import Ruling
 from common.mail import wait_until_sent
 from contest.attacks.near import near_duplicates_find
-from contest.awards.settling import prizes_settle
 from contest.core.breaks import breaks_record
+from contest.defenses.entries import defenses_publish
+from contest.defenses.selectors import stakes_in_force, unbroken_until
+from contest.defenses.stake_ends import stakes_end
 from contest.messages.writing import unsent_drop
-from contest.money.due import payables
-from contest.money.payments import payments_open
+from contest.payments.payable import payables
+from contest.payments.services import payments_open
+from contest.prizes.sweeps import prizes_settle
 from contest.releases.builds import due_weeks_release
 from contest.releases.selectors import unreleased_weeks
 from contest.simulation import attackers, board, defenders, organizers
@@ -23,9 +26,6 @@ from contest.simulation.cast import ContestPlan
 from contest.simulation.crowd import Worker
 from contest.simulation.telling import Teller
 from contest.simulation.world import World
-from contest.stakes.ends import stakes_end
-from contest.stakes.entries import defenses_publish
-from contest.stakes.selectors import stakes_in_force, unbroken_until
 from contest.teams.same_person import same_persons_find
 from labeling import services as labeling
 from labeling.enums import PanelState

@@ -9,12 +9,12 @@ from django.conf import settings
 
 from common.errors import DomainError
 from contest.core.enums import DefenseStanding
+from contest.defenses.entries import HandIn, entry_hand_in, source_open
+from contest.defenses.selectors import open_stake_of, standing_of
+from contest.defenses.staking import stake_ask
 from contest.models import Entry, Stake
 from contest.simulation.cast import Mind, Role
 from contest.simulation.world import TeamAtWork, World, zip_of
-from contest.stakes.entries import HandIn, entry_hand_in, source_open
-from contest.stakes.selectors import open_stake_of, standing_of
-from contest.stakes.services import stake_ask
 
 LICENCE = "Apache-2.0"
 MOST_VERSIONS = 4

@@ -6,18 +6,18 @@ from functools import partial
 from common.errors import DomainError
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.core.enums import EntitlementState
+from contest.defenses.selectors import stakes_asked
+from contest.defenses.staking import stake_receive
+from contest.ledger.amounts import money
+from contest.ledger.deposits import pool_deposit
 from contest.models import Entitlement, Entry
-from contest.money.deposits import pool_deposit
-from contest.money.due import payables
-from contest.money.payments import payment_ask, payment_pay, payments_open
-from contest.money.words import money
+from contest.payments.payable import payables
+from contest.payments.services import payment_ask, payment_pay, payments_open
 from contest.simulation import defenders
 from contest.simulation.cast import Character, Role
 from contest.simulation.painting import Painted, paint
 from contest.simulation.pictures import Truth, draw_picture
 from contest.simulation.world import TeamAtWork, World, person
-from contest.stakes.selectors import stakes_asked
-from contest.stakes.services import stake_receive
 from contest.teams import entitlements
 from contest.teams.associations import association_declare
 from contest.teams.selectors import requests_waiting

@@ -11,13 +11,13 @@ from django.db.models.functions import TruncDate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.awards.conditions import checklist, contenders, why_never
 from contest.core.breaks import all_breaks, standing_breaks
 from contest.core.enums import AccountKind
+from contest.defenses.selectors import stakes_in_force, standings, unbroken_until
+from contest.ledger import services as ledger
 from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
-from contest.money import ledger
+from contest.prizes.conditions import checklist, contenders, why_never
 from contest.simulation.contest import Contest
-from contest.stakes.selectors import stakes_in_force, standings, unbroken_until
 from labeling.models import GoldMark, Image, Response, VoidedResponse
 from scoring.models import Prediction, Run
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from contest.money.words import money
+from contest.ledger.amounts import money
 
 Figures = Mapping[str, Any]
 

@@ -6,8 +6,8 @@ from django.db.models import Model, QuerySet
 
 from contest.core.breaks import all_breaks
 from contest.core.enums import AccountKind, StakeEnd
+from contest.ledger.amounts import money
 from contest.models import Attack, Break, Entry, LedgerEntry, Release, Stake
-from contest.money.words import money
 from contest.simulation.world import World
 from labeling.enums import TaskerState
 from labeling.models import StateChange

@@ -8,8 +8,8 @@ from django.http import Http404
 from common.errors import NotAllowed, NotFound
 from contest.core.roles import roles_of
 from contest.core.teams import team_of
+from contest.defenses.selectors import entry_of
 from contest.models import Entry, Team
-from contest.stakes.selectors import entry_of
 from contest.teams.selectors import captain_of
 
 

@@ -20,12 +20,12 @@ from common.queues import hint
 from contest.core.enums import UploadKind
 from contest.core.roles import roles_of
 from contest.core.upload_rates import refusals_counted
+from contest.defenses import entries, selectors
 from contest.defenses.eligibility import eligibilities_waiting, failures
 from contest.defenses.figures import breaks_shown
-from contest.stakes import entries, selectors
+from contest.defenses.stake_rows import defense_json, newest_stakes
 from contest.stakes.access import team_held_by
 from contest.stakes.serializers import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
-from contest.stakes.shown import defense_json, newest_stakes
 from contest.stakes.uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut

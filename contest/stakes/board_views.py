@@ -25,9 +25,9 @@ from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.roles import board_member_of
+from contest.defenses import selectors, stake_rows
+from contest.ledger.services import account
 from contest.models import Case, Stake, StakeBatch
-from contest.money.ledger import account
-from contest.stakes import selectors, shown
 from contest.stakes.team_views import fields_of
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
@@ -84,7 +84,7 @@ def _page(request: HttpRequest, member: User, now: datetime, error: DomainError 
         "choices": [_choice(each) for each in free],
         "chosen": set(request.POST.getlist("defense")),
         "given": request.POST if request.method == "POST" else {},
-        "stakes": [shown.stake_shown(stake, now) for stake in rows],
+        "stakes": [stake_rows.stake_shown(stake, now) for stake in rows],
         "returns": _returns(rows, aside, moved),
         "moved": moved,
         "aside": aside,

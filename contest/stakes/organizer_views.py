@@ -17,8 +17,8 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.typed import whole_number
+from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
-from contest.stakes import selectors, services, shown
 from contest.stakes.team_views import fields_of
 from labeling.access import organizer_of
 from labeling.selectors import policy_in_force
@@ -52,9 +52,9 @@ def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
     if stake is None:
         raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
     if "drop" in request.POST:
-        services.stake_cancel(stake, by=organizer, now=now)
+        staking.stake_cancel(stake, by=organizer, now=now)
         return f"The wish to stake {stake.defense.name} is dropped."
-    services.stake_receive(stake, request.POST.get("receipt", ""), by=organizer, now=now)
+    staking.stake_receive(stake, request.POST.get("receipt", ""), by=organizer, now=now)
     return f"The payment is on record: {stake.defense.name} is at stake from now on."
 
 
@@ -66,18 +66,18 @@ def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
     policy = policy_in_force(now).policy
     ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
-    unpublished = shown.entry_rows(selectors.entries_unpublished(), now)
+    unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
     context = {
-        "asked": [shown.stake_shown(stake, now) for stake in selectors.stakes_asked()],
-        "in_force": [shown.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
-        "ended": [shown.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
+        "asked": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_asked()],
+        "in_force": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
+        "ended": [stake_rows.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
         "overdue": _flagged(selectors.overdue(policy, now)),
         "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
         "failed": [row for row in unpublished if row.failed],
         "given": request.POST if request.method == "POST" else {},
         "wrong": error,
         "fields": fields_of(error),
-        "longest": services.LONGEST_RECEIPT,
+        "longest": staking.LONGEST_RECEIPT,
         "now": now,
         "zone": policy.time_zone,
     }

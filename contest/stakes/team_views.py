@@ -21,10 +21,10 @@ from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind
 from contest.core.roles import refuse_other_team
 from contest.core.teams import final_team
+from contest.defenses import entries, selectors, stake_rows, staking
 from contest.defenses.eligibility import failures_of, next_step
 from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
-from contest.stakes import entries, selectors, services, shown
 from contest.stakes.access import leads, own_entry, team_held_by
 from contest.stakes.uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from labeling.selectors import policy_in_force
@@ -43,7 +43,7 @@ def defenses(request: HttpRequest) -> HttpResponse:
     policy = policy_in_force(now).policy
     context = {
         "team": team,
-        "rows": shown.entry_rows(selectors.entries_of(team), now),
+        "rows": stake_rows.entry_rows(selectors.entries_of(team), now),
         "left": selectors.hand_ins_left(team, policy, now),
         "most": policy.defenses_per_week,
         "now": now,
@@ -150,7 +150,7 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
     context = {
         "entry": entry,
         "defense": found,
-        "state": shown.State(selectors.standing_of(found, now=now)),
+        "state": stake_rows.State(selectors.standing_of(found, now=now)),
         "failed": failed,
         "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),
@@ -159,7 +159,7 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "trials": list(found.trials.defer("answers", "log").order_by("created_at", "pk")),
         "smoke_log": trials.smoke_log_of(found),
         "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
-        "stake": shown.newest_stakes([found], now).get(found.pk),
+        "stake": stake_rows.newest_stakes([found], now).get(found.pk),
         "to_appeal": [each for each in appealable(final_team(entry.team), now) if each.side is AppealSide.DEFENDER],
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
@@ -202,15 +202,15 @@ def _do(request: HttpRequest, name: str, entry: Entry, now: datetime) -> str:
         return f"{found.name} is taken back. Its answers stay in the record."
     if name == "stake":
         _confirmed(request)
-        services.stake_ask(found, by=by, now=now)
+        staking.stake_ask(found, by=by, now=now)
         return "The organizers were told. The stake begins when your payment is received."
     stake = selectors.open_stake_of(found)
     if stake is None:
         raise InvalidInput("This defense is not at stake.", "not_staked")
     if name == "cancel":
-        services.stake_cancel(stake, by=by, now=now)
+        staking.stake_cancel(stake, by=by, now=now)
         return "Your wish to stake it is dropped. Nothing is to be paid."
-    services.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
+    staking.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
     return "The board was asked. Until it answers, the defense stays at stake."
 
 

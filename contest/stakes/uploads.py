@@ -18,7 +18,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from common.answers import error_body, http_status, retry_headers
 from common.body_limits import takes_at_most
 from common.errors import Conflict, DomainError, WrongFields
-from contest.stakes.entries import HandIn
+from contest.defenses.entries import HandIn
 from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 
 # Each file with its words and the most bytes it may have.

@@ -17,10 +17,10 @@ from contest.core.credit import has_credit
 from contest.core.embargo import attacks_public
 from contest.core.enums import DefenseStanding
 from contest.core.publication import released
+from contest.defenses.selectors import standings
+from contest.defenses.stake_rows import StakeShown, newest_stakes
 from contest.models import Attack, Break, Team
-from contest.money.won import Won, won_by
-from contest.stakes.selectors import standings
-from contest.stakes.shown import StakeShown, newest_stakes
+from contest.payments.winnings import Won, won_by
 from labeling.models import Image
 from labeling.pictures import picture_url
 from scoring.models import Defense

@@ -8,9 +8,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from contest.core.enums import DefenseStanding
+from contest.defenses.stake_rows import LOOKS
 from contest.leaderboard.rows import DefenseRow
-from contest.money.words import money
-from contest.stakes.shown import LOOKS
+from contest.ledger.amounts import money
 
 register = template.Library()
 register.filter("money", money)

@@ -3,7 +3,7 @@
 from django import template
 
 from common.times import hours_span
-from contest.money.words import money
+from contest.ledger.amounts import money
 
 register = template.Library()
 register.filter("money", money)

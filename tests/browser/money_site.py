@@ -2,10 +2,10 @@
 
 from django.contrib.auth.models import User
 
-from contest.awards.settling import prizes_settle
+from contest.ledger.withholding import money_withhold
 from contest.models import Account, Member, Team
-from contest.money.correcting import correction_ask
-from contest.money.withholding import money_withhold
+from contest.payments.corrections import correction_ask
+from contest.prizes.sweeps import prizes_settle
 from tests import factories
 from tests.browser.looking import Look, organizer
 from tests.contest.money import cast

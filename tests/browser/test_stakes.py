@@ -9,8 +9,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from common.models import UserSession
+from contest.defenses import stake_ends, staking
 from contest.models import Entry, Team
-from contest.stakes import ends, services
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows
@@ -45,9 +45,9 @@ def pages(blue: Team) -> list[Look]:
     )
     cast.staked(shown.defense, closed, broken, now=now - 8 * DAY)
     cast.broken(broken, now - 7 * DAY, found=now - DAY)
-    ends.stakes_end(now=now)
-    services.return_ask(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
-    services.stake_ask(wish, by=captain, now=now)
+    stake_ends.stakes_end(now=now)
+    staking.return_ask(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
+    staking.stake_ask(wish, by=captain, now=now)
     assert free in cast.selectors.stakeable()
     for name, days in (("late", 40), ("new", 8)):
         cast.entry(blue, name, now=now - days * DAY, closed=name == "new")

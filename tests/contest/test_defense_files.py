@@ -9,9 +9,9 @@ import pytest
 from django.conf import settings as site
 from django.test import Client
 
+from contest.defenses import entries
 from contest.defenses.files import downloads
 from contest.models import Entry
-from contest.stakes import entries
 from labeling.store import FolderStore
 from scoring.models import Defense
 from tests import factories

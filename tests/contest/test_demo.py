@@ -25,11 +25,11 @@ from common.models import AuditEntry, DemoClock
 from contest import pipeline
 from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.defenses.selectors import is_due, standings
 from contest.demo import clock, people
 from contest.demo import seed as demo
+from contest.ledger.services import check
 from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
-from contest.money.ledger import check
-from contest.stakes.selectors import is_due, standings
 from labeling import services
 from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker

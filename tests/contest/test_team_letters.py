@@ -19,20 +19,20 @@ from django.template import TemplateSyntaxError
 
 from common.errors import Conflict
 from contest import pipeline, posting
-from contest.awards.settling import prizes_settle
 from contest.core.enums import AccountKind, MessageKind, StakeEnd
 from contest.core.weeks import week_at
+from contest.defenses import entries, stake_ends, staking
 from contest.health import pipeline_metrics
+from contest.ledger.services import account
+from contest.ledger.withholding import money_return, money_withhold
 from contest.messages import letters
 from contest.messages.sending import messages_send
 from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
-from contest.money.correcting import correction_ask, correction_confirm
-from contest.money.ledger import account
-from contest.money.payments import payment_ask, payment_pay
-from contest.money.withholding import money_return, money_withhold
 from contest.overview import overview
+from contest.payments.corrections import correction_ask, correction_confirm
+from contest.payments.services import payment_ask, payment_pay
+from contest.prizes.sweeps import prizes_settle
 from contest.simulation.contest import without_letters
-from contest.stakes import ends, entries, services
 from scoring.models import Defense
 from tests import factories
 from tests.contest.money import cast as moneyed
@@ -143,9 +143,9 @@ def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
 
 
 def test_a_stake_of_one_s_own_is_told_when_its_money_was_received(blue: Team, defense: Defense) -> None:
-    asked = services.stake_ask(defense, by=cast.captain(blue), now=STAKED - DAY)
+    asked = staking.stake_ask(defense, by=cast.captain(blue), now=STAKED - DAY)
     assert sent() == []
-    services.stake_receive(asked, "wire 7", by=cast.organizer(), now=STAKED)
+    staking.stake_receive(asked, "wire 7", by=cast.organizer(), now=STAKED)
     words = ("the payment of team blue was received", "for the USD 1,000.00 that your team paid")
     assert "Batch" not in one(sent(), AT_STAKE, *words)
 
@@ -162,7 +162,7 @@ def test_a_closed_one_is_told_that_it_cannot_win(blue: Team) -> None:
 def swept(at: datetime = ENDED) -> list[EmailMessage]:
     """What a sweep and its repetition send."""
     for _ in range(2):
-        ends.stakes_end(now=at)
+        stake_ends.stakes_end(now=at)
     return sent(at)
 
 
@@ -266,7 +266,7 @@ def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense, own: Sta
 
 
 def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(blue: Team, defense: Defense) -> None:
-    services.stake_ask(defense, by=cast.captain(blue), now=STAKED)
+    staking.stake_ask(defense, by=cast.captain(blue), now=STAKED)
     cast.broken(defense, STAKED + DAY, found=ENDED, by=cast.team("red"))
     words = ("broken before a payment for its stake was recorded", "Nothing is to be paid")
     one(swept(), "steadfast is not staked", *words)
@@ -275,15 +275,15 @@ def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(blue: Team, 
 
 def taken_back(stake: Stake) -> None:
     """Let the board end a stake whose team asked for that."""
-    services.return_ask(stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
+    staking.return_ask(stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
     by = mandate("return", cast.board(), ENDED)
-    services.return_decide(stake, granted=True, reason="The bug is real.", by=by, now=ENDED)
+    staking.return_decide(stake, granted=True, reason="The bug is real.", by=by, now=ENDED)
 
 
 def ended(stake: Stake, end: StakeEnd, reason: str) -> None:
     told = {"subject": {}, "reason": reason, "policy": factories.policy_version(), "decided_at": ENDED}
     decision = BoardDecision.objects.create(kind="end", **told)
-    ends.stake_end(stake, end, now=ENDED, by=cast.board(), decision=decision)
+    stake_ends.stake_end(stake, end, now=ENDED, by=cast.board(), decision=decision)
 
 
 AT = "on Tue 24 Nov 2026 12:00:00 UTC"
@@ -320,7 +320,7 @@ def test_one_that_the_board_ends_is_told_its_reason_once(
 ) -> None:
     act(at_stake)
     with pytest.raises(Conflict):
-        ends.stake_end(at_stake, StakeEnd.WON, now=ENDED)
+        stake_ends.stake_end(at_stake, StakeEnd.WON, now=ENDED)
     one(sent(), subject, *words)
 
 

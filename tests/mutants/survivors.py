@@ -8,7 +8,7 @@ SURVIVORS: dict[str, str] = {
     "contest/core/calendar.py _zone_of_week: about - _FARTHEST < since <= about + _FARTHEST: Lt is LtE": _MARGIN,
     "contest/core/calendar.py _zone_of_week: about - _FARTHEST < since <= about + _FARTHEST: LtE is Lt": _MARGIN,
     "contest/core/calendar.py _week_starting: 6 is 7": "the Saturday after a Friday is in the same ISO week",
-    "contest/money/corrections.py flows: money + advanced: Add is Sub (3)": (
+    "contest/prizes/differences.py flows: money + advanced: Add is Sub (3)": (
         "money is advanced only where nothing is left over: what returns to the half is 0 in either case"
     ),
     "scoring/leases.py claim: True is False": _POSTGRES,

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import ContestCommand
-from contest.money.ledger import check
+from contest.ledger.services import check
 
 
 class Command(ContestCommand):

@@ -23,15 +23,18 @@ from common.audit_seals import entries_seal, private_of, public_of
 from common.models import AuditEntry, SecondFactor
 from contest.attacks.near import pair_see
 from contest.audit.words import DID
-from contest.awards import examinations, settling
+from contest.board import examinations
 from contest.core.decisions import decide
 from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
+from contest.defenses import staking as stakes
 from contest.leaderboard.snapshots import boards_make_anew
+from contest.ledger import deposits
 from contest.models import Entitlement, NearDuplicate
-from contest.money import correcting, deposits, payments
+from contest.payments import corrections
+from contest.payments import services as payments
+from contest.prizes import sweeps
 from contest.releases.builds import build_ask
-from contest.stakes import services as stakes
 from contest.teams import associations, entitlements, merging, same_person
 from labeling.accounts import invitations, leaving
 from labeling.asking.services import question_answer, question_ask, report_decide
@@ -181,13 +184,13 @@ def _asked_payment(by: User, now: datetime) -> Any:
     red, stake = money.team("red"), money.staked(money.defense("net", money.team("makers")))
     money.broken(stake.defense, money.attack(red))
     money.ended(stake)
-    settling.prizes_settle(now=money.SETTLED)
+    sweeps.prizes_settle(now=money.SETTLED)
     return payments.payment_ask(team=red, by=by, now=money.CLOSED)
 
 
 def _asked_correction(by: User, now: datetime) -> Any:
     entry = money.deposit(1_000, by)
-    return correcting.correction_ask(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
+    return corrections.correction_ask(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
 
 
 def _asked_stake(now: datetime) -> Any:
@@ -244,10 +247,10 @@ ACTS: dict[str, Act] = {
         association_id=_declared(by, now).pk, reason="Another team.", by=by, now=now
     ),
     "correction.ask": _asked_correction,
-    "correction.cancel": lambda by, now: correcting.correction_cancel(
+    "correction.cancel": lambda by, now: corrections.correction_cancel(
         correction_id=_asked_correction(by, now).pk, by=by, now=now
     ),
-    "correction.confirm": lambda by, now: correcting.correction_confirm(
+    "correction.confirm": lambda by, now: corrections.correction_confirm(
         correction_id=_asked_correction(factories.user("olaf", "organizers"), now).pk, by=by, now=now
     ),
     "entitlement.accept": _accepted,

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from adjudication.selectors import newest_rulings
-from contest.awards.examinations import picture_confirm
+from contest.board.examinations import picture_confirm
 from contest.models import Examination
 from labeling.models import Image
 from scoring.models import Defense

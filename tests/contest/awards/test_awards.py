@@ -8,15 +8,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
-from contest.awards.conditions import checklist, contenders, own_conditions, ready, why_never
-from contest.awards.examinations import queue_of
-from contest.awards.examined import ExaminedShare, examined_share
-from contest.awards.services import award_give, change_of, rerun_begin
-from contest.awards.settling import prizes_settle
+from contest.board.examinations import queue_of
 from contest.board.moves import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.defenses.selectors import standing_of, standings, unbroken_until
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard
+from contest.ledger import services as ledger
 from contest.models import (
     Association,
     Attack,
@@ -30,9 +28,12 @@ from contest.models import (
     Team,
     TeamMerge,
 )
-from contest.money import due, ledger
-from contest.money.figures import debts, money_figures
-from contest.stakes.selectors import standing_of, standings, unbroken_until
+from contest.payments import payable
+from contest.payments.statements import debts, money_figures
+from contest.prizes.awards import award_give, change_of, rerun_begin
+from contest.prizes.conditions import checklist, contenders, own_conditions, ready, why_never
+from contest.prizes.examined_pictures import ExaminedShare, examined_share
+from contest.prizes.sweeps import prizes_settle
 from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
 from labeling.policy import Policy
@@ -302,12 +303,12 @@ def test_what_was_won_waits_while_a_late_break_may_still_take_it(stake: Stake, m
     red, blue = cast.team("red"), cast.team("blue")
     cast.attack(red, days=90.1)
     give(all_met(stake), rita)
-    assert due.payable(makers, now=NOW).due == balance(makers) == HALF, "what came too late holds back nothing"
+    assert payable.payable(makers, now=NOW).due == balance(makers) == HALF, "what came too late holds back nothing"
     undecided = cast.attack(blue, days=50.1)
-    assert due.payable(makers, now=NOW).due == 0
+    assert payable.payable(makers, now=NOW).due == 0
     found_late(stake, red)
     assert sweep() == 0, "a verdict of that week is missing"
-    found = due.payable(makers, now=NOW + timedelta(2))
+    found = payable.payable(makers, now=NOW + timedelta(2))
     assert (found.due, found.waiting, found.weeks) == (0, HALF, (undecided.week,))
 
 

@@ -12,15 +12,15 @@ from django.contrib.auth.models import User
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.awards.conditions import checklist, contenders
-from contest.awards.examinations import picture_confirm, queue_of
-from contest.awards.examined import ExaminedShare, examined_share
-from contest.awards.order import StakeTime, groups_in_order, waits_for
 from contest.board.cases import case_open
+from contest.board.examinations import picture_confirm, queue_of
 from contest.core.enums import VoteChoice
 from contest.core.weeks import week_at
+from contest.defenses.stake_ends import stakes_end
 from contest.models import Case, CaseParty, Entry, Examination, Stake, Team
-from contest.stakes.ends import stakes_end
+from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
+from contest.prizes.conditions import checklist, contenders
+from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, PolicyVersion, Report
 from labeling.policy import Policy

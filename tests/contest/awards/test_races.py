@@ -8,19 +8,20 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.awards import aside, conditions, services
-from contest.awards.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.awards.races import awards_that_stand, ending_of, race_end
-from contest.awards.settling import prizes_settle
 from contest.board.moves import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.defenses.selectors import staked, standing_of
+from contest.defenses.stake_rows import stake_shown
 from contest.leaderboard.reading import read_facts
 from contest.leaderboard.tables import tables as leaderboard
+from contest.ledger.services import account, move
+from contest.ledger.withholding import withholdings
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
-from contest.money.ledger import account, move
-from contest.money.withholding import withholdings
-from contest.stakes.selectors import staked, standing_of
-from contest.stakes.shown import stake_shown
+from contest.prizes import awards as services
+from contest.prizes import conditions, withheld_awards
+from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
+from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
+from contest.prizes.sweeps import prizes_settle
 from scoring.models import Rerun
 from tests import factories, tables
 from tests.contest.awards.conftest import HALF
@@ -329,7 +330,10 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
     found_late(stake, cast.team("red"))
     sweep()
     change = services.change_of(withheld.decision)
-    assert (change.flows.owed, aside.forfeited_of(withheld.decision)) == ({}, {stake.defense.entry.team_id: HALF})
+    assert (change.flows.owed, withheld_awards.forfeited_of(withheld.decision)) == (
+        {},
+        {stake.defense.entry.team_id: HALF},
+    )
     assert balance(AccountKind.DEFENDERS) == HALF
 
 
@@ -349,7 +353,7 @@ def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client)
     assert board.post(address, form | {"reason": ""}).status_code == 400
     done = board.post(address, form | MOVE, follow=True).content.decode()
     assert "A motion to take a prize for good: net. Moved by you, 1 of 2 votes" in done
-    assert 'name="forfeit"' not in done and aside.forfeited_of(withheld.decision) == {}
+    assert 'name="forfeit"' not in done and withheld_awards.forfeited_of(withheld.decision) == {}
     factories.carried(Case.objects.get(motion="forfeit", state="open"), rosa(), NOW)
     done = read(board, address)
     assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done

@@ -6,12 +6,12 @@ from typing import Any
 from django.db import transaction
 
 from adjudication.counting import Ballot
-from contest.awards.settling import prizes_settle
 from contest.board.deciding import overrule
 from contest.board.follows import Follows
 from contest.core.breaks import breaks_derive, standing_breaks
+from contest.defenses.stake_ends import stakes_end
 from contest.models import LedgerEntry, Stake
-from contest.stakes.ends import stakes_end
+from contest.prizes.sweeps import prizes_settle
 from labeling.models import Image
 
 Followed = tuple[set[int], set[int], dict[int, tuple[str, str]], list[tuple[Any, ...]]]

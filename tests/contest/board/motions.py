@@ -8,15 +8,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from contest.awards.aside import forfeited_of_award
-from contest.awards.forfeits import award_forfeit, award_withhold, withholdable
-from contest.awards.services import award_give
 from contest.board import moves
 from contest.core.enums import AccountKind
+from contest.defenses.selectors import open_stake_of
+from contest.ledger.services import account, move
+from contest.ledger.withholding import money_return, money_withhold, withheld
 from contest.models import Account, Association, Award, Case, Entitlement, Stake, Team
-from contest.money.ledger import account, move
-from contest.money.withholding import money_return, money_withhold, withheld
-from contest.stakes.selectors import open_stake_of
+from contest.prizes.awards import award_give
+from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
+from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
 from contest.teams.selectors import is_entitled
 from labeling.policy import Policy

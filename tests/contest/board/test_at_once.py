@@ -15,8 +15,8 @@ from contest.board.cases import count_of
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice
+from contest.ledger.services import check
 from contest.models import Appeal, BoardDecision, Case, CaseDecision, Conflict, PastMember, Statement, Team
-from contest.money.ledger import check
 from contest.teams import entitlements
 from tests import factories
 from tests.at_once import until_waiting

@@ -19,10 +19,10 @@ from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
 from contest.core.picture_access import rulings_seen_by
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
+from contest.defenses.stake_ends import stakes_end
 from contest.messages import deadlines
 from contest.messages.verdicts import in_words, verdicts_tell
 from contest.models import Attack, Case, Message, Release, Stake, Team
-from contest.stakes.ends import stakes_end
 from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions

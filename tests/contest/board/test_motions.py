@@ -21,6 +21,7 @@ from contest.board.motions import motion_drop, motions_open
 from contest.board.moved import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.ledger.services import account, check
 from contest.models import (
     Account,
     Award,
@@ -32,7 +33,6 @@ from contest.models import (
     Stake,
     Team,
 )
-from contest.money.ledger import account, check
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from scoring.models import Defense

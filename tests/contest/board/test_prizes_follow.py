@@ -12,15 +12,17 @@ from django.core.cache import cache
 from django.test import Client
 
 from adjudication.counting import Ballot
-from contest.awards.settling import prizes_settle
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
+from contest.defenses.stake_ends import stakes_end
+from contest.ledger import services as ledger
 from contest.models import CaseDecision, LedgerEntry, Payment
-from contest.money import figures, ledger, payments
-from contest.money.due import payable
-from contest.stakes.ends import stakes_end
+from contest.payments import services as payments
+from contest.payments import statements
+from contest.payments.payable import payable
+from contest.prizes.sweeps import prizes_settle
 from labeling.models import Image
 from scoring.enums import RunState
 from scoring.models import Defense, Run, RunItem
@@ -116,7 +118,7 @@ def test_what_follows_for_a_prize(
     assert (balance(scene.red), payable(scene.red, now=DECIDED + 30 * DAY).due) == (due, due), why
     assert balance(scene.stake) == (0 if broken else PRIZE), "at stake again, or given"
     assert balance(AccountKind.ATTACKERS) == PRIZE - owed, "what is owed was lent by the half of the attackers"
-    assert sum(each.cents for each in figures.debts()) == owed
+    assert sum(each.cents for each in statements.debts()) == owed
     assert list(LedgerEntry.objects.order_by("pk").values())[: len(entries)] == entries, "added, and none is changed"
     assert LedgerEntry.objects.filter(corrects__isnull=False).count() == (0 if paid else back), why
     assert Payment.objects.count() == (1 if paid else 0), "and nothing is paid by itself"

@@ -18,8 +18,8 @@ from contest.core.enums import BuildState
 from contest.core.publication import published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
+from contest.ledger.deposits import pool_deposit
 from contest.models import Attack, Award, BoardDecision, Release, ReleaseBuild, Stake, StakeBatch, Team
-from contest.money.deposits import pool_deposit
 from contest.releases import archive, builds, folders, services, tables
 from contest.releases.builds import due_weeks_release
 from contest.releases.selectors import unreleased_weeks

@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.core.enums import AccountKind, DefenseStanding, StakeKind
+from contest.defenses.stake_ends import stakes_end
 from contest.leaderboard import snapshots
 from contest.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.leaderboard.reading import read_facts
@@ -35,7 +36,6 @@ from contest.models import (
     TeamMerge,
 )
 from contest.overview import read_overview
-from contest.stakes.ends import stakes_end
 from labeling.models import Image, Tasker
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial

@@ -8,9 +8,11 @@ from django.contrib.auth.models import User
 from django.db.models import Max
 
 from adjudication.models import Ruling
-from contest.awards.settling import prizes_settle
 from contest.core.enums import AccountKind, StakeEnd, StakeKind
 from contest.core.weeks import week_at
+from contest.defenses import stake_ends, staking
+from contest.ledger import deposits, stake_money, withholding
+from contest.ledger.services import account, move
 from contest.models import (
     Account,
     Attack,
@@ -26,9 +28,9 @@ from contest.models import (
     StakeBatch,
     Team,
 )
-from contest.money import correcting, deposits, payments, stakes, withholding
-from contest.money.ledger import account, move
-from contest.stakes import ends, services
+from contest.payments import corrections
+from contest.payments import services as payments
+from contest.prizes.sweeps import prizes_settle
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from scoring.enums import RunState
@@ -80,7 +82,7 @@ def staked(
     if by is None:
         told["batch"] = of or batch(at)
     stake = Stake.objects.create(defense=on, cents=cents, asked_at=at, staked_at=at, clock_from=at, **told)
-    stakes.stake_funded(stake, now=at)
+    stake_money.stake_funded(stake, now=at)
     return stake
 
 
@@ -171,14 +173,14 @@ def all_caught_up() -> None:
 
 def ended(stake: Stake, end: StakeEnd = StakeEnd.BROKEN, *, at: datetime = SETTLED) -> Stake:
     """The same stake, over."""
-    over = services.stake_end(stake, end, now=at)
+    over = staking.stake_end(stake, end, now=at)
     stake.refresh_from_db()
     return over
 
 
 def swept(now: datetime) -> int:
     """What a sweep ends and posts; returns of how many stakes and awards it moved money."""
-    ends.stakes_end(now=now)
+    stake_ends.stakes_end(now=now)
     return prizes_settle(now=now)
 
 
@@ -196,14 +198,14 @@ def paid(team: Team, by: User, other: User, reference: str = "SEPA 7") -> Paymen
 
 def corrected(entry: LedgerEntry, cents: int, by: User, other: User, reason: str = "It came once.") -> Correction:
     """One organizer asks for a correction, and the other one confirms it."""
-    asked = correcting.correction_ask(entry=entry.pk, cents=cents, reason=reason, by=by, now=CLOSED)
-    return correcting.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
+    asked = corrections.correction_ask(entry=entry.pk, cents=cents, reason=reason, by=by, now=CLOSED)
+    return corrections.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
 
 
 def repaid(team: Team, cents: int, by: User, other: User) -> Correction:
     """A team gives back what it owes."""
-    asked = correcting.repayment_ask(team=team, cents=cents, reason="Wire 9.", by=by, now=CLOSED)
-    return correcting.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
+    asked = corrections.repayment_ask(team=team, cents=cents, reason="Wire 9.", by=by, now=CLOSED)
+    return corrections.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
 
 
 def overruled(image: Image, *, at: datetime = CLOSED, label: str = "") -> Ruling:

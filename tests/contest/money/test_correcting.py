@@ -17,12 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from contest.awards.settling import prizes_settle
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.weeks import week_at
+from contest.defenses import staking
+from contest.defenses.stake_ends import stakes_end
+from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import account, check, move
 from contest.models import Correction, LedgerEntry, Stake, Team
-from contest.money import exports, figures, settlement
-from contest.money.correcting import (
+from contest.payments import exports, statements
+from contest.payments.corrections import (
     correction_ask,
     correction_cancel,
     correction_confirm,
@@ -31,12 +34,10 @@ from contest.money.correcting import (
     owed,
     repayment_ask,
 )
-from contest.money.deposits import pool_deposit
-from contest.money.due import payable, payables, payables_of
-from contest.money.ledger import account, check, move
+from contest.payments.payable import payable, payables, payables_of
+from contest.prizes import settlement
+from contest.prizes.sweeps import prizes_settle
 from contest.releases.contest_tables import _ledger_rows
-from contest.stakes import services
-from contest.stakes.ends import stakes_end
 from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.awards.test_awards import NOW, all_met, found_late
@@ -106,7 +107,7 @@ def test_a_payment_that_came_back_is_told_and_can_be_made_again(
     assert (balance(red), payable(red, now=CLOSED).due) == (PRIZE, PRIZE)
     assert prizes_settle(now=CLOSED) == 0, "it is still the team's"
     cast.corrected(cast.deposit(10, olga), 10, olga, olaf)
-    shown = figures.money_figures(told_at=None)
+    shown = statements.money_figures(told_at=None)
     assert (shown.received, shown.paid) == (4 * PRIZE, 0), "what came in and went out counts once"
     cast.paid(red, olaf, olga)
     assert balance(red) == 0
@@ -118,8 +119,8 @@ def test_a_payment_that_came_back_is_told_and_can_be_made_again(
 @pytest.fixture
 def own(olga: User, red: Team, captain: User) -> Stake:
     """A stake whose payment was meant for another one."""
-    asked = services.stake_ask(cast.defense("own", red), by=captain, now=CLOSED)
-    return services.stake_receive(asked, "wire 7", by=olga, now=CLOSED)
+    asked = staking.stake_ask(cast.defense("own", red), by=captain, now=CLOSED)
+    return staking.stake_receive(asked, "wire 7", by=olga, now=CLOSED)
 
 
 def test_a_payment_for_another_stake_is_taken_off(own: Stake, red: Team, olga: User, olaf: User) -> None:
@@ -139,8 +140,8 @@ def test_a_payment_for_another_stake_is_taken_off(own: Stake, red: Team, olga: U
 
 def test_after_a_payment_was_taken_off_its_team_asks_again(own: Stake, captain: User, olga: User, olaf: User) -> None:
     cast.corrected(LedgerEntry.objects.get(target__stake=own), own.cents, olga, olaf)
-    again = services.stake_ask(own.defense, by=captain, now=CLOSED)
-    services.stake_receive(again, "wire 8", by=olga, now=CLOSED)
+    again = staking.stake_ask(own.defense, by=captain, now=CLOSED)
+    staking.stake_receive(again, "wire 8", by=olga, now=CLOSED)
     assert balance(again) == own.cents
 
 

@@ -17,7 +17,7 @@ from django.db import transaction
 from django.test import Client
 
 from contest.models import Attack, LedgerEntry, Message, Stake, Team
-from contest.money.figures import debts
+from contest.payments.statements import debts
 from tests import factories
 from tests.contest.attacks import cast as sending
 from tests.contest.core.test_embargo import clock, plain, reach, refusals_without_a_page

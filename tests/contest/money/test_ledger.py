@@ -17,10 +17,12 @@ from hypothesis.extra.django import TestCase
 
 from common.errors import Conflict
 from contest.core.enums import AccountKind
+from contest.ledger import deposits, nightly_check, stake_money
+from contest.ledger.amounts import cents_of, money
+from contest.ledger.services import account, check, move
 from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
-from contest.money import deposits, figures, nightly, payments, stakes
-from contest.money.ledger import account, check, move
-from contest.money.words import cents_of, money
+from contest.payments import services as payments
+from contest.payments import statements
 from tests import factories, tables
 from tests.contest.money import cast
 from tests.contest.money.cast import PRIZE, SETTLED, balance
@@ -66,7 +68,7 @@ def test_what_a_team_stakes_comes_from_outside_and_goes_back_to_its_account() ->
     red = cast.team("red")
     stake = cast.staked(cast.defense("own", red), by=red)
     assert (balance(stake), balance(OUTSIDE)) == (PRIZE, -PRIZE)
-    entry, nothing = (stakes.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
+    entry, nothing = (stake_money.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
     assert (entry.rule, entry.why, nothing, balance(stake), balance(red)) == ("R36", "Taken back.", None, 0, PRIZE)
 
 
@@ -88,8 +90,8 @@ def test_the_command_says_whether_all_adds_up(olga: User, now: datetime) -> None
 def test_the_nightly_check_runs_once_a_day(olga: User, now: datetime) -> None:
     cast.deposit(100, olga, now)
     Account.objects.filter(kind=POOL).update(balance_cents=7)
-    hours = (now, now + nightly.CHECK_EVERY / 2, now + nightly.CHECK_EVERY)
-    assert [nightly.ledger_check_now_and_then(now=each) for each in hours] == [2, 0, 2]
+    hours = (now, now + nightly_check.CHECK_EVERY / 2, now + nightly_check.CHECK_EVERY)
+    assert [nightly_check.ledger_check_now_and_then(now=each) for each in hours] == [2, 0, 2]
 
 
 # Properties -----------------------------------------------------------------------------------------------------------
@@ -160,11 +162,11 @@ def test_everybody_sees_where_the_money_is_and_why(red: Team, rita: User, client
 def test_the_ledger_goes_on_over_pages(olga: User, client: Client, django_assert_max_num_queries: Any) -> None:
     cast.deposit(2, olga)
     with django_assert_max_num_queries(20) as few:
-        figures.entries(told_at=cast.CLOSED)
+        statements.entries(told_at=cast.CLOSED)
     for _ in range(19):
         cast.deposit(2, olga)
     with django_assert_max_num_queries(len(few)):
-        figures.entries(told_at=cast.CLOSED)
+        statements.entries(told_at=cast.CLOSED)
     first, last = main(client, "/money/"), LedgerEntry.objects.order_by("-pk")[49].pk
     assert f'href="?before={last}#ledger"' in first and f'id="entry-{last - 1}"' not in first
     assert f'id="entry-{last - 1}"' in main(client, f"/money/?before={last}")

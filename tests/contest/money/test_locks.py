@@ -1,6 +1,6 @@
-"""The one order of locks (contest.stakes.ends), on real PostgreSQL: no deadlock reaches a caller, no payment comes
-between the steps of a settlement, a page that is read waits for nobody and delays nobody, and an award and a deposit or
-a batch do not wait for each other for ever (R34, R36).
+"""The one order of locks (contest.defenses.stake_ends), on real PostgreSQL: no deadlock reaches a caller, no payment
+comes between the steps of a settlement, a page that is read waits for nobody and delays nobody, and an award and a
+deposit or a batch do not wait for each other for ever (R34, R36).
 """
 
 import time
@@ -17,17 +17,18 @@ from django.contrib.auth.models import User
 from django.db import connections, transaction
 
 from common.errors import DomainError
-from contest.awards import forfeits, services
-from contest.awards.settling import prizes_settle
 from contest.board import follows
 from contest.board.deciding import overrule
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd
+from contest.defenses.stake_ends import stake_end, stakes_end
+from contest.defenses.staking import stake_batch
+from contest.ledger import deposits
+from contest.ledger import services as ledger
 from contest.models import Account, Association, Award, Case, LedgerEntry, Payment, Stake, Team
-from contest.money import deposits, ledger
-from contest.money.payments import payment_ask, payment_pay
-from contest.stakes.ends import stake_end, stakes_end
-from contest.stakes.services import stake_batch
+from contest.payments.services import payment_ask, payment_pay
+from contest.prizes import awards, forfeits
+from contest.prizes.sweeps import prizes_settle
 from labeling.policy import Policy
 from scoring.models import Defense
 from tests import factories
@@ -115,7 +116,7 @@ class Mixed:
             forfeits.award_forfeit(award=given, reason="x", by=factories.mandate("forfeit", self.rita, NOW), now=NOW)
             return
         stake, by = draw.choice(list(Stake.objects.all())), factories.mandate("award", self.rita, NOW)
-        services.award_give(stake=stake, statement="Unbroken.", reason="All is met.", policy=Policy(), by=by, now=NOW)
+        awards.award_give(stake=stake, statement="Unbroken.", reason="All is met.", policy=Policy(), by=by, now=NOW)
 
     def preview(self, draw: Random) -> None:
         follows.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
@@ -203,7 +204,7 @@ def test_an_award_and_a_deposit_at_once(
 ) -> None:
     all_met(stake)
     award_has_its_half, deposit_has_the_attackers = Event(), Event()
-    end, move = services.stake_end, deposits.move
+    end, move = awards.stake_end, deposits.move
 
     def ends(*given: Any, **more: Any) -> Stake:
         award_has_its_half.set()
@@ -220,7 +221,7 @@ def test_an_award_and_a_deposit_at_once(
         award_has_its_half.wait(LONG)
         deposits.pool_deposit(cents=1_000, reason="A gift.", by=olga, now=AWARDED)
 
-    monkeypatch.setattr(services, "stake_end", ends)
+    monkeypatch.setattr(awards, "stake_end", ends)
     monkeypatch.setattr(deposits, "move", moves)
     with ThreadPoolExecutor(2) as pool:
         both = [beside(pool, act) for act in (lambda: give(stake, rita), deposit)]
@@ -241,7 +242,7 @@ def settling(stake: Stake, rita: User) -> Callable[[], Any]:
     """The award is given, and its money follows what is known of a team since."""
     decision = give(stake, rita)[0].decision
     Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=AWARDED)
-    assert services.change_of(decision).flows
+    assert awards.change_of(decision).flows
     return lambda: prizes_settle(now=AWARDED)
 
 

@@ -10,16 +10,16 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from contest.awards.settling import prizes_settle
 from contest.board.moves import withhold_move
 from contest.core.enums import AccountKind, StakeEnd
+from contest.defenses.stake_ends import stakes_end
+from contest.ledger.services import account, check, move
+from contest.ledger.withholding import money_withhold, withheld, withheld_of
 from contest.models import Account, Association, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
-from contest.money import correcting, exports
-from contest.money.due import payable, payables, payables_of
-from contest.money.ledger import account, check, move
-from contest.money.payments import payment_ask, payment_cancel, payment_pay
-from contest.money.withholding import money_withhold, withheld, withheld_of
-from contest.stakes.ends import stakes_end
+from contest.payments import corrections, exports
+from contest.payments.payable import payable, payables, payables_of
+from contest.payments.services import payment_ask, payment_cancel, payment_pay
+from contest.prizes.sweeps import prizes_settle
 from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.money import cast
@@ -126,7 +126,7 @@ def test_of_merged_teams_nothing_is_paid_that_a_sweep_takes_at_once(red: Team, o
     Association.objects.create(team=red, since=MONDAY, until=SETTLED, reason="Worked here.", declared_at=CLOSED)
     acts = [*(partial(pays, each, olaf) for each in asked), partial(prizes_settle, now=CLOSED)]
     assert refusals_at_once(*acts) == ["less_due", "", ""]
-    assert (correcting.owed(), balance(red), balance(blue), check().wrong) == ([], 0, 0, ())
+    assert (corrections.owed(), balance(red), balance(blue), check().wrong) == ([], 0, 0, ())
 
 
 # Withheld -------------------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def test_what_is_not_due_any_more_is_neither_asked_for_nor_paid(
     assert refused("nothing_due", payment_ask, team=sent.team, by=olga, now=CLOSED), why
     later = payable(sent.team, now=CLOSED + 60 * DAY)
     assert (later.balance, later.due) == (PRIZE, 0), "whenever"
-    assert prizes_settle(now=CLOSED) == 1 and correcting.owed() == []
+    assert prizes_settle(now=CLOSED) == 1 and corrections.owed() == []
 
 
 def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack, olga: User, olaf: User) -> None:

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.money.corrections import Flows, Position, flows
-from contest.money.prizes import (
-    BreakFact,
-    Outcome,
-    StakeFact,
-    attacker_shares,
-    defender_shares,
-    split,
-    stake_due,
-)
+from contest.prizes.differences import Flows, Position, flows
+from contest.prizes.shares import BreakFact, Outcome, StakeFact, attacker_shares, defender_shares, split, stake_due
 from tests import tables
 from tests.contest.money.cast import MONDAY
 

@@ -11,16 +11,17 @@ from django.db.models import Q, QuerySet, Sum
 
 from adjudication.counting import Ballot
 from contest import pipeline
-from contest.awards.settling import prizes_settle
 from contest.board.case_words import following
 from contest.board.follows import overrule_follows
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
+from contest.ledger.book import Book
+from contest.ledger.services import account, check, move
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
-from contest.money import facts, figures, settlement
-from contest.money.book import Book
-from contest.money.conflicts import conflicts
-from contest.money.ledger import account, check, move
+from contest.payments import statements
+from contest.prizes import facts, settlement
+from contest.prizes.sweeps import prizes_settle
+from contest.prizes.unpaid_breaks import conflicts
 from contest.teams.associations import association_mistaken
 from labeling.models import Image
 from tests import factories, tables
@@ -269,13 +270,13 @@ def test_what_was_paid_out_is_owed_and_set_off_against_what_the_team_earns(
     assert prizes_settle(now=CLOSED) == 1
     assert (balance(red), balance(blue)) == (0, PRIZE), "the next ones get theirs"
     assert balance(AccountKind.ATTACKERS) == HALF - PRIZE - 8_000
-    assert [(debt.team, debt.stake, debt.cents) for debt in figures.debts()] == [(red, stake, 8_000)]
+    assert [(debt.team, debt.stake, debt.cents) for debt in statements.debts()] == [(red, stake, 8_000)]
     assert prizes_settle(now=CLOSED) == 0
     other = cast.staked(cast.caught_up(cast.defense("second", maker)))
     broke(other, red, 2)
     cast.ended(other)
     assert prizes_settle(now=CLOSED) == 2, "or a payment between two sweeps would pay out what the second takes back"
-    assert (prizes_settle(now=CLOSED), balance(red), list(figures.debts())) == (0, PRIZE - 8_000, [])
+    assert (prizes_settle(now=CLOSED), balance(red), list(statements.debts())) == (0, PRIZE - 8_000, [])
     assert balance(AccountKind.ATTACKERS) == HALF - 2 * PRIZE
 
 

@@ -31,6 +31,7 @@ from contest.board.deciding import case_decide
 from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
+from contest.ledger.deposits import pool_deposit
 from contest.models import (
     Account,
     Attack,
@@ -44,7 +45,6 @@ from contest.models import (
     Release,
     Team,
 )
-from contest.money.deposits import pool_deposit
 from contest.record.rebuild import services
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.selectors import releases, unreleased_weeks

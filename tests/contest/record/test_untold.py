@@ -14,8 +14,8 @@ from adjudication import release_format as form
 from common.audit_seals import entries_seal
 from common.errors import Conflict
 from common.models import AuditSeal
-from contest.awards.examinations import picture_confirm
 from contest.board.cases import case_open
+from contest.board.examinations import picture_confirm
 from contest.core.calendar import week_named
 from contest.core.enums import VoteChoice
 from contest.models import Release

@@ -10,9 +10,9 @@ from django.contrib.auth.models import Group, User
 
 from adjudication.models import Ruling
 from contest.core.weeks import week_at
+from contest.defenses import entries, selectors, staking
+from contest.ledger.deposits import pool_deposit
 from contest.models import Attack, Break, Entry, Stake, StakeBatch, Team
-from contest.money.deposits import pool_deposit
-from contest.stakes import entries, selectors, services
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image
@@ -102,7 +102,7 @@ def passing(of: Team, name: str) -> Entry:
 
 def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:
     """A batch of the board's."""
-    return services.stake_batch(
+    return staking.stake_batch(
         defenses, "reproducible", "they are ready", by=factories.mandate("stake", board(), now), now=now
     )
 
@@ -114,8 +114,8 @@ def stake(defense: Defense) -> Stake:
 
 def self_staked(defense: Defense, now: datetime) -> Stake:
     """A stake that the defense's own team paid for."""
-    asked = services.stake_ask(defense, by=captain(selectors.owner_of(defense)), now=now)
-    return services.stake_receive(asked, "wire 7", by=organizer(), now=now)
+    asked = staking.stake_ask(defense, by=captain(selectors.owner_of(defense)), now=now)
+    return staking.stake_receive(asked, "wire 7", by=organizer(), now=now)
 
 
 def picture(sent: datetime, by: Team | None = None, **values: Any) -> Image:

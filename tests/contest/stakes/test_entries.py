@@ -15,13 +15,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.errors import WrongFields
-from contest.awards.settling import prizes_settle
 from contest.core.enums import DefenseStanding, MessageKind, StakeEnd
 from contest.core.weeks import week_at
+from contest.defenses import entries, letters, selectors, stake_ends, staking
 from contest.defenses.eligibility import failures, next_step
 from contest.messages.letters import written
 from contest.models import Entry, Member, Message, Stake, Team
-from contest.stakes import ends, entries, letters, selectors, services
+from contest.prizes.sweeps import prizes_settle
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions
@@ -447,7 +447,7 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     "what change code why",
     ("received", lambda made, now: None, "", "before its publication"),
     ("published", lambda made, now: None, "", "published and not at stake"),
-    ("asked", lambda made, now: services.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
+    ("asked", lambda made, now: staking.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
      "a stake that was not paid goes with it"),
     ("staked", lambda made, now: cast.staked(made.defense, now=now), "staked",
      "only the board returns what is at stake"),
@@ -501,7 +501,7 @@ def test_a_broken_defense_stays_until_the_earlier_week_is_run_too(stake: Stake, 
     red, blue = money.team("red"), money.team("blue")
     money.broken(stake.defense, money.attack(red, days=6))
     earlier = money.attack(blue, days=1)
-    ends.stakes_end(now=SETTLED)
+    stake_ends.stakes_end(now=SETTLED)
     assert "it waits for 2026-W47, 2026-W48. It can be taken back when the pictures" in stays(stake, captain, SETTLED)
     money.ruled(earlier.image, at=SETTLED)
     runs_plan(policy=Policy(), now=SETTLED, rng=random.Random(1))
@@ -520,7 +520,7 @@ def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) ->
     ruled = MONDAY.replace(hour=0) + timedelta(7)  # two days after its week
     at, said = ruled + timedelta(7), "it waits for 2026-W47. It can be taken back from Mon 30 Nov 2026 00:00:00 UTC on"
     assert "2026-W47" in stays(stake, captain, ruled), "no sweep has seen the break, and it is seen"
-    ends.stakes_end(now=ruled)
+    stake_ends.stakes_end(now=ruled)
     assert said in stays(stake, captain, at - INSTANT)
     assert withdrawn(stake, captain, at).retired_at == at
 
@@ -528,19 +528,21 @@ def test_the_day_is_named_as_soon_as_it_is_known(stake: Stake, captain: User) ->
 def test_a_void_stake_waits_for_the_week_of_its_break_alone(stake: Stake, captain: User) -> None:
     money.broken(stake.defense, money.attack(money.team("red"), days=-6))
     money.attack(money.team("blue"), days=1)
-    ends.stakes_end(now=MONDAY + timedelta(1))
-    assert [week.name for week in ends.not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
-    assert ends.not_final(stake.defense, now=CLOSED) is None
+    stake_ends.stakes_end(now=MONDAY + timedelta(1))
+    assert [week.name for week in stake_ends.not_final(stake.defense, now=MONDAY + timedelta(1)).weeks] == ["2026-W46"]
+    assert stake_ends.not_final(stake.defense, now=CLOSED) is None
 
 
 def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake, captain: User) -> None:
     other = money.staked(money.defense("other", money.team("others")))
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     early = money.attack(money.team("blue"), days=-20)
-    ends.stakes_end(now=SETTLED)
+    stake_ends.stakes_end(now=SETTLED)
     assert early.week in stays(stake, captain, CLOSED)
     money.ended(other, StakeEnd.WITHDRAWN)
-    assert ends.not_final(other.defense, now=CLOSED) is None, "what was taken back unbroken waits for nothing of before"
+    assert stake_ends.not_final(other.defense, now=CLOSED) is None, (
+        "what was taken back unbroken waits for nothing of before"
+    )
     money.ruled(early.image, "", at=SETTLED)
     assert withdrawn(stake, captain, CLOSED).retired_at == CLOSED
 
@@ -548,11 +550,11 @@ def test_a_broken_stake_waits_for_a_week_of_before_that_may_void_it(stake: Stake
 def test_no_stake_comes_back_into_force_on_a_defense_that_is_retired(stake: Stake, captain: User) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    ends.stakes_end(now=SETTLED)
+    stake_ends.stakes_end(now=SETTLED)
     withdrawn(stake, captain, CLOSED)
     money.overruled(sent.image, at=CLOSED + timedelta(1))
     for _ in range(2):
-        ends.stakes_end(now=CLOSED + timedelta(1))
+        stake_ends.stakes_end(now=CLOSED + timedelta(1))
         assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
     prizes_settle(now=CLOSED + timedelta(1))
     assert balance(stake) == 0, "the money is back where it came from"
@@ -563,19 +565,19 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
 ) -> None:
     sent = money.attack(money.team("red"), days=1)
     money.broken(stake.defense, sent)
-    ends.stakes_end(now=SETTLED)
+    stake_ends.stakes_end(now=SETTLED)
     money.overruled(sent.image)
     refused("staked", withdrawn, stake, captain, CLOSED + timedelta(30))
     Defense.objects.filter(pk=stake.defense_id).update(retired_at=CLOSED)
-    ends.stakes_end(now=CLOSED)
+    stake_ends.stakes_end(now=CLOSED)
     assert Stake.objects.values_list("end", "ended_at").get() == (StakeEnd.WITHDRAWN, CLOSED)
 
 
 def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
     blue, returned = money.team("blue"), MONDAY + timedelta(2)
     sent, by = money.attack(blue, days=1), factories.mandate("return", rita, returned)
-    services.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
-    services.return_decide(stake, granted=True, reason="Granted.", by=by, now=returned)
+    staking.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
+    staking.return_decide(stake, granted=True, reason="Granted.", by=by, now=returned)
     assert balance(stake) == 0 and "2026-W47" in stays(stake, captain, returned)
     money.broken(stake.defense, sent)
     money.swept(SETTLED)
@@ -588,7 +590,7 @@ def test_its_page_says_when_instead_of_offering_it(
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: SETTLED)
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
-    ends.stakes_end(now=SETTLED)
+    stake_ends.stakes_end(now=SETTLED)
     client.force_login(captain)
     address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
     shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])

@@ -18,8 +18,9 @@ from django.utils import timezone
 from common.models import HourCount
 from contest.core import upload_rates
 from contest.core.enums import StakeEnd, UploadKind
+from contest.defenses import entries, stake_ends, staking
 from contest.models import Case, Entry, Stake, StakeBatch, Team
-from contest.stakes import ends, entries, services, uploads
+from contest.stakes import uploads
 from labeling.models import Tasker
 from scoring.enums import Fault, TrialKind
 from scoring.models import CopyFlag, Defense
@@ -260,7 +261,7 @@ def _out(made: Entry, at: datetime) -> Defense:
          "Your team can stake it itself"),
         ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
         ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
-                                     ends.stakes_end(now=at)), "broken"),
+                                     stake_ends.stakes_end(now=at)), "broken"),
         ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
     ],
 )  # fmt: skip
@@ -346,7 +347,7 @@ def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str,
 def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Client, at: datetime) -> None:
     cast.funded(now=at)
     stake, address = cast.staked(cast.published(blue, now=at), now=at).stakes.get(), "/board/stakes/"
-    services.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
+    staking.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
     answers(boards.get(address), 200, "we erred")
     answers(boards.post(address, {"stake": stake.pk, "reason": "r"}), 400)
     told = {"stake": stake.pk, "granted": granted, "reason": "They erred, and say so.", "do": "move"}
@@ -362,7 +363,7 @@ def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Cl
 def test_an_organizer_records_a_payment_and_drops_a_wish(
     blue: Team, captain: User, organizer: Client, at: datetime
 ) -> None:
-    first, second = (services.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
+    first, second = (staking.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
     late, address = cast.entry(blue, "late one", now=at - 30 * DAY), "/organizer/stakes/"
     page = words(organizer, address)
     shows(page, "USD 1,000.00")

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from contest.awards.settling import prizes_settle
 from contest.board.moves import answer_move, stakes_move
 from contest.core.breaks import breaks_record
 from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.defenses import entries, selectors, stake_ends, stake_rows
+from contest.defenses import staking as services
+from contest.ledger.services import account, move
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
-from contest.money.ledger import account, move
-from contest.stakes import ends, entries, selectors, services, shown
+from contest.prizes.sweeps import prizes_settle
 from labeling.enums import Label
 from labeling.models import PolicyVersion
 from labeling.policy import Policy
@@ -173,7 +174,7 @@ def test_who_asks_who_records_a_payment_and_that_it_says_which(asked: Stake) -> 
 
 def test_a_wish_is_over_with_a_break_and_nothing_moved(asked: Stake) -> None:
     cast.broken(asked.defense, STAKED, found=STAKED + DAY)
-    assert [ends.stakes_end(now=STAKED + days * DAY) for days in (1, 2)] == [1, 0]
+    assert [stake_ends.stakes_end(now=STAKED + days * DAY) for days in (1, 2)] == [1, 0]
     assert (end_of(asked), asked.staked_at) == ((StakeEnd.VOID, STAKED + DAY), None)
     assert not LedgerEntry.objects.filter(rule="R32").exists()
 
@@ -202,9 +203,9 @@ def test_who_may_drop_a_wish(who: Any, asked: Stake, defense: Defense) -> None:
 def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, at_stake: Stake) -> None:
     found, other = UNTIL + DAY, cast.published(cast.team("red"), now=STAKED)
     cast.broken(other, STAKED + DAY, found=FOUND)
-    assert ends.stakes_end(now=found) == 0, "what breaks another defense ends nothing"
+    assert stake_ends.stakes_end(now=found) == 0, "what breaks another defense ends nothing"
     cast.broken(at_stake.defense, sent, found=found, by=other.entry.team)
-    assert [ends.stakes_end(now=found + days * DAY) for days in (0, 1)] == [end is not None, 0], "once"
+    assert [stake_ends.stakes_end(now=found + days * DAY) for days in (0, 1)] == [end is not None, 0], "once"
     assert end_of(at_stake) == ((end, found) if end else ("", None)), why
     untold = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert (untold[at_stake.defense_id] is DefenseStanding.BROKEN) is bool(end), "known before the release of the week"
@@ -216,39 +217,39 @@ def test_a_picture_of_the_organizers_ends_no_stake_and_one_never_to_be_labeled_c
     """Only attacks break (R29)."""
     image = cast.picture(STAKED + DAY)
     cast.break_of(at_stake.defense, image, ruled(image), FOUND)
-    assert ends.stakes_end(now=FOUND) == 0
+    assert stake_ends.stakes_end(now=FOUND) == 0
     image = cast.picture(WEEK_BEGAN - 100 * DAY)
     type(image).objects.filter(pk=image.pk).update(label_from=None)
     Attack.objects.create(team=cast.team("red"), image=image, received_at=STAKED + DAY, week="2026-W47")
     cast.break_of(at_stake.defense, image, ruled(image), FOUND)
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     assert end_of(at_stake) == (StakeEnd.BROKEN, FOUND)
 
 
 def test_the_first_break_found_that_holds_is_when_it_ended(at_stake: Stake) -> None:
     breaks = [cast.broken(at_stake.defense, STAKED + DAY, found=STAKED + days * DAY) for days in (12, 9, 10)]
-    ends.stakes_end(now=STAKED + 12 * DAY)
+    stake_ends.stakes_end(now=STAKED + 12 * DAY)
     assert end_of(at_stake) == (StakeEnd.BROKEN, FOUND)
     cast.overruled(breaks[1], at=STAKED + 13 * DAY)
-    assert (ends.stakes_end(now=STAKED + 13 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 10 * DAY))
+    assert (stake_ends.stakes_end(now=STAKED + 13 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, STAKED + 10 * DAY))
 
 
 def test_a_late_break_of_an_earlier_week_changes_how_it_ended(at_stake: Stake) -> None:
     """By an appeal: the earlier week outranks the one that ended it (R35)."""
     cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     late = cast.broken(at_stake.defense, WEEK_BEGAN - DAY, found=STAKED + 20 * DAY)
-    assert (ends.stakes_end(now=STAKED + 20 * DAY), end_of(at_stake)) == (1, (StakeEnd.VOID, STAKED + 20 * DAY))
+    assert (stake_ends.stakes_end(now=STAKED + 20 * DAY), end_of(at_stake)) == (1, (StakeEnd.VOID, STAKED + 20 * DAY))
     cast.overruled(late, at=STAKED + 21 * DAY)
-    assert (ends.stakes_end(now=STAKED + 21 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, FOUND))
+    assert (stake_ends.stakes_end(now=STAKED + 21 * DAY), end_of(at_stake)) == (1, (StakeEnd.BROKEN, FOUND))
 
 
 @pytest.mark.parametrize("end", [StakeEnd.WON, StakeEnd.OVERTAKEN, StakeEnd.WITHDRAWN])
 def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> None:
-    ends.stake_end(at_stake, end, now=UNTIL)
+    stake_ends.stake_end(at_stake, end, now=UNTIL)
     cast.broken(at_stake.defense, STAKED + DAY, found=UNTIL + DAY)
-    assert (ends.stakes_end(now=UNTIL + DAY), end_of(at_stake)) == (0, (end, UNTIL))
-    refused("stake_over", ends.stake_end, at_stake, StakeEnd.WON, now=UNTIL)
+    assert (stake_ends.stakes_end(now=UNTIL + DAY), end_of(at_stake)) == (0, (end, UNTIL))
+    refused("stake_over", stake_ends.stake_end, at_stake, StakeEnd.WON, now=UNTIL)
 
 
 # What brings it back
@@ -257,11 +258,11 @@ def test_an_end_that_people_decided_stays(end: StakeEnd, at_stake: Stake) -> Non
 @pytest.mark.parametrize("sent", [STAKED + DAY, WEEK_BEGAN - DAY], ids=["broken", "void"])
 def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stake: Stake) -> None:
     proof = cast.broken(at_stake.defense, sent, found=FOUND, by=cast.team("red"))
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     assert not selectors.staked(FOUND).exists()
     prizes_settle(now=FOUND)
     cast.overruled(proof, at=FOUND + DAY)
-    assert ends.stakes_end(now=FOUND + DAY) == 1
+    assert stake_ends.stakes_end(now=FOUND + DAY) == 1
     assert (end_of(at_stake), at_stake.clock_from) == (("", None), STAKED), "its clock is what it was"
     assert list(selectors.staked(FOUND + DAY)) == [at_stake.defense]
     assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
@@ -272,11 +273,14 @@ def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stak
 def test_a_ruling_made_again_with_the_same_outcome_changes_nothing(at_stake: Stake) -> None:
     """More taskers who agree: the break holds on under the newer ruling, and no stake comes back in between."""
     proof = cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     again = cast.overruled(proof, at=FOUND + DAY, verdict="valid")
-    assert ends.stakes_end(now=FOUND + DAY) == 0
+    assert stake_ends.stakes_end(now=FOUND + DAY) == 0
     assert [breaks_record(now=FOUND + days * DAY) for days in (2, 3)] == [1, 0], "under the newest ruling too"
-    assert (Break.objects.get(ruling=again).prediction, ends.stakes_end(now=FOUND + 3 * DAY)) == (proof.prediction, 0)
+    assert (Break.objects.get(ruling=again).prediction, stake_ends.stakes_end(now=FOUND + 3 * DAY)) == (
+        proof.prediction,
+        0,
+    )
 
 
 def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> None:
@@ -284,14 +288,14 @@ def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> N
     image = cast.picture(STAKED + DAY, cast.team("red"))
     ruled(image, label=Label.BIRD)
     cast.answered(at_stake.defense, image, FOUND, answer=Outcome.BIRD)
-    assert (breaks_record(now=FOUND), ends.stakes_end(now=FOUND)) == (0, 0)
+    assert (breaks_record(now=FOUND), stake_ends.stakes_end(now=FOUND)) == (0, 0)
     ruled(image, label=Label.BICYCLE, number=2)
-    assert (breaks_record(now=FOUND + DAY), ends.stakes_end(now=FOUND + DAY)) == (1, 1)
+    assert (breaks_record(now=FOUND + DAY), stake_ends.stakes_end(now=FOUND + DAY)) == (1, 1)
 
 
 def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> None:
     proof = cast.broken(at_stake.defense, STAKED + DAY, found=FOUND)
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     cast.overruled(proof, at=FOUND)
     assert at_stake.defense not in selectors.stakeable(), "the board's page does not offer it"
     for door in (
@@ -300,7 +304,7 @@ def test_an_ended_stake_comes_back_before_another_can_begin(at_stake: Stake) -> 
         lambda: cast.self_staked(at_stake.defense, FOUND + DAY),
     ):
         refused("staked", door)
-    ends.stakes_end(now=FOUND + DAY)
+    stake_ends.stakes_end(now=FOUND + DAY)
     assert [each.end for each in Stake.objects.filter(defense=at_stake.defense)] == [""]
 
 
@@ -318,7 +322,7 @@ def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_n
     closed: Defense, tmp_path: Path
 ) -> None:
     stake, late, opened = cast.stake(closed), STAKED + 400 * DAY, STAKED + 80 * DAY
-    clock = (selectors.unbroken_until(stake), selectors.is_due(stake, late), shown.clock_of(stake, late))
+    clock = (selectors.unbroken_until(stake), selectors.is_due(stake, late), stake_rows.clock_of(stake, late))
     assert clock == (None, False, None)
     assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
     entries.source_open(closed.entry, cast.zipped(tmp_path / "s.zip"), by=cast.captain(closed.entry.team), now=opened)
@@ -332,10 +336,10 @@ def test_opened_while_its_break_was_wrongly_held_it_comes_back_with_the_new_cloc
     closed: Defense, tmp_path: Path
 ) -> None:
     proof, opened = cast.broken(closed, STAKED + DAY, found=FOUND), FOUND + DAY
-    ends.stakes_end(now=FOUND)
+    stake_ends.stakes_end(now=FOUND)
     entries.source_open(closed.entry, cast.zipped(tmp_path / "s"), by=cast.captain(closed.entry.team), now=opened)
     cast.overruled(proof, at=opened)
-    ends.stakes_end(now=opened + DAY)
+    stake_ends.stakes_end(now=opened + DAY)
     assert (cast.stake(closed).clock_from, cast.stake(closed).ended_at) == (opened, None)
 
 
@@ -405,7 +409,7 @@ def test_returns_that_are_refused(do: Any, code: str, why: str, at_stake: Stake)
 )
 def test_the_clock(at: datetime, left: str, over: bool, why: str, at_stake: Stake) -> None:
     next_policy(stake_hours=24)  # moves no clock that runs
-    clock = shown.clock_of(at_stake, at)
+    clock = stake_rows.clock_of(at_stake, at)
     assert (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
     assert (selectors.is_due(at_stake, at), selectors.staked(at).exists(), clock.span) == (over, not over, "90 × 24 h")
 
@@ -433,7 +437,7 @@ def test_every_standing(at_stake: Stake) -> None:
     cast.broken(broken, STAKED, found=STAKED)
     entries.entry_withdraw(back.entry, by=cast.captain(blue), now=STAKED)
     cast.staked(won, now=STAKED)
-    ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
+    stake_ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
     rows = [Defense.objects.get(pk=each.pk) for each in (received, published, at_stake.defense, broken, back, won)]
     found = [standing.value for standing in selectors.standings(rows, now=factories.NOW).values()]
     assert found == ["received", "published", "staked", "broken", "withdrawn", "won"]
@@ -501,7 +505,7 @@ def test_a_break_found_while_it_is_being_staked_ends_the_stake(defense: Defense)
             recording = beside(pool, lambda: breaks_record(now=STAKED))
             until_waiting()
         assert recording.result(60) == 1
-    assert (ends.stakes_end(now=STAKED), cast.stake(defense).end) == (1, StakeEnd.BROKEN)
+    assert (stake_ends.stakes_end(now=STAKED), cast.stake(defense).end) == (1, StakeEnd.BROKEN)
 
 
 @BESIDE
@@ -510,7 +514,10 @@ def test_two_sweeps_beside_each_other(defense: Defense) -> None:
     cast.staked(defense, now=STAKED)
     cast.broken(defense, STAKED, found=STAKED)
     changed: list[int] = []
-    assert (refusals_at_once(*[lambda: changed.append(ends.stakes_end(now=STAKED))] * 2), sum(changed)) == (["", ""], 1)
+    assert (refusals_at_once(*[lambda: changed.append(stake_ends.stakes_end(now=STAKED))] * 2), sum(changed)) == (
+        ["", ""],
+        1,
+    )
 
 
 @BESIDE

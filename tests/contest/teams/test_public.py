@@ -11,9 +11,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from contest.awards.settling import prizes_settle
 from contest.core.calendar import week_named
 from contest.models import Attack, Break, LedgerEntry, Stake, Team
+from contest.prizes.sweeps import prizes_settle
 from contest.teams import public
 from labeling.models import Image, Tasker
 from tests import factories

@@ -1,0 +1,283 @@
+"""What changes entries: handing in, opening the source, publication, withdrawal (R28, R32, R33)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from common.errors import Conflict, InvalidInput, NotAllowed, TooMany, WrongFields
+from common.times import to_the_second
+from contest.core.enums import StakeEnd
+from contest.core.teams import final_team
+from contest.defenses import selectors
+from contest.defenses.letters import published_tell
+from contest.defenses.stake_ends import not_final, stakes_revive
+from contest.models import Entry, Stake, Team
+from contest.teams.services import captain_held
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from labeling.store_transactions import storing_files
+from scoring.models import Defense
+from scoring.trials import handed_in
+from scoring.trials.selectors import eligibility_of
+
+LONGEST_LICENCE = 200
+LONGEST_DESCRIPTION = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class HandIn:
+    """What a team hands in: the archive of an image, or `image` in a registry; None is a file that was not sent."""
+
+    name: str
+    licence: str
+    description: str = ""
+    image: str = ""
+    archive: Path | None = None
+    source: Path | None = None
+    training_code: Path | None = None
+    weights: Path | None = None
+
+    def checked(self) -> "HandIn":
+        """Return it with its texts tidied; WrongFields with everything that can be said before a file is read."""
+        texts = {name: _plain(getattr(self, name)) for name in ("name", "licence", "description", "image")}
+        if wrong := {field: words for field, words in _wrong(texts, self.archive) if words}:
+            raise WrongFields(wrong)
+        name, licence, description, image = texts.values()
+        return replace(self, name=name, licence=licence, description=description, image=image)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\x00", "").replace("\r\n", "\n").strip()
+
+
+def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, str]]:
+    found = [("name", ""), ("licence", ""), ("description", ""), ("archive", "")]
+    try:
+        handed_in.checked_name(texts["name"])
+    except InvalidInput as error:
+        found[0] = ("name", error.message)
+    if not 0 < len(texts["licence"]) <= LONGEST_LICENCE or not texts["licence"].isprintable():
+        words = f"Name the licence in one line of at most {LONGEST_LICENCE} characters, for example Apache-2.0."
+        found[1] = ("licence", words)
+    if len(texts["description"]) > LONGEST_DESCRIPTION:
+        found[2] = ("description", f"Describe it in at most {LONGEST_DESCRIPTION:,} characters.")
+    if (archive is None) == (not texts["image"]):
+        found[3] = ("archive", "Hand in either the archive of the image, or its name and digest in a registry.")
+    return found
+
+
+def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[Entry, bool]:
+    """Take in a defense of `team`; return its entry and whether it is new: the very same sent again is known.
+
+    Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
+    InvalidInput with what to change, Conflict for a name that is taken and (`differs`) for what was handed in before
+    with other files or words, TooMany beyond the week's number or (`too_many_refused`) the hour's refusals: nothing
+    counts for the week then.
+    """
+    given = given.checked()
+    refuse_beyond_quota(team, policy, now)
+    _refuse_taken(given.name, team)
+    kept, files = _kept(given)
+    training_code = kept.pop("training_code")
+    with storing_files():
+        Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once: one after the other is counted
+        if known := _known(team, given.name, kept["digest"]):
+            _refuse_different(known, given, kept, training_code)
+            return known, False
+        refuse_beyond_quota(team, policy, now)
+        _refuse_taken(given.name, team)
+        handed_in.put_files(files)
+        defense = _defense(given, kept, now)
+        entry = Entry.objects.create(
+            team=team,
+            defense=defense,
+            received_at=now,
+            due_at=selectors.due_date(now),
+            licence=given.licence,
+            training_code=training_code,
+            opened_at=now if given.source is not None else None,
+            handed_in_by=by,
+        )
+    return entry, True
+
+
+def refuse_beyond_quota(team: Team, policy: Policy, now: datetime) -> None:
+    """Raise TooMany (`quota_used`) for a team that has handed in all that it may this week."""
+    if not selectors.hand_ins_left(team, policy, now):
+        most = policy.defenses_per_week
+        words = (
+            f"Your team has handed in {most} defenses this week, which is the most. Next week there are {most} more."
+        )
+        raise TooMany(words, "quota_used")
+
+
+def _refuse_taken(name: str, team: Team) -> None:
+    """A name is one defense: the next version has one of its own, so that both keep their predictions and states."""
+    others = Defense.objects.filter(name__iexact=name).exclude(entry__in=selectors.entries_of(team), name=name)
+    if others.exists():
+        raise Conflict(f"There is a defense called {name} already. Give this one a name of its own.", "name_taken")
+
+
+def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Check and keep the files, and return what `files_keep` does; the smaller ones first, so that a wrong zip does not
+    wait for an archive."""
+    training, training_files = _training_code(given.training_code)
+    weights = [] if given.weights is None else [given.weights]
+    kept, files = handed_in.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
+    return kept | {"training_code": training}, training_files | files
+
+
+def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
+    """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
+    if path is None:
+        return "", {}
+    sha256 = handed_in.zip_keep(path, "training code", "training_code")
+    return sha256, {handed_in.source_key(sha256): path}
+
+
+def _known(team: Team, name: str, digest: str) -> Entry | None:
+    """Return the entry that the very same hand-in made before; Conflict for one that was taken back since."""
+    entry = selectors.entries_of(team).filter(defense__name=name, defense__digest=digest).first()
+    if entry is not None and entry.withdrawn_at is not None:
+        words = f"Your team took {name} back. Give it another name to hand in the same image again."
+        raise Conflict(words, "withdrawn_before")
+    if entry is None and selectors.entries_of(team).filter(defense__name=name).exists():
+        raise Conflict(f"Your team has a defense called {name} already. Give this one a name of its own.", "name_taken")
+    return entry
+
+
+def _refuse_different(entry: Entry, given: HandIn, kept: Mapping[str, Any], training_code: str) -> None:
+    """Raise Conflict (`differs`) where something was sent along that is not what was kept then: nothing is dropped
+    without a word. What was not sent again is no difference."""
+    sent_and_kept = {
+        "source": (kept["source"], entry.defense.source),
+        "training code": (training_code, entry.training_code),
+        "weights": (kept["weights"], entry.defense.weights),
+        "licence": (given.licence, entry.licence),
+        "description": (given.description, entry.defense.description),
+    }
+    if different := [what for what, (sent, before) in sent_and_kept.items() if sent and sent != before]:
+        raise Conflict(_different_words(entry, different), "differs")
+
+
+def _different_words(entry: Entry, different: Sequence[str]) -> str:
+    name, listed = entry.defense.name, " and ".join(filter(None, [", ".join(different[:-1]), different[-1]]))
+    words = f"Your team handed in {name} with this image before, with other files or words. Different now: {listed}. "
+    words += "It stays as it was, and what you sent now was not taken in. "
+    addable = {"source", "training code"} if entry.opened_at is None and "source" in different else set()
+    if addable:
+        words += f"Its source can be added on its page ({entry.defense.public_id}), under Open the source. "
+    if set(different) - addable:
+        words += "Hand in what is different as another version, with a name of its own."
+    return words.strip()
+
+
+def _defense(given: HandIn, kept: Mapping[str, Any], now: datetime) -> Defense:
+    try:
+        with transaction.atomic():
+            return Defense.objects.create(name=given.name, description=given.description, created_at=now, **kept)
+    except IntegrityError:  # another team was quicker with the very same
+        raise Conflict(f"There is a defense called {given.name} already.", "name_taken") from None
+
+
+def source_open(entry: Entry, source: Path, *, by: User, now: datetime, training_code: Path | None = None) -> Entry:
+    """Take in the source of a closed defense: it is open from now on, and a stake on it has a new 90 days (R33).
+
+    Raises InvalidInput for a file that cannot be taken, Conflict for an entry that is open or taken back.
+    """
+    _refuse_opening(entry)
+    sha256 = handed_in.zip_keep(source, "source", "source")
+    training, files = _training_code(training_code)
+    with storing_files():
+        handed_in.put_files({handed_in.source_key(sha256): source} | files)
+        defense = Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
+        entry = Entry.objects.select_for_update(no_key=True).get(pk=entry.pk)
+        _refuse_opening(entry)
+        defense.source, entry.opened_at = sha256, now
+        entry.training_code = training or entry.training_code
+        defense.save(update_fields=["source"])
+        entry.save(update_fields=["opened_at", "training_code"])
+        # An ended stake keeps its clock: it may turn out unbroken, and then its 90 days begin here as well.
+        begun = Stake.objects.filter(defense=defense, staked_at__isnull=False)
+        begun.filter(end__in=["", StakeEnd.BROKEN, StakeEnd.VOID]).update(clock_from=now)
+    return entry
+
+
+def _refuse_opening(entry: Entry) -> None:
+    if entry.opened_at is not None:
+        raise Conflict("The source of this defense was handed in before.", "open_already")
+    if entry.withdrawn_at is not None:
+        raise Conflict("This defense was taken back.", "withdrawn")
+
+
+def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
+    """Let a captain take a defense back that is not at stake: it is asked nothing more, and its answers stay.
+
+    A stake that was asked for and not paid goes with it. Raises NotAllowed for others, Conflict (`staked`) for one at
+    stake, which only the board returns, (`not_final`) while pictures may still change what becomes of a stake that was
+    on it, and for one that was taken back before.
+    """
+    with transaction.atomic():
+        if captain_held(by) != final_team(entry.team):
+            raise NotAllowed("This is another team's defense.", "not_yours")
+        Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
+        entry = Entry.objects.select_for_update(no_key=True).select_related("defense").get(pk=entry.pk)
+        if entry.withdrawn_at is not None:
+            raise Conflict("This defense was taken back before.", "withdrawn")
+        stakes_revive(entry.defense, now=now)
+        stake = selectors.open_stake_of(entry.defense)
+        if stake is not None and stake.staked_at is not None:
+            raise Conflict("This defense is at stake. Ask the board to return it.", "staked")
+        if words := what_it_waits_for(entry.defense, now=now):
+            raise Conflict(words, "not_final")
+        if stake is not None:
+            Stake.objects.filter(pk=stake.pk).update(ended_at=now, end=StakeEnd.WITHDRAWN)
+        entry.withdrawn_at, entry.withdrawn_by = now, by
+        entry.save(update_fields=["withdrawn_at", "withdrawn_by"])
+        Defense.objects.filter(pk=entry.defense_id, retired_at=None).update(retired_at=now)
+    return entry
+
+
+def what_it_waits_for(defense: Defense, *, now: datetime) -> str:
+    """Return why a defense that was at stake cannot be taken back yet, and when it can; empty where it can be now."""
+    waits = not_final(defense, now=now)
+    if waits is None:
+        return ""
+    names = ", ".join(week.name for week in waits.weeks)
+    words = f"{defense.name} was at stake, and what becomes of the prize is not final: it waits for {names}. "
+    if waits.until is None or waits.until <= now:
+        return (
+            words + "It can be taken back when the pictures of these weeks are ruled upon, run and past their appeals."
+        )
+    zone = policy_in_force(now).policy.time_zone
+    return words + f"It can be taken back from {to_the_second(waits.until, zone)} on, when their appeals are closed."
+
+
+# Publication ---------------------------------------------------------------------------------------------------------
+
+
+def defenses_publish(*, policy: Policy, now: datetime) -> int:
+    """Publish every entry that is eligible (R32), at once; return how many. Idempotent."""
+    ids = selectors.entries_unpublished().values_list("pk", flat=True)
+    return sum(_publish(pk, policy, now) for pk in list(ids))
+
+
+def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
+    """Publish one; False for one that is not eligible, and where another defense of its name is in force."""
+    entry = selectors.entries_unpublished().filter(pk=entry_id).first()
+    if entry is None or not eligibility_of(entry.defense, policy, now=now).eligible:
+        return False
+    in_force = Defense.objects.filter(name=entry.defense.name, published_at__isnull=False, retired_at=None)
+    if in_force.exists():
+        return False  # it stays on the organizers' list of what is overdue
+    waiting = Defense.objects.filter(pk=entry.defense_id, published_at=None, retired_at=None)
+    with transaction.atomic():
+        if not waiting.update(published_at=now):
+            return False  # another sweep was quicker, or it was taken back
+        published_tell(entry, policy=policy, now=now)
+    return True

@@ -1,0 +1,171 @@
+"""What is written to a team about its defenses: published, at stake, and how a stake ended (R32, R33, R35, R36)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from django.urls import reverse
+
+from common.times import absolute, to_the_second
+from contest.core.embargo import public_attacks
+from contest.core.enums import AccountKind, MessageKind, StakeEnd, StakeKind
+from contest.core.publication import released
+from contest.core.weeks import week_at
+from contest.defenses.eligibility import Failure, failures, next_step
+from contest.defenses.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
+from contest.ledger.amounts import money
+from contest.messages.writing import was_told, write
+from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
+from contest.teams.letters import link_to
+from labeling.models import Image
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+# A letter names so many of the pictures that broke a defense.
+MOST_NAMED = 10
+
+
+def not_eligible_tell(*, now: datetime) -> int:
+    """Tell teams of their defenses that failed a condition of publication, of each failure once; return how many
+    people are told."""
+    entries = {entry.defense_id: entry for entry in entries_unpublished()}
+    failed = failures((entry.defense for entry in entries.values()), now=now)
+    return sum(_not_eligible_tell(entries[defense], found, now) for defense, found in failed.items())
+
+
+def _not_eligible_tell(entry: Entry, failed: Sequence[Failure], now: datetime) -> int:
+    newest = max(each.at for each in failed if each.at is not None)
+    key = f"{entry.defense.public_id} {newest.isoformat()}"
+    if was_told(entry.team, MessageKind.NOT_ELIGIBLE, key):
+        return 0
+    return write(
+        entry.team,
+        MessageKind.NOT_ELIGIBLE,
+        about=_about(entry.defense),
+        now=now,
+        key=key,
+        failed=[{"title": each.title, "words": each.words, "advice": each.advice} for each in failed],
+        next_step=next_step(failed),
+        **_pages(entry.defense),
+    )
+
+
+def published_tell(entry: Entry, *, policy: Policy, now: datetime) -> None:
+    """Tell a team that its defense is published, and what staking it costs."""
+    write(
+        entry.team,
+        MessageKind.PUBLISHED,
+        about=_about(entry.defense),
+        now=now,
+        at=to_the_second(now, policy.time_zone),
+        price=money(policy.attacker_prize_cents, policy.currency),
+        **_pages(entry.defense),
+    )
+
+
+def _about(defense: Defense) -> str:
+    return reverse("team-defense", args=[defense.public_id])
+
+
+def _pages(defense: Defense) -> dict[str, str]:
+    own = link_to("team-defense", defense.public_id)
+    return {"defense": defense.name, "page": link_to("defense", defense.public_id), "own": own}
+
+
+def staked_tell(stake: Stake, *, now: datetime) -> None:
+    """Tell a team that its defense is at stake from now on: by whom, for how much, and until when."""
+    owner, policy, until = owner_of(stake.defense), policy_in_force(now).policy, unbroken_until(stake)
+    if owner is None:
+        return
+    write(
+        owner,
+        MessageKind.STAKED,
+        about=_about(stake.defense),
+        now=now,
+        paid=stake.kind == StakeKind.TEAM,
+        amount=money(stake.cents, policy.currency),
+        at=to_the_second(now, policy.time_zone),
+        until=absolute(until, policy.time_zone) if until else "",
+        batch=stake.batch.public_id if stake.batch else "",
+        criteria=stake.batch.criteria if stake.batch else "",
+        **_pages(stake.defense),
+    )
+
+
+def stake_changed_tell(stake: Stake, *, now: datetime, reason: str = "") -> None:
+    """Tell a team how the stake on its defense ended, or that it is in force again.
+
+    `reason` is what the board published with its decision. Who broke it is told with the release of the picture's week,
+    and not before (R24, R39).
+    """
+    owner, policy = owner_of(stake.defense), policy_in_force(now).policy
+    if owner is None:
+        return
+    broke = _Broke.read(stake, now) if stake.end in (StakeEnd.BROKEN, StakeEnd.VOID) else _Broke()
+    why, words = _why(stake, reason)
+    write(
+        owner,
+        MessageKind.STAKE_CHANGED,
+        about=_about(stake.defense),
+        now=now,
+        end=stake.end,
+        why=why,
+        begun=stake.staked_at is not None,
+        paid=stake.kind == StakeKind.TEAM,
+        amount=money(stake.cents, policy.currency),
+        at=to_the_second(stake.ended_at or now, policy.time_zone),
+        week=broke.week,
+        by=[_named(attack) for attack in broke.attacks[:MOST_NAMED]],
+        more=max(len(broke.attacks) - MOST_NAMED, 0),
+        told_with=broke.told_with,
+        reason=words,
+        **_pages(stake.defense),
+    )
+
+
+def _why(stake: Stake, reason: str) -> tuple[str, str]:
+    """Return what made a stake be over, `board`, `correction`, `retired` or empty for others, and the public words."""
+    if reason or stake.end != StakeEnd.WITHDRAWN or stake.staked_at is None:
+        return "board" if reason else "", reason
+    correction = _correction_of(stake)
+    if correction is not None:
+        return "correction", correction.reason
+    return ("retired" if stake.defense.retired_at == stake.ended_at else ""), ""
+
+
+def _correction_of(stake: Stake) -> Correction | None:
+    """Return the correction that took the payment off a stake that it was not for."""
+    back = LedgerEntry.objects.filter(source__stake=stake, target__kind=AccountKind.OUTSIDE, corrects__isnull=False)
+    entry = back.order_by("-pk").first()
+    return Correction.objects.filter(pk__in=entry.causes.get("correction", ())).first() if entry else None
+
+
+def _named(attack: Attack) -> dict[str, str]:
+    return {"team": attack.team.name, "receipt": attack.public_id, "link": link_to("attack", attack.public_id)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Broke:
+    """What may be told of who broke a stake: the earliest week with a break that is told of, and the attacks of that
+    week, in the order of receipt; `told_with` is the week with whose release an earlier one, or the first, is told."""
+
+    week: str = ""
+    attacks: Sequence[Attack] = ()
+    told_with: str = ""
+
+    @classmethod
+    def read(cls, stake: Stake, now: datetime) -> Self:
+        """Read it. Also of a picture that is told of, an attack of this week is under embargo: it may be a copy."""
+        images = {each.fact.image_id: each.fact.image for each in breaks_of_stake(stake)}
+        told = Image.objects.filter(released(), pk__in=images).in_bulk()
+        sent = public_attacks(now=now).filter(image__in=told).select_related("team").order_by("-received_at", "-pk")
+        first = {attack.image_id: attack for attack in sent}
+        moments = {pk: first[pk].received_at if pk in first else image.received_at for pk, image in told.items()}
+        week = week_at(min(moments.values())).name if moments else ""
+        untold = [week_at(image.received_at).name for pk, image in images.items() if pk not in told]
+        earliest = min(untold, default="")
+        found = [attack for attack in first.values() if attack.week == week]
+        by_receipt = sorted(found, key=lambda attack: (attack.received_at, attack.pk))
+        return cls(week, by_receipt, earliest if not week or earliest <= week else "")

@@ -1,0 +1,217 @@
+"""How stakes end, and how one comes back into force when the ruling behind its end was overruled (R22, R35, R36).
+
+What their money does then follows from the same facts, in a sweep of its own (contest.prizes.settlement).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict
+from contest.core.breaks import Supposed, standing_breaks
+from contest.core.calendar import Week
+from contest.core.enums import StakeEnd
+from contest.core.settled_weeks import Weeks, weeks_between
+from contest.defenses.letters import stake_changed_tell
+from contest.defenses.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
+from contest.ledger.stake_money import stake_refunded
+from contest.models import BoardDecision, Stake, StakeChange
+from scoring.models import Defense
+
+# The ends that follow from breaks; the others are decided by people and stay.
+BY_BREAKS = ("", StakeEnd.BROKEN.value, StakeEnd.VOID.value)
+
+
+def stakes_end(*, now: datetime) -> int:
+    """Let every stake be what the breaks that hold make of it; return how many changed. Idempotent.
+
+    A first break ends it; an end whose ruling was overruled is taken back; a break of another week changes how it
+    ended. A stake that was asked for and not paid is over with any break.
+    """
+    asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=standing_breaks().values("defense"))
+    begun = Stake.objects.filter(staked_at__isnull=False, end__in=BY_BREAKS).select_related("defense__entry")
+    changed = [stake.pk for stake in begun if not _is_as(stake, _outcome(stake))]
+    return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
+
+
+def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
+    """Return every stake as `stakes_end` would leave it under a ruling that nobody made; none of them is saved."""
+    rows = list(Stake.objects.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
+    broken = set(standing_breaks().exclude(image=supposed.image).values_list("defense", flat=True))
+    broken |= {each.defense_id for each in supposed.breaks}
+    for stake in rows:
+        if stake.staked_at is None and stake.ended_at is None and stake.defense_id in broken:
+            stake.end, stake.ended_at = StakeEnd.VOID, now
+    for stake in rows:
+        if stake.staked_at is None or stake.end not in BY_BREAKS:
+            continue
+        outcome = _outcome(stake, supposed)
+        others = (each for each in rows if each.defense_id == stake.defense_id and each is not stake)
+        if outcome.end is None and any(each.ended_at is None for each in others):
+            continue
+        stake.end, stake.ended_at = outcome.end or "", outcome.at
+    return rows
+
+
+def _outcome(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+    """Return what the breaks that hold make of a stake that began.
+
+    One on a retired defense does not come back into force: no picture would be run against it any more.
+    """
+    outcome, retired = outcome_of(stake, supposed), stake.defense.retired_at
+    return Outcome(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
+
+
+def _is_as(stake: Stake, outcome: Outcome) -> bool:
+    return stake.end == (outcome.end or "") and stake.ended_at == outcome.at
+
+
+@transaction.atomic
+def _follow(stake_id: int, now: datetime) -> bool:
+    return stake_follow(locked(stake_id), now=now)
+
+
+# The one order in which the contest locks rows, so that no two requests wait for each other:
+#
+#   1. a motion, a payment or a correction that is decided on (one of these, never two)
+#   2. teams, by their numbers
+#   3. a picture, then the case of it (who sends a picture holds the team for its quota before the picture is stored)
+#   4. defenses, by their numbers (a break that is recorded holds its defense)
+#   5. stakes, by their numbers; awards have no lock of their own, the locks of their stakes cover them
+#   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.hold`)
+#
+# Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
+# functions alone; tests/contest/money/test_locks.py plays it with eight threads.
+#
+# Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
+# defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a
+# motion that is decided and a conflict that is recorded at one moment can wait for each other in a circle; one of
+# them gives way, and `again_after_deadlock` does it again.
+
+
+def defenses_locked(ids: Iterable[int]) -> list[Defense]:
+    """Lock defenses and return them. A break that is being recorded holds its defense: it is seen afterwards."""
+    return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=set(ids)).order_by("pk"))
+
+
+def stakes_locked(ids: Iterable[int]) -> list[Stake]:
+    """Lock stakes, after the defenses of all of them, and return them by their numbers."""
+    wanted = Stake.objects.filter(pk__in=set(ids))
+    defenses_locked(wanted.values_list("defense", flat=True))
+    rows = wanted.select_for_update(of=("self",), no_key=True).order_by("pk")
+    return list(rows.select_related("defense__entry__team", "paid_by"))
+
+
+def locked(stake_id: int) -> Stake:
+    """Lock one stake, after its defense, and return it."""
+    (stake,) = stakes_locked([stake_id])
+    return stake
+
+
+def stake_follow(stake: Stake, *, now: datetime) -> bool:
+    """Let a locked stake be what the breaks that hold make of it; return whether it changed.
+
+    One never comes back into force beside another on the same defense.
+    """
+    if stake.staked_at is None:
+        broken = stake.ended_at is None and standing_breaks().filter(defense=stake.defense_id).exists()
+        return broken and _set(stake, Outcome(StakeEnd.VOID, now), now=now)
+    outcome = _outcome(stake)
+    if stake.end not in BY_BREAKS or _is_as(stake, outcome) or (outcome.end is None and _has_another(stake)):
+        return False
+    return _set(stake, outcome, now=now)
+
+
+def stakes_revive(defense: Defense, *, now: datetime) -> None:
+    """Let the stakes on a locked defense follow its breaks before another thing is done to it: one that ended by a
+    ruling overruled since comes back into force."""
+    begun = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False)
+    for stake in begun.select_related("defense__entry", "paid_by").order_by("-ended_at", "pk"):
+        stake_follow(stake, now=now)
+
+
+def _has_another(stake: Stake) -> bool:
+    return Stake.objects.filter(defense=stake.defense_id, ended_at__isnull=True).exclude(pk=stake.pk).exists()
+
+
+def _set(stake: Stake, outcome: Outcome, *, now: datetime, reason: str = "") -> bool:
+    """Write down how a stake ended, and tell its team where that is news: not where only the moment is another."""
+    was = stake.end
+    stake.end, stake.ended_at = (outcome.end.value if outcome.end else ""), outcome.at
+    stake.save(update_fields=["end", "ended_at"])
+    if stake.staked_at is not None:
+        StakeChange.objects.create(stake=stake, end=stake.end, ended_at=stake.ended_at, known_at=now)
+    if stake.end != was:
+        stake_changed_tell(stake, now=now, reason=reason)
+    return True
+
+
+def stake_end(
+    stake: Stake, end: StakeEnd, *, now: datetime, by: User | None = None, decision: BoardDecision | None = None
+) -> Stake:
+    """End a stake by a decision: `won` by an award, `overtaken` after another's, `withdrawn` when it is taken back.
+
+    The money of a withdrawn one goes back at once. Raises Conflict for one that is over.
+    """
+    with transaction.atomic():
+        stake = locked(stake.pk)
+        if stake.ended_at is not None:
+            raise Conflict(f"The stake on {stake.defense.name} is over: {stake.end}.", "stake_over")
+        _set(stake, Outcome(end, now), now=now, reason=decision.reason if decision else "")
+        if end is StakeEnd.WITHDRAWN and stake.staked_at is not None:
+            stake_refunded(stake, why="The stake was taken back.", now=now, by=by, decision=decision)
+    return stake
+
+
+# When it is final -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NotFinal:
+    """The weeks whose verdicts may still change what becomes of a stake, and from when on none can.
+
+    `until` is None while a verdict is missing, or an answer of the defense.
+    """
+
+    weeks: tuple[Week, ...]
+    until: datetime | None
+
+
+def not_final(defense: Defense, *, now: datetime) -> NotFinal | None:
+    """Return what the stakes that were on a defense and are over still wait for; None where all of it is final.
+
+    Every picture sent in their time has to be run, also where one that broke it was ruled upon before (R29, R35).
+    """
+    over = Stake.objects.filter(defense=defense, staked_at__isnull=False, ended_at__isnull=False)
+    known = Weeks(now)
+    stakes = over.select_related("defense__entry")
+    weeks = {week.name: week for stake in stakes for week in (*_weeks_before(stake, known), *_weeks_of(stake))}
+    known.look_over(weeks.values())
+    still_open = [week for _, week in sorted(weeks.items()) if not known.appeals_closed(week, of=defense)]
+    if not still_open:
+        return None
+    closing = [known.appeals_close_at(week, of=defense) for week in still_open]
+    certain = [at for at in closing if at is not None]
+    return NotFinal(tuple(still_open), max(certain) if len(certain) == len(closing) else None)
+
+
+def _weeks_before(stake: Stake, known: Weeks) -> list[Week]:
+    """Return the weeks before the stake that may still void it. It is void, or was taken back unbroken: then nothing of
+    before changes what becomes of it."""
+    undone = stake.end == StakeEnd.WITHDRAWN and not breaks_of_stake(stake)
+    if stake.end == StakeEnd.VOID or undone or stake.staked_at is None:
+        return []
+    return known.open_before(stake.staked_at, of=stake.defense)
+
+
+def _weeks_of(stake: Stake) -> Iterator[Week]:
+    """Yield the weeks that decide: up to the one it was broken in; of one that was void, the week of that break."""
+    begun = stake.staked_at or stake.asked_at
+    if stake.end in BY_BREAKS and (breaks := breaks_of_stake(stake)):
+        sent = breaks[0].sent_at
+        return weeks_between(sent if stake.end == StakeEnd.VOID else min(begun, sent), sent)
+    ends = (unbroken_until(stake), stake.ended_at)
+    return weeks_between(begun, min(end for end in ends if end is not None))

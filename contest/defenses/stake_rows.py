@@ -1,0 +1,198 @@
+"""What the pages and calls say of entries and stakes, as frozen values."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from common.times import hours_span
+from contest.core.countdown import clock_words
+from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
+from contest.defenses import selectors
+from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
+from contest.models import Entry, Stake
+from labeling.selectors import policy_at
+from scoring.models import Defense
+
+# The class of a state's colour and shape.
+LOOKS = {
+    DefenseStanding.RECEIVED: "open",
+    DefenseStanding.NOT_ELIGIBLE: "rejected",
+    DefenseStanding.ELIGIBLE: "open",
+    DefenseStanding.PUBLISHED: "valid",
+    DefenseStanding.STAKED: "unbroken",
+    DefenseStanding.BROKEN: "broken",
+    DefenseStanding.WON: "valid",
+    DefenseStanding.WITHDRAWN: "open",
+}
+ENDS = {
+    StakeEnd.BROKEN: "broken",
+    StakeEnd.WON: "awarded the prize",
+    StakeEnd.OVERTAKEN: "over, another defense was first",
+    StakeEnd.WITHDRAWN: "taken back",
+    StakeEnd.VOID: "void: it was broken before it was at stake",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of a stake: how many hours it has to stay unbroken, until when, and what is left of that."""
+
+    hours: int
+    until: datetime
+    left: str
+    over: bool
+
+    @property
+    def span(self) -> str:
+        """Return the hours as people say them."""
+        return hours_span(self.hours)
+
+
+@dataclass(frozen=True, slots=True)
+class StakeShown:
+    """A stake with its words. `clock` is None where none runs: it is over, not paid, or the source is closed.
+    `forfeited` is one whose award the board took for good (R38).
+    """
+
+    stake: Stake
+    clock: Clock | None
+    currency: str
+    is_open: bool
+    forfeited: bool = False
+
+    @property
+    def by(self) -> str:
+        """Return who stands for the prize."""
+        if self.stake.kind == StakeKind.BOARD:
+            return "the board"
+        return f"team {self.stake.paid_by.name}" if self.stake.paid_by else "a team"
+
+    @property
+    def end_words(self) -> str:
+        """Return how it ended; empty while it is in force."""
+        if self.forfeited:
+            return f"{ENDS[StakeEnd.WON]}, which the board took back"
+        return ENDS[StakeEnd(self.stake.end)] if self.stake.end else ""
+
+
+def stake_shown(stake: Stake, now: datetime) -> StakeShown:
+    """Return what is told of a stake at `now`."""
+    currency = policy_at(stake.asked_at).currency
+    forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
+    return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense), forfeited)
+
+
+def clock_of(stake: Stake, now: datetime) -> Clock | None:
+    """Return the clock of a stake in force; None where none runs."""
+    until = selectors.unbroken_until(stake)
+    if until is None or stake.clock_from is None or stake.ended_at is not None:
+        return None
+    seconds = -int((now - until).total_seconds() // 1)
+    return Clock(policy_at(stake.clock_from).stake_hours, until, clock_words(seconds), until <= now)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far a defense is: the word, and how it looks."""
+
+    standing: DefenseStanding
+
+    @property
+    def look(self) -> str:
+        """Return the class of its colour and shape."""
+        return LOOKS[self.standing]
+
+    def __str__(self) -> str:
+        return self.standing.value
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """An entry in a list: its state, its newest stake, and the conditions that it failed."""
+
+    entry: Entry
+    state: State
+    stake: StakeShown | None
+    failed: tuple[Failure, ...] = ()
+
+    @property
+    def due(self) -> datetime:
+        """Return the last moment of its due date."""
+        return selectors.last_moment(self.entry.due_at)
+
+
+def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
+    """Return entries with their states, in the same order."""
+    rows = list(entries)
+    defenses = [row.defense for row in rows]
+    known = eligibilities_waiting(defenses, now=now)
+    found, stakes = selectors.standings(defenses, now=now, known=known), newest_stakes(defenses, now)
+    failed = failures(defenses, now=now, known=known)
+    return [
+        EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ()))
+        for row in rows
+    ]
+
+
+def newest_stakes(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
+    """Return defense -> the newest stake that began on it, in its words."""
+    return {pk: stake_shown(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
+
+
+# For programs --------------------------------------------------------------------------------------------------------
+
+
+def moment_json(moment: datetime | None) -> str | None:
+    """Return a time in UTC as programs read it."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def defense_json(
+    defense: Defense,
+    standing: DefenseStanding,
+    stake: StakeShown | None,
+    *,
+    failed: Iterable[Failure] = (),
+    all_told: bool,
+) -> dict[str, Any]:
+    """Return what may be told of a defense: `all_told` to its own team and to organizers."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    told = {
+        "id": defense.public_id,
+        "name": defense.name,
+        "state": standing.value,
+        "team": entry.team.name if entry else None,
+        "open_source": selectors.is_open(defense) or bool(defense.reference),
+        "licence": entry.licence if entry else "",
+        "digest": defense.digest,
+        "description": defense.description,
+        "published_at": moment_json(defense.published_at),
+        "stake": stake_json(stake) if stake else None,
+    }
+    return told | (_own(entry, standing, failed) if all_told else {"received_at": None, "due_at": None, "failed": []})
+
+
+def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[Failure]) -> dict[str, Any]:
+    due = entry is not None and standing in (DefenseStanding.RECEIVED, DefenseStanding.ELIGIBLE)
+    return {
+        "received_at": moment_json(entry.received_at) if entry else None,
+        "due_at": moment_json(entry.due_at) if entry and due else None,
+        "failed": [{"condition": each.condition.value, "words": each.words, "advice": each.advice} for each in failed],
+    }
+
+
+def stake_json(shown: StakeShown) -> dict[str, Any]:
+    """Return what everybody may know of a stake."""
+    stake = shown.stake
+    return {
+        "by": stake.kind,
+        "batch": stake.batch.public_id if stake.batch else None,
+        "cents": stake.cents,
+        "currency": shown.currency,
+        "staked_at": moment_json(stake.staked_at),
+        "clock_from": moment_json(stake.clock_from),
+        "unbroken_until": moment_json(shown.clock.until) if shown.clock else None,
+        "ended_at": moment_json(stake.ended_at),
+        "end": stake.end or None,
+    }

@@ -1,0 +1,66 @@
+"""What is written to a team about its money: posted, corrected, paid (R34-R38)."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from common.times import to_the_second
+from contest.core.enums import AccountKind, MessageKind
+from contest.core.teams import final_team
+from contest.ledger.amounts import money
+from contest.messages.writing import write
+from contest.models import Account, LedgerEntry, Payment, Team
+from contest.teams.letters import link_to
+from labeling.selectors import policy_in_force
+
+
+def posted_tell(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
+    """Tell each team what these entries move to its account and away from it, in one letter."""
+    by_team: dict[Team, list[tuple[int, LedgerEntry]]] = {}
+    for entry in entries:
+        for side, sign in ((entry.target, 1), (entry.source, -1)):
+            if side.team is not None:
+                by_team.setdefault(final_team(side.team), []).append((sign * entry.cents, entry))
+    for team, moved in by_team.items():
+        _tell(team, moved, now)
+
+
+def _tell(team: Team, moved: list[tuple[int, LedgerEntry]], now: datetime) -> None:
+    currency = policy_in_force(now).policy.currency
+    write(
+        team,
+        MessageKind.POSTED,
+        about=reverse("team-money"),
+        now=now,
+        amount=money(sum(cents for cents, _ in moved), currency),
+        corrected=any(entry.corrects_id for _, entry in moved),
+        lines=[_line(cents, entry, currency) for cents, entry in moved],
+        **_account(team, currency),
+    )
+
+
+def _line(cents: int, entry: LedgerEntry, currency: str) -> dict[str, Any]:
+    reason = entry.decision.reason if entry.decision else ""
+    return {"amount": money(cents, currency), "rule": entry.rule, "why": entry.why, "reason": reason}
+
+
+def _account(team: Team, currency: str) -> dict[str, str]:
+    cents = Account.objects.filter(kind=AccountKind.TEAM, team=team).values_list("balance_cents", flat=True).first()
+    return {"balance": money(cents or 0, currency), "page": link_to("team-money")}
+
+
+def paid_tell(payment: Payment, *, now: datetime) -> None:
+    """Tell a team that a payment was made."""
+    policy = policy_in_force(now).policy
+    write(
+        payment.team,
+        MessageKind.PAID,
+        about=reverse("team-money"),
+        now=now,
+        amount=money(payment.cents, policy.currency),
+        reference=payment.reference,
+        at=to_the_second(now, policy.time_zone),
+        **_account(payment.team, policy.currency),
+    )

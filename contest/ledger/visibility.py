@@ -1,0 +1,297 @@
+"""What of the ledger everybody may know of: not who broke what in a week that is not released (R24, R39).
+
+Three kinds of entries wait for a release. One that follows from an untold break is there without its team. One that
+moves money of a team that has such a share is not there at all: a payment's sum would say whose the share is. What a
+told share lost by an untold break names its team, as the share did, and not the break. All sums that the public page
+shows are those of the entries it lists, so that they add up and no sum tells what its rows do not.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+from typing import Self
+
+from django.db.models import Q
+
+from contest.core.breaks import recorded_mistakes
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.publication import released
+from contest.core.teams import final_team
+from contest.ledger.withholding import Withheld
+from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
+
+# A team and a stake, by their numbers; a team that was merged is the one it is part of now.
+Pair = tuple[int, int]
+
+
+class Told(Enum):
+    """How much of an entry is told."""
+
+    WHOLE = auto()
+    WITHOUT_REASON = auto()
+    WITHOUT_TEAM = auto()
+    LATER = auto()
+
+
+HIDDEN = (Told.WITHOUT_TEAM, Told.LATER)
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """The breaks that are not told of, since when there is one of a team on a stake, and whose breaks are told.
+
+    A share can also be withheld before any break was found: then the team is named by the board alone. A stake's own
+    team, and the one that paid for it, are known to have a share of what is given back.
+    """
+
+    breaks: frozenset[int]
+    since: datetime | None
+    pairs: Mapping[Pair, datetime]
+    told: frozenset[Pair]
+    names: Mapping[int, tuple[str, ...]]
+
+    @classmethod
+    def read(cls, teams: Mapping[int, Team]) -> Self:
+        """Read all of it."""
+        hidden = list(
+            recorded_mistakes().exclude(released("image__")).values_list("pk", "defense", "image", "found_at")
+        )
+        stakes = _Stakes.read()
+        pairs: dict[Pair, datetime] = {}
+        senders = _senders({image for _, _, image, _ in hidden}, teams)
+        for _, defense, image, found in hidden:
+            for stake in stakes.of.get(defense, ()):
+                for team in senders.get(image, ()):
+                    pairs[team, stake] = min(pairs.get((team, stake), found), found)
+        since = min((found for *_, found in hidden), default=None)
+        breaks = frozenset(number for number, *_ in hidden)
+        told = frozenset(_told_pairs(stakes, teams))
+        return cls(breaks, since, pairs, told, _names({team for team, _ in pairs}, teams))
+
+    def hides(self, pair: Pair, at: datetime) -> bool:
+        """Say whether that a team has a share of a stake is not told of, in what was made at `at`."""
+        since = self.pairs.get(pair)
+        return pair not in self.told if since is None else since <= at
+
+    def keeps(self, decision: BoardDecision) -> bool:
+        """Say whether the words of a decision are kept back: they name a team with an untold break by then."""
+        known = {team for (team, _), since in self.pairs.items() if since <= decision.decided_at}
+        words = [name for team in known for name in self.names[team]]
+        return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", decision.reason, re.IGNORECASE) for name in words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stakes:
+    """The stakes by defense, and the teams of each: whose defense it is, and who paid."""
+
+    of: Mapping[int, list[int]]
+    teams: Mapping[int, list[int]]
+
+    @classmethod
+    def read(cls) -> Self:
+        of: dict[int, list[int]] = {}
+        teams: dict[int, list[int]] = {}
+        for pk, defense, payer, maker in Stake.objects.values_list("pk", "defense", "paid_by", "defense__entry__team"):
+            of.setdefault(defense, []).append(pk)
+            teams[pk] = [team for team in (payer, maker) if team is not None]
+        return cls(of, teams)
+
+
+def _senders(images: set[int], teams: Mapping[int, Team]) -> dict[int, set[int]]:
+    """Return picture -> the teams that sent it and did not take it back."""
+    found: dict[int, set[int]] = {}
+    sent = Attack.objects.filter(image__in=images, withdrawn_at__isnull=True)
+    for image, team in sent.values_list("image", "team"):
+        found.setdefault(image, set()).add(final_team(teams[team]).pk)
+    return found
+
+
+def _told_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
+    """Yield who may be named with a share of which stake, of those that the board withheld anything of."""
+    withheld = LedgerEntry.objects.filter(rule="R38", causes__has_key="stake").values_list("causes", flat=True)
+    asked = {stake for causes in withheld for stake in causes["stake"]}
+    for stake in asked:
+        yield from ((final_team(teams[team]).pk, stake) for team in stakes.teams.get(stake, ()))
+    by_defense = {defense: asked.intersection(numbers) for defense, numbers in stakes.of.items()}
+    told = recorded_mistakes().filter(released("image__"), defense__stakes__in=asked).distinct()
+    rows = list(told.values_list("defense", "image"))
+    senders = _senders({image for _, image in rows}, teams)
+    for defense, image in rows:
+        yield from ((team, stake) for stake in by_defense[defense] for team in senders.get(image, ()))
+
+
+def _names(wanted: Iterable[int], teams: Mapping[int, Team]) -> dict[int, tuple[str, ...]]:
+    """Return team -> its name and its ID, and those of the teams that were merged into it."""
+    found: dict[int, tuple[str, ...]] = dict.fromkeys(wanted, ())
+    for each in teams.values():
+        if (team := final_team(each).pk) in found:
+            found[team] += (each.name, each.public_id)
+    return found
+
+
+# Entries --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Telling:
+    """What is told of the ledger: of each entry that is not told whole how much, and what follows for sums.
+
+    `later` is account -> what entries that are not there bring to it, `without_team` the same of those without a team,
+    `balances` what is told of those that moved since the first untold break. `marked` is team -> since when it has
+    money that it may not be named with; `set_off` is what was taken back of told shares out of such money.
+    """
+
+    untold: Untold
+    teams: Mapping[int, Team]
+    levels: dict[int, Told] = field(default_factory=dict)
+    hidden: list[LedgerEntry] = field(default_factory=list)
+    later: dict[int, int] = field(default_factory=dict)
+    without_team: dict[int, int] = field(default_factory=dict)
+    marked: dict[int, datetime] = field(default_factory=dict)
+    balances: dict[int, int] = field(default_factory=dict)
+    set_off: dict[Pair, int] = field(default_factory=dict)
+    decisions: set[int] = field(default_factory=set)
+
+    @classmethod
+    def now(cls) -> Self:
+        """Read what everybody may know of now."""
+        teams = Team.objects.select_related("merged_into").in_bulk()
+        telling = cls(Untold.read(teams), teams)
+        telling._pass(list(telling._rows()))
+        return telling
+
+    def of(self, entry: LedgerEntry) -> Told:
+        """Return how much of an entry is told."""
+        return self.levels.get(entry.pk, Told.WHOLE)
+
+    def not_listed(self) -> list[int]:
+        """Return the numbers of the entries that are not there."""
+        return [number for number, told in self.levels.items() if told is Told.LATER]
+
+    def tells(self, decision: BoardDecision) -> bool:
+        """Say whether the words of a decision are told."""
+        return decision.pk not in self.decisions and not self.untold.keeps(decision)
+
+    def tells_of(self, withheld: Withheld, decision: BoardDecision) -> bool:
+        """Say whether that the board withholds this may be told of, as of one of its decisions."""
+        if withheld.account.stake_id is not None:
+            team = withheld.team
+            return team is None or not self.untold.hides((team.pk, withheld.account.stake_id), decision.decided_at)
+        return decision.pk not in self.decisions
+
+    def hidden_of(self, withheld: Withheld) -> int:
+        """Return how much of what is withheld follows from entries that are not told."""
+        rows = [row for row in self.hidden if row.rule == "R38" and _is_of(row, withheld, self.teams)]
+        return sum(row.cents if row.target.kind == AccountKind.WITHHELD else -row.cents for row in rows)
+
+    def has(self, team: int) -> int:
+        """Return what a team is told to have on its accounts, of those that moved since the first untold break."""
+        rows = Account.objects.filter(team__isnull=False, pk__in=self.balances).values_list("pk", "team")
+        mine = [pk for pk, number in rows if final_team(self.teams[number]).pk == team]
+        return sum(max(self.balances[pk], 0) for pk in mine)
+
+    def _rows(self) -> Iterable[LedgerEntry]:
+        """Return what may follow from an untold break, which is made after it, and what was withheld of stakes."""
+        wanted = Q(rule="R38", causes__has_key="stake")
+        if self.untold.since is not None:
+            wanted |= Q(made_at__gte=self.untold.since)
+        return LedgerEntry.objects.filter(wanted).select_related("source__stake", "target__stake").order_by("pk")
+
+    def _pass(self, rows: Sequence[LedgerEntry]) -> None:
+        """Go through the entries in their order, with what is told of the balances up to each."""
+        since = self.untold.since
+        recent = {row.pk for row in rows if since is not None and row.made_at >= since}
+        for row in (each for each in rows if each.pk in recent):
+            for of in (row.source, row.target):
+                self.balances.setdefault(of.pk, of.balance_cents)
+            _add(self.balances, row, -1)
+        for row in rows:
+            told = self._level(row)
+            if told is not Told.WHOLE:
+                self.levels[row.pk] = told
+            if told in HIDDEN:
+                self._hide(row, told)
+            elif row.pk in recent:
+                _add(self.balances, row, 1)
+
+    def _level(self, row: LedgerEntry) -> Told:
+        before = self.levels.get(row.corrects_id or 0, Told.WHOLE)
+        if before in HIDDEN:
+            return before
+        if (pair := self._pair(row)) is not None:
+            return self._without_name(row) if self.untold.hides(pair, row.made_at) else Told.WHOLE
+        follows = self._follows(row)
+        if follows and (row.corrects_id is None or self._is_of_winner(row)):
+            return self._without_name(row)
+        marked = self._team(row) in self.marked
+        if row.corrects_id is not None and row.source.kind == AccountKind.TEAM:
+            if marked and self.balances[row.source_id] < row.cents:
+                return Told.WITHOUT_TEAM  # what is told of the team could not have paid it
+            return Told.WITHOUT_REASON if follows else Told.WHOLE
+        return Told.LATER if marked and _is_own_affair(row) else Told.WHOLE
+
+    def _follows(self, row: LedgerEntry) -> bool:
+        return not self.untold.breaks.isdisjoint(row.causes.get("break", ()))
+
+    def _pair(self, row: LedgerEntry) -> Pair | None:
+        """Return whose share of which stake an entry takes aside or brings back (R38)."""
+        if row.rule != "R38" or "stake" not in row.causes or "team" not in row.causes:
+            return None
+        return final_team(self.teams[row.causes["team"][0]]).pk, row.causes["stake"][0]
+
+    def _without_name(self, row: LedgerEntry) -> Told:
+        """Return how an entry that follows from an untold break is told: of a winner not at all, as by what is told it
+        won (R37)."""
+        return Told.LATER if self._is_of_winner(row) else Told.WITHOUT_TEAM
+
+    @staticmethod
+    def _is_of_winner(row: LedgerEntry) -> bool:
+        sides = (row.source, row.target)
+        return any(of.kind == AccountKind.DEFENDERS or (of.stake and of.stake.end == StakeEnd.WON) for of in sides)
+
+    def _team(self, row: LedgerEntry) -> int | None:
+        """Return whose account an entry moves, or whose money it is by what it follows from."""
+        named = row.source.team_id or row.target.team_id or next(iter(row.causes.get("team", ())), None)
+        return final_team(self.teams[named]).pk if named is not None else None
+
+    def _hide(self, row: LedgerEntry, told: Told) -> None:
+        self.hidden.append(row)
+        _add(self.later if told is Told.LATER else self.without_team, row, 1)
+        if row.decision_id is not None:
+            self.decisions.add(row.decision_id)
+        team = self._team(row)
+        if team is None or not (row.source.team_id or row.target.team_id):
+            return
+        self.marked.setdefault(team, row.made_at)
+        told_before = row.corrects_id is not None and row.corrects_id not in self.levels
+        if told_before and row.target.stake_id is not None and not self._follows(row):
+            pair = (team, row.target.stake_id)
+            self.set_off[pair] = self.set_off.get(pair, 0) + row.cents
+
+
+def _is_of(row: LedgerEntry, withheld: Withheld, teams: Mapping[int, Team]) -> bool:
+    """Say whether an entry moves money that is withheld of this account, award or share."""
+    stake, team, award = (next(iter(row.causes.get(table, ())), None) for table in ("stake", "team", "award"))
+    if stake != withheld.account.stake_id or award != (withheld.award.pk if withheld.award else None):
+        return False
+    if stake is None:
+        return team == withheld.account.team_id
+    return team is not None and withheld.team is not None and final_team(teams[team]) == withheld.team
+
+
+def _is_own_affair(row: LedgerEntry) -> bool:
+    """Say whether an entry moves a team's money as it has it: out or in (R34), or aside and back (R38).
+
+    What is withheld of an award is not: everybody knows of that.
+    """
+    if row.rule == "R38":
+        return "award" not in row.causes
+    kinds = {row.source.kind, row.target.kind}
+    return kinds == {AccountKind.TEAM.value, AccountKind.OUTSIDE.value}
+
+
+def _add(balances: dict[int, int], row: LedgerEntry, sign: int) -> None:
+    balances[row.target_id] = balances.get(row.target_id, 0) + sign * row.cents
+    balances[row.source_id] = balances.get(row.source_id, 0) - sign * row.cents

@@ -1,0 +1,210 @@
+"""Prizes that the board withholds for cheating, with a public reason, and gives back (R38).
+
+Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
+be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
+
+On a team's account prizes lie together. What is withheld of an award names it, so that it is never taken for what is
+withheld of another one (contest.prizes.forfeits).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from common.errors import Conflict, InvalidInput
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind
+from contest.core.teams import final_team
+from contest.ledger.letters import posted_tell
+from contest.ledger.services import account, hold, move
+from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
+
+# Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
+_Whose = tuple[int | None, int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What is withheld of a team's account, of its `award` there, or of its share of a stake, and the decisions about
+    it, oldest first.
+
+    `decided` is what the board withholds at most, `cents` what is aside now: of a stake never more than the share.
+    """
+
+    account: Account
+    team: Team | None
+    cents: int
+    decided: int
+    decisions: tuple[BoardDecision, ...]
+    award: Award | None = None
+
+
+def withheld() -> list[Withheld]:
+    """Return what is withheld now, the oldest first."""
+    return [each for each in withholdings() if each.cents]
+
+
+def withholdings() -> list[Withheld]:
+    """Return what the board withholds, the oldest first; also where nothing is aside, as the team has no share now."""
+    return [each for each in _all() if each.cents or each.decided]
+
+
+def ever_withheld() -> list[Withheld]:
+    """Return what the board ever withheld, the oldest first; also what it gave back."""
+    return list(_all())
+
+
+def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld | None:
+    """Return what the board withholds of a team's account, of an `award` there, or of the share of `team` of a stake;
+    None for nothing."""
+    whose = _named(of, team, award)
+    return next((each for each in withholdings() if _named(each.account, each.team, each.award) == whose), None)
+
+
+def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[Withheld]]:
+    """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
+    that count as well."""
+    of_stakes: dict[int, list[Withheld]] = {}
+    for each in _all(planned):
+        if each.account.stake_id is not None and each.team is not None:
+            of_stakes.setdefault(each.account.stake_id, []).append(each)
+    return of_stakes
+
+
+def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[Withheld]:
+    kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
+    by_whose: dict[_Whose, list[BoardDecision]] = {}
+    teams = Team.objects.select_related("merged_into").in_bulk()
+    for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
+        if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
+            by_whose.setdefault(_whose(decision.subject, teams), []).append(decision)
+    aside = _aside(teams, planned)
+    accounts, awards = _accounts(by_whose), _awards(by_whose)
+    for whose, decisions in by_whose.items():
+        team = teams[whose[1]] if whose[1] is not None else None
+        told = (aside.get(whose, 0), _decided(decisions), tuple(decisions))
+        yield Withheld(accounts[whose], team, *told, award=awards[whose[2]] if whose[2] is not None else None)
+
+
+def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
+    """Return whose money the rows name. A share belongs to the team that another one was merged into."""
+    stake, team, award = (next(iter(rows.get(table, [])), None) for table in ("stake", "team", "award"))
+    return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
+
+
+def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> dict[_Whose, int]:
+    """Return what is aside now, by whose it is."""
+    aside: dict[_Whose, int] = {}
+    rows = list(LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind"))
+    rows += [(each.causes, each.cents, each.target.kind) for each in planned if each.rule == "R38"]
+    for causes, cents, target in rows:
+        whose = _whose(causes, teams)
+        aside[whose] = aside.get(whose, 0) + (cents if target == AccountKind.WITHHELD else -cents)
+    return aside
+
+
+def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
+    related = Account.objects.select_related("team", "stake__defense")
+    stakes = {row.stake_id: row for row in related.filter(stake__in={stake for stake, _, _ in wanted if stake})}
+    teams = {row.team_id: row for row in related.filter(team__in={team for stake, team, _ in wanted if not stake})}
+    return {whose: stakes[whose[0]] if whose[0] else teams[whose[1]] for whose in wanted}
+
+
+def _awards(wanted: Iterable[_Whose]) -> dict[int, Award]:
+    named = {award for _, _, award in wanted if award is not None}
+    return Award.objects.select_related("stake__defense").in_bulk(named) if named else {}
+
+
+def _decided(decisions: Iterable[BoardDecision]) -> int:
+    """Return what decisions add up to; giving back ends all that came before, and what is taken for good is gone."""
+    signs = {DecisionKind.WITHHOLD: 1, DecisionKind.FORFEIT: -1}
+    cents = 0
+    for each in decisions:
+        sign = signs.get(DecisionKind(each.kind))
+        cents = cents + sign * int(each.details["cents"]) if sign else 0
+    return cents
+
+
+@transaction.atomic
+def money_withhold(
+    *,
+    of: Account,
+    cents: int,
+    reason: str,
+    by: Mandate,
+    now: datetime,
+    team: Team | None = None,
+    award: Award | None = None,
+) -> LedgerEntry:
+    """Take money of a team, of an `award` on its account, or of the share of `team` of a stake, aside by a decision of
+    the board. How much of an award is left there `contest.prizes.forfeits` knows.
+
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, for another account, and for a
+    stake without a team, Conflict (`not_enough`) where less is there.
+    """
+    subject = subject_of(of, team, award)
+    target = account(AccountKind.WITHHELD)
+    hold([of, target])
+    decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    why = "Withheld by the board."
+    entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)
+    posted_tell([entry], now=now)
+    return entry
+
+
+@transaction.atomic
+def money_return(
+    *, of: Account, reason: str, by: Mandate, now: datetime, team: Team | None = None, award: Award | None = None
+) -> BoardDecision:
+    """Give back all that is withheld of a team without naming an award, of an award, or of its share of a stake, by a
+    decision of the board.
+
+    Raises errors as `money_withhold` does, and Conflict (`nothing_withheld`). Where nothing is aside, the decision
+    alone ends it.
+    """
+    subject = subject_of(of, team, award)
+    source = account(AccountKind.WITHHELD)
+    hold([of, source])
+    found = return_check(of, team, award)
+    decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
+    if found.cents:
+        why = "Given back by the board."
+        entry = move(
+            source, of, found.cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now
+        )
+        posted_tell([entry], now=now)
+    return decision
+
+
+def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld:
+    """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
+    found = withheld_of(of, team, award)
+    if found is None:
+        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
+    return found
+
+
+def withhold_check(of: Account, cents: int) -> None:
+    """Raise Conflict (`not_enough`) where an account has less than the board is to withhold."""
+    if of.balance_cents < cents:
+        raise Conflict("The account has less than that. Look at its balance.", "not_enough")
+
+
+def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:
+    if of.stake_id is None:
+        return None, of.team_id, award.pk if award is not None else None
+    return of.stake_id, team.pk if team is not None else None, None
+
+
+def subject_of(of: Account, team: Team | None, award: Award | None = None) -> dict[str, list[int]]:
+    """Return the rows that say whose money it is; errors as `money_withhold` for what is nobody's."""
+    if of.team_id is not None:
+        return {"team": [of.team_id]} | ({"award": [award.pk]} if award is not None else {})
+    if of.stake_id is None:
+        raise InvalidInput("Only the money of a team or of a stake can be withheld.", "invalid", field="account")
+    if team is None:
+        words = "Choose the team whose share of the stake it is: all others have theirs whole."
+        raise InvalidInput(words, "invalid", field="team")
+    return {"stake": [of.stake_id], "team": [final_team(team).pk]}

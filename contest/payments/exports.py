@@ -1,0 +1,90 @@
+"""The files that a bank or an accountant is given: what is due, and what came in and went out (R34)."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from django.db.models import Q
+
+from contest.core.enums import AccountKind
+from contest.ledger.amounts import plain
+from contest.models import LedgerEntry, Payment, Stake
+from contest.payments.payable import payables
+
+Row = tuple[str, ...]
+PAYABLE_COLUMNS = ("team_id", "team", "currency", "due", "waiting", "waits_for", "balance", "asked_by", "asked_at")
+RECEIPT_COLUMNS = (
+    "entry",
+    "at",
+    "direction",
+    "currency",
+    "amount",
+    "rule",
+    "team_id",
+    "team",
+    "reference",
+    "why",
+    "corrects",
+)
+# What a spreadsheet would read as a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "−")
+
+
+def guarded(cells: Iterable[str]) -> Row:
+    """Return cells that no spreadsheet takes for a formula: those that look like one begin with an apostrophe."""
+    return tuple(f"'{each}" if each.startswith(_FORMULA) else each for each in cells)
+
+
+def payable_rows(*, currency: str, now: datetime) -> Iterator[Row]:
+    """Yield what is due to each team, with the payment that is under way."""
+    asked = {row.team_id: row for row in Payment.objects.filter(paid_at=None, cancelled_at=None)}
+    for each in payables(now=now):
+        team, payment = each.team, asked.get(each.team.pk)
+        yield guarded(
+            (
+                team.public_id,
+                team.name,
+                currency,
+                plain(each.due),
+                plain(each.waiting),
+                " ".join(each.weeks),
+                plain(each.balance),
+                payment.asked_by.get_username() if payment and payment.asked_by else "",
+                payment.asked_at.isoformat() if payment else "",
+            )
+        )
+
+
+def receipt_rows(*, currency: str) -> Iterator[Row]:
+    """Yield all that came in and went out, oldest first."""
+    outside = Q(source__kind=AccountKind.OUTSIDE) | Q(target__kind=AccountKind.OUTSIDE)
+    rows = LedgerEntry.objects.filter(outside).order_by("pk")
+    sides = [f"{side}__{of}" for side in ("source", "target") for of in ("team", "stake__paid_by")]
+    for row in rows.select_related(*sides, "payment"):
+        yield guarded(_receipt(row, currency))
+
+
+def _receipt(row: LedgerEntry, currency: str) -> Row:
+    stake: Stake | None = row.target.stake or row.source.stake
+    team = row.source.team or row.target.team or (stake.paid_by if stake else None)
+    payment: Payment | None = getattr(row, "payment", None)
+    return (
+        str(row.pk),
+        row.made_at.isoformat(),
+        _direction(row),
+        currency,
+        plain(row.cents),
+        row.rule,
+        team.public_id if team else "",
+        team.name if team else "",
+        payment.reference if payment else (stake.receipt if stake else ""),
+        row.why,
+        str(row.corrects_id or ""),
+    )
+
+
+def _direction(row: LedgerEntry) -> str:
+    """Return which way the money went; what takes an entry back is less of its direction, and moved nothing anew."""
+    came_in = row.source.kind == AccountKind.OUTSIDE
+    if row.corrects_id is None:
+        return "received" if came_in else "paid"
+    return "correction of paid" if came_in else "correction of received"

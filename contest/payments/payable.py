@@ -1,0 +1,227 @@
+"""What of a team's money can be paid now, and what of it waits for the appeals of which weeks (R22, R37)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from contest.core.calendar import Week
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.settled_weeks import Weeks, weeks_between
+from contest.core.teams import final_team, teams_counted_together
+from contest.core.weeks import week_called
+from contest.defenses.selectors import owner_of, unbroken_until
+from contest.models import Account, Award, BoardDecision, Stake, Team
+from contest.prizes.awards import change_of
+from contest.prizes.differences import Flows, flows
+from contest.prizes.facts import Found, begun_stakes, found
+from contest.prizes.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
+from contest.prizes.shares import Outcome, earliest_week
+from scoring.models import Defense
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingShare:
+    """What a team got for one defense and cannot be paid yet, and the weeks that this share waits for.
+
+    An attack of those weeks may still outrank or undo what the share is for (R35-R37). Without a week it waits for the
+    next sweep, which takes it: by the facts of now it is not due any more.
+    """
+
+    defense: str
+    cents: int
+    weeks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Payable:
+    """What a team has, what of it waits, and the weeks it waits for: their appeals are not closed (R22).
+
+    Without a week it waits for the next sweep, which takes it: by the facts of now it is not due any more. `shares`
+    say which of its shares wait for what; of merged teams those of all of them.
+    """
+
+    team: Team
+    balance: int
+    waiting: int
+    weeks: tuple[str, ...]
+    shares: tuple[WaitingShare, ...] = ()
+
+    @property
+    def due(self) -> int:
+        """Return the cents that can be paid now."""
+        return self.balance - self.waiting
+
+
+def payables(*, now: datetime) -> list[Payable]:
+    """Return the teams that have money, in the order of their names."""
+    accounts = Account.objects.filter(kind=AccountKind.TEAM, balance_cents__gt=0).select_related("team")
+    return sorted(_payables(accounts, now), key=lambda each: (each.team.name, each.team.pk))
+
+
+def payables_of(team: Team, *, now: datetime) -> list[Payable]:
+    """Return what a team has and what each team that is counted with it has, also where that is nothing."""
+    teams = teams_counted_together(team)
+    accounts = Account.objects.filter(team__in=teams, balance_cents__gt=0).select_related("team")
+    known = {each.team.pk: each for each in _payables(accounts, now)}
+    return [known.get(each.pk) or Payable(each, 0, 0, ()) for each in teams]
+
+
+def payable(team: Team, *, now: datetime) -> Payable:
+    """Return what one team has and what of it can be paid."""
+    return next(each for each in payables_of(team, now=now) if each.team == team)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What of the money of a team, and of those merged into it, waits."""
+
+    cents: int
+    weeks: set[str]
+    shares: list[WaitingShare]
+
+    def taken_from(self, balance: int) -> int:
+        """Return how much of an account's balance waits: each cent that waits is counted in one account alone."""
+        taken = min(self.cents, balance)
+        self.cents -= taken
+        return taken
+
+
+def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
+    """Return what of these accounts waits, in the order of their numbers: of merged teams the first waits first."""
+    rows = [(row.team, row.balance_cents) for row in accounts.order_by("pk") if row.team is not None]
+    finals = {team.pk: final_team(team).pk for team, _ in rows}
+    waits = _waiting(set(finals.values()), now)
+    found_rows = []
+    for team, balance in rows:
+        waiting = waits.get(finals[team.pk], _Waiting(0, set(), []))
+        weeks, shares = tuple(sorted(waiting.weeks)), tuple(waiting.shares)
+        cents = waiting.taken_from(balance)
+        found_rows.append(Payable(team, balance, cents, weeks if cents else (), shares if cents else ()))
+    return found_rows
+
+
+def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
+    weeks, waits = Weeks(now), dict[int, _Waiting]()
+    for got in (*_of_stakes(teams), *_of_awards(teams)) if teams else ():
+        still_open = got.open_in(weeks)
+        waiting = waits.setdefault(got.team, _Waiting(0, set(), []))
+        cents = got.cents if still_open else got.over
+        waiting.cents += cents
+        waiting.weeks |= still_open
+        if cents:
+            waiting.shares.append(WaitingShare(got.defense, cents, tuple(sorted(still_open))))
+    return waits
+
+
+# What teams got, and which weeks it hangs on --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """Weeks whose verdicts may change what becomes of a defense, and before which moment all others may as well.
+
+    With `until`, what was sent from then on changes nothing (R36).
+    """
+
+    of: Defense
+    weeks: Sequence[Week]
+    before: datetime | None = None
+    until: datetime | None = None
+
+    def open_in(self, known: Weeks) -> set[str]:
+        """Return the names of those that can still be appealed."""
+        earlier = known.open_before(self.before, of=self.of) if self.before is not None else []
+        known.look_over(self.weeks)
+        its_own = [week for week in self.weeks if not known.appeals_closed(week, of=self.of, before=self.until)]
+        return {week.name for week in (*earlier, *its_own)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """What a team got for one defense, how much of that is not due any more by the facts of now, and when what decides
+    about the rest was sent.
+
+    What is not due any more waits for the sweep that takes it: whoever pays between the two would pay it for nothing.
+    """
+
+    team: int
+    defense: str
+    cents: int
+    over: int
+    times: Sequence[_Time]
+
+    def open_in(self, weeks: Weeks) -> set[str]:
+        """Return the names of the weeks that can still be appealed."""
+        return {name for time in self.times for name in time.open_in(weeks)}
+
+
+def _over(needed: Flows, team: int) -> int:
+    """Return what a team got and has to give back, whether it is there or not."""
+    return needed.taken.get(team, 0) + needed.owed.get(team, 0)
+
+
+def _of_stakes(teams: set[int]) -> Iterator[_Got]:
+    stakes = begun_stakes()
+    got = {pk: _positive(cents, teams) for pk, cents in got_of(stakes).items()}
+    rows = found([stake for stake in stakes if got.get(stake.pk)])
+    at = positions(rows)
+    for row in rows:
+        needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
+        for team, cents in got[row.stake.pk].items():
+            yield _Got(team, row.stake.defense.name, cents, _over(needed, team), times)
+
+
+def _positive(got: dict[int, int], teams: set[int]) -> dict[int, int]:
+    return {team: cents for team, cents in got.items() if cents > 0 and team in teams}
+
+
+def _times(row: Found) -> list[_Time]:
+    """Return the weeks that a prize hangs on: an attack of an earlier one would outrank it (R35), and one of before
+    the stake began would void it.
+
+    Of a break from before the stake it is the week of that break alone: nothing is left to outrank. What goes back to
+    who paid it does so whatever was sent before.
+    """
+    stake = row.stake
+    match row.due.outcome:
+        case Outcome.HELD:  # nothing of it is due to anybody
+            return []
+        case Outcome.BEFORE:
+            return [_Time(stake.defense, [week_called(earliest_week(each.fact for each in row.breaks))])]
+        case Outcome.RETURNED if stake.end == StakeEnd.WON:
+            return [_Time(stake.defense, _weeks_of_its_time(stake), until=unbroken_until(stake))]
+    weeks = list(weeks_between(_begun(stake), deciding_week(row).start))
+    return [_Time(stake.defense, weeks, _begun(stake) if row.due.week else None)]
+
+
+def _of_awards(teams: set[int]) -> Iterator[_Got]:
+    """What was won waited for all weeks of its time (R37); a ruling since then, or one of before its time that is still
+    to come, lets it wait again."""
+    decided: dict[BoardDecision, dict[int, list[Stake]]] = {}
+    for award in Award.objects.select_related("decision", "stake__defense__entry__team").order_by("pk"):
+        owner = owner_of(award.stake.defense)
+        if owner is not None and owner.pk in teams:
+            decided.setdefault(award.decision, {}).setdefault(owner.pk, []).append(award.stake)
+    for decision, winners in decided.items():
+        got, _ = teams_share(moved_by_award(decision))
+        needed = change_of(decision).flows
+        for team, stakes in winners.items():
+            if got.get(team, 0) > 0:
+                times = [_time_of_winner(each) for each in stakes]
+                names = ", ".join(each.defense.name for each in stakes)
+                yield _Got(team, names, got[team], _over(needed, team), times)
+
+
+def _time_of_winner(stake: Stake) -> _Time:
+    return _Time(stake.defense, _weeks_of_its_time(stake), _begun(stake), unbroken_until(stake))
+
+
+def _weeks_of_its_time(stake: Stake) -> list[Week]:
+    until = unbroken_until(stake)
+    return [] if until is None else list(weeks_between(_begun(stake), until))
+
+
+def _begun(stake: Stake) -> datetime:
+    return stake.staked_at or stake.asked_at

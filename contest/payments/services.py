@@ -1,0 +1,106 @@
+"""Money that leaves to teams: one organizer asks, another marks it as paid, and no provider is called (R34, R38)."""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from common.audit import Subject, audit
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from contest.core.enums import AccountKind
+from contest.ledger.letters import paid_tell
+from contest.ledger.services import account, hold, move
+from contest.models import Payment, Team
+from contest.payments.payable import payable
+from contest.prizes.settlement import accounts_of_teams
+
+MOST_REFERENCE = 200
+
+
+def payments_open() -> QuerySet[Payment]:
+    """Return the payments that were asked for and are neither paid nor cancelled, the oldest first."""
+    rows = Payment.objects.filter(paid_at__isnull=True, cancelled_at__isnull=True)
+    return rows.select_related("team", "asked_by").order_by("asked_at", "pk")
+
+
+def payment_ask(*, team: Team, by: User, now: datetime) -> Payment:
+    """Ask for all that can be paid to a team now; another organizer pays it.
+
+    Raises Conflict when nothing is due, and while a payment to the team is under way.
+    """
+    due = payable(team, now=now).due
+    if not due:
+        raise Conflict(f"Nothing is due to team {team.name} now. Reload the page for what waits.", "nothing_due")
+    try:
+        with transaction.atomic():
+            payment = Payment.objects.create(team=team, cents=due, asked_by=by, asked_at=now)
+            _record("payment.ask", payment, by, now)
+            return payment
+    except IntegrityError:
+        raise Conflict(
+            f"A payment to team {team.name} is under way already. Mark it as paid or cancel it first.", "payment_open"
+        ) from None
+
+
+@transaction.atomic
+def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> Payment:
+    """Record that the money went out, with the bank's reference: the second organizer's part.
+
+    Raises NotAllowed for who asked, InvalidInput without a reference, Conflict when it is over, or when the team's
+    account or what may be paid of it became less meanwhile.
+    """
+    said = reference.replace("\x00", "").strip()
+    if not said or len(said) > MOST_REFERENCE:
+        words = f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters."
+        raise InvalidInput(words, "invalid", field="reference")
+    payment = _open_under_lock(payment_id)
+    if payment.asked_by_id == by.pk:
+        raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
+    own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
+    hold([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
+    _refuse_less(payment, now)
+    causes = {"payment": [payment.pk]}
+    why = f"Paid to team {payment.team.name}."
+    payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
+    payment.paid_by, payment.paid_at, payment.reference = by, now, said
+    payment.save(update_fields=["entry", "paid_by", "paid_at", "reference"])
+    paid_tell(payment, now=now)
+    _record("payment.pay", payment, by, now)
+    return payment
+
+
+def _refuse_less(payment: Payment, now: datetime) -> None:
+    if payable(payment.team, now=now).due < payment.cents:
+        raise Conflict(
+            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
+            "less_due",
+        )
+
+
+@transaction.atomic
+def payment_cancel(*, payment_id: int, by: User, now: datetime) -> Payment:
+    """Call a payment off before it is paid; Conflict when it is over."""
+    payment = _open_under_lock(payment_id)
+    payment.cancelled_at, payment.cancelled_by = now, by
+    payment.save(update_fields=["cancelled_at", "cancelled_by"])
+    _record("payment.cancel", payment, by, now)
+    return payment
+
+
+def _record(action: str, payment: Payment, by: User, now: datetime) -> None:
+    told = {"cents": payment.cents, "reference": payment.reference}
+    subject: Subject = {"team": [payment.team.public_id], "payment": [payment.pk]}
+    audit(action, by=by, subject=subject, now=now, private=told)
+
+
+def _open_under_lock(payment_id: int) -> Payment:
+    rows = Payment.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
+    payment = rows.filter(pk=payment_id).first()
+    if payment is None:
+        raise NotFound("There is no payment with this number.", "not_found")
+    if payment.paid_at is not None:
+        raise Conflict("This payment is marked as paid already. Nothing was recorded twice.", "payment_over")
+    if payment.cancelled_at is not None:
+        raise Conflict("This payment was cancelled. Ask for another one.", "payment_over")
+    return payment

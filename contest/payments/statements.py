@@ -1,0 +1,394 @@
+"""What the pages of money say, as frozen values; the number of queries does not depend on the length of the ledger."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
+from django.urls import reverse
+
+from contest.core.breaks import recorded_mistakes
+from contest.core.embargo import attacks_public
+from contest.core.enums import AccountKind
+from contest.core.publication import released
+from contest.ledger.visibility import Telling, Told
+from contest.ledger.withholding import Withheld, ever_withheld, withheld
+from contest.models import Account, Attack, Award, BoardDecision, LedgerEntry, Payment, Stake, Team
+from contest.prizes.awards import change_of
+from contest.prizes.settlement import differences
+
+ENTRIES_SHOWN = 50
+SINGLE = (AccountKind.POOL, AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.WITHHELD)
+ACCOUNT_WORDS = {
+    AccountKind.OUTSIDE: "outside",
+    AccountKind.POOL: "pool",
+    AccountKind.ATTACKERS: "attackers' half",
+    AccountKind.DEFENDERS: "defenders' half",
+    AccountKind.WITHHELD: "withheld",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A row that an entry follows from, in words, and where it can be looked at; no address where it is nowhere."""
+
+    words: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """An entry of the ledger as pages list it: where from, where to, and why; `decision` where its words are told."""
+
+    entry: LedgerEntry
+    source: str
+    target: str
+    why: str
+    causes: tuple[Cause, ...]
+    decision: BoardDecision | None
+
+    @property
+    def gained(self) -> bool:
+        """Say whether the entry gives to a team, for a team's own page."""
+        return self.entry.target.kind == AccountKind.TEAM
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """What a team has to give back of a stake and has no more: it was paid out (R22)."""
+
+    team: Team
+    stake: Stake
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a team has on its account, as far as it may be told of."""
+
+    team: Team
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Staked:
+    """What lies on a stake."""
+
+    stake: Stake
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Awarded:
+    """An award, and the words of the board if they are told."""
+
+    award: Award
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """The public page: balances of the accounts there is one of, what is staked, what teams hold, and what waits.
+
+    `held` is on accounts of teams; what follows from breaks that are not told of yet is not among `teams`. All are sums
+    of the entries that are told: `waits` says that there are others, which come with the release of a week.
+    """
+
+    balances: Mapping[str, int]
+    received: int
+    paid: int
+    stakes: tuple[Staked, ...]
+    teams: tuple[Held, ...]
+    held: int
+    withheld: tuple[Withheld, ...]
+    debts: tuple[Debt, ...]
+    awards: tuple[Awarded, ...]
+    waits: bool
+
+    @property
+    def staked(self) -> int:
+        """Return the cents that lie on stakes."""
+        return sum(each.cents for each in self.stakes)
+
+    @property
+    def untold(self) -> int:
+        """Return the cents of teams that are named with the release of a week."""
+        return self.held - sum(each.cents for each in self.teams)
+
+    @property
+    def withheld_untold(self) -> int:
+        """Return the cents that are withheld of whom is told with the release of a week."""
+        return self.balances[AccountKind.WITHHELD] - sum(each.cents for each in self.withheld)
+
+
+def money_figures(*, told_at: datetime | None) -> Money:
+    """Return the balances and lists of the page by what everybody may know at `told_at`; None tells all."""
+    telling = Telling.now() if told_at else None
+    later = telling.later if telling else {}
+    lying = [(of, of.balance_cents - later.get(of.pk, 0)) for of in _accounts(later)]
+    single = {AccountKind(of.kind).value: cents for of, cents in lying if of.kind in SINGLE}
+    teams = [(of, cents) for of, cents in lying if of.kind == AccountKind.TEAM]
+    return Money(
+        balances={kind.value: single.get(kind.value, 0) for kind in SINGLE},
+        received=_moved("source", "target", telling),
+        paid=_moved("target", "source", telling),
+        stakes=tuple(Staked(of.stake, cents) for of, cents in lying if of.stake is not None and cents),
+        teams=tuple(_held(teams, telling.without_team if telling else {})),
+        held=sum(cents for _, cents in teams),
+        withheld=tuple(_withheld_told(telling) if telling else withheld()),
+        debts=tuple(_debts_told(telling) if telling else debts()),
+        awards=tuple(_awards_told(telling)),
+        waits=bool(later),
+    )
+
+
+def _accounts(also: Collection[int]) -> list[Account]:
+    rows = Account.objects.exclude(kind=AccountKind.OUTSIDE)
+    rows = rows.filter(Q(balance_cents__gt=0) | Q(kind__in=SINGLE) | Q(pk__in=also))
+    return list(rows.select_related("team", "stake__defense", "stake__paid_by", "stake__batch").order_by("pk"))
+
+
+def _moved(outside: str, back: str, telling: Telling | None) -> int:
+    """Return what came from `outside` or went there, less what was recorded wrongly and taken back."""
+    rows = LedgerEntry.objects.exclude(pk__in=telling.not_listed() if telling else [])
+    moved = _sum(rows, **{f"{outside}__kind": AccountKind.OUTSIDE, "corrects": None})
+    return moved - _sum(rows, **{f"{back}__kind": AccountKind.OUTSIDE, "corrects__isnull": False})
+
+
+def _sum(rows: QuerySet[LedgerEntry], **which: Any) -> int:
+    return rows.filter(**which).aggregate(sum=Sum("cents"))["sum"] or 0
+
+
+def _held(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -> Iterator[Held]:
+    for of, cents in accounts:
+        if of.team is not None and (told := cents - unnamed.get(of.pk, 0)) > 0:
+            yield Held(of.team, told)
+
+
+def _awards_told(telling: Telling | None) -> Iterator[Awarded]:
+    rows = Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk")
+    for each in rows:
+        yield Awarded(each, each.decision.reason if telling is None or telling.tells(each.decision) else "")
+
+
+def _withheld_told(telling: Telling) -> Iterator[Withheld]:
+    """Yield what is withheld by the entries that are told, with the decisions about it."""
+    for each in ever_withheld():
+        decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
+        cents = each.cents - telling.hidden_of(each)
+        if cents > 0 and decisions:
+            told = tuple(row for row in decisions if telling.tells(row))
+            yield replace(each, cents=cents, decisions=told)
+
+
+# Debts --------------------------------------------------------------------------------------------------------------
+
+
+def debts() -> Iterator[Debt]:
+    """Yield what teams owe to the half that advanced it, or that waits for it: of stakes, the oldest first, and of
+    awards."""
+    return (debt for debt, _ in _debts())
+
+
+def _debts() -> Iterator[tuple[Debt, set[int]]]:
+    """Yield debts with the numbers of the breaks that they follow from."""
+    for row in differences():
+        for team, cents in row.flows.owed.items():
+            broke = {each.proof.pk for each in row.found.deciding}
+            yield Debt(Team.objects.get(pk=team), row.found.stake, cents), broke
+    for decision in BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"):
+        change = change_of(decision)
+        for team, cents in change.flows.owed.items():
+            if (lost := change.lost_by(team)) is not None:
+                broke = {each.proof.pk for each in lost.deciding}
+                yield Debt(Team.objects.get(pk=team), lost.stake, cents), broke
+
+
+def _debts_told(telling: Telling) -> Iterator[Debt]:
+    """Yield debts as far as they follow from what is told.
+
+    Of a team with money that it may not be named with, as if it had none of that: what was set off is owed still, and
+    what it is told to have pays first.
+    """
+    rows = {(each.team.pk, each.stake.pk): (each, breaks) for each, breaks in _debts()}
+    for pair, cents in telling.set_off.items():
+        if pair not in rows and cents:
+            rows[pair] = Debt(telling.teams[pair[0]], Stake.objects.select_related("defense").get(pk=pair[1]), 0), set()
+    has = {team: telling.has(team) for team in telling.marked}
+    for pair, (debt, breaks) in rows.items():
+        if pair in telling.untold.pairs or not telling.untold.breaks.isdisjoint(breaks):
+            continue
+        cents = debt.cents + telling.set_off.get(pair, 0)
+        paid = min(cents, has.get(pair[0], 0))
+        has[pair[0]] = has.get(pair[0], 0) - paid
+        if cents > paid:
+            yield replace(debt, cents=cents - paid)
+
+
+# Entries ------------------------------------------------------------------------------------------------------------
+
+
+def entries(
+    *,
+    told_at: datetime | None,
+    of: Iterable[Account] | None = None,
+    to: Collection[Team] = (),
+    before: int | None = None,
+    most: int = ENTRIES_SHOWN,
+) -> tuple[list[EntryRow], int | None]:
+    """Return entries, newest first, of all accounts or of some, and where the next page begins.
+
+    They say what everybody may know at `told_at`, or what the teams `to` may know of their accounts; None tells all.
+    """
+    telling = Telling.now() if told_at and not to else None
+    rows = LedgerEntry.objects.select_related(
+        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
+    )
+    if of is not None:
+        numbers = [each.pk for each in of]
+        rows = rows.filter(Q(source__in=numbers) | Q(target__in=numbers))
+    rows = rows.filter(pk__lt=before) if before is not None else rows
+    rows = rows.exclude(pk__in=telling.not_listed()) if telling else rows
+    found = list(rows.order_by("-pk")[: most + 1])
+    shown = found[:most]
+    known = _known(shown, told_at, to)
+    return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > most else None)
+
+
+def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[EntryRow]:
+    """Yield entries with the rows they follow from, by what everybody may know at `told_at`; None tells all."""
+    known, telling = _known(rows, told_at, ()), Telling.now() if told_at else None
+    return (_row(row, known, telling) for row in rows)
+
+
+_UNTOLD = "It follows from a break that is told of with the release of its week."
+
+
+def _row(row: LedgerEntry, known: "_Known", telling: Telling | None) -> EntryRow:
+    told = telling.of(row) if telling else Told.WHOLE
+    words = _unnamed if told is Told.WITHOUT_TEAM else account_words
+    source, target = words(row.source), words(row.target)
+    # A database may keep the keys of JSON in an order of its own.
+    wanted = [(table, number) for table, numbers in sorted(row.causes.items()) for number in numbers]
+    if told is not Told.WHOLE:
+        wanted = [each for each in wanted if each[0] == "stake"]
+    decision = row.decision if telling is None or (row.decision and telling.tells(row.decision)) else None
+    why = row.why if told is Told.WHOLE else _UNTOLD
+    return EntryRow(row, source, target, why, _causes(row, wanted, known, told), decision)
+
+
+def _unnamed(of: Account) -> str:
+    return account_words(of) if of.team is None else "a team"
+
+
+def account_words(of: Account) -> str:
+    """Return the name of an account."""
+    if of.team is not None:
+        return f"team {of.team.name}"
+    if of.stake is not None:
+        return f"stake on {of.stake.defense.name}"
+    return ACCOUNT_WORDS[AccountKind(of.kind)]
+
+
+_Known = dict[tuple[str, int], Cause]
+
+
+def _causes(row: LedgerEntry, wanted: Iterable[tuple[str, int]], known: _Known, told: Told) -> tuple[Cause, ...]:
+    found = [known[each] for each in wanted if each in known]
+    if row.corrects_id is not None and told is not Told.WITHOUT_TEAM:
+        found.append(Cause(f"entry {row.corrects_id}", _entry_url(row.corrects_id)))
+    return tuple(dict.fromkeys(found))
+
+
+def _entry_url(number: int) -> str:
+    return f"{reverse('money')}?before={number + 1}#entry-{number}"
+
+
+def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection[Team]) -> _Known:
+    """Return every row that the entries name, by table and number: one query for each table."""
+    numbers: dict[str, set[int]] = {}
+    for row in rows:
+        for table, named in row.causes.items():
+            numbers.setdefault(table, set()).update(named)
+    if told_at:
+        _keep(numbers, "attack", Attack.objects.filter(_attacks_told(to, told_at)))
+        _keep(numbers, "break", recorded_mistakes().filter(_breaks_told(to, told_at)))
+    return {
+        (table, number): cause
+        for table, read in _READ.items()
+        if table in numbers
+        for number, cause in read(numbers[table])
+    }
+
+
+def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None:
+    if table in numbers:
+        numbers[table] = set(told.filter(pk__in=numbers[table]).values_list("pk", flat=True))
+
+
+def _attacks_told(to: Collection[Team], now: datetime) -> Q:
+    """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
+    own = Q(pk__in=_own_of(to, now).values("pk"))
+    return (attacks_public(now=now) & released("image__")) | own
+
+
+def _breaks_told(to: Collection[Team], now: datetime) -> Q:
+    return released("image__") | Q(image__in=_own_of(to, now).values("image"))
+
+
+def _own_of(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
+    """Return the attacks whose outcome their teams know: who sent a copy knows it no earlier than everybody else."""
+    return Attack.objects.filter(attacks_public(now=now), team__in=teams, copy_of=None)
+
+
+def _stakes(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for row in Stake.objects.filter(pk__in=numbers).select_related("defense"):
+        yield row.pk, Cause(f"stake on {row.defense.name}", reverse("defense", args=[row.defense.public_id]))
+
+
+def _breaks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    # One of the organizers' pictures may have broken a defense before its page is there for everybody.
+    sent = Attack.objects.filter(withdrawn_at__isnull=True, image=OuterRef("image"))
+    has_page = Case(When(released("image__") | Q(Exists(sent)), then=True), default=False)
+    rows = recorded_mistakes().filter(pk__in=numbers).annotate(has_page=has_page)
+    for row in rows.select_related("defense", "image"):
+        page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
+        words = f"break of {row.defense.name} by picture {row.image.public_id}"
+        yield row.pk, Cause(words, reverse(page[0], args=[page[1]]))
+
+
+def _attacks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for row in Attack.objects.filter(pk__in=numbers):
+        yield row.pk, Cause(f"attack {row.public_id}", reverse("attack", args=[row.public_id]))
+
+
+def _teams(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for row in Team.objects.filter(pk__in=numbers):
+        yield row.pk, Cause(f"team {row.name}", reverse("team-public", args=[row.public_id]))
+
+
+def _awards(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for row in Award.objects.filter(pk__in=numbers).select_related("stake__defense"):
+        yield row.pk, Cause(f"award for {row.stake.defense.name}", f"{reverse('money')}#award-{row.pk}")
+
+
+def _payments(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for row in Payment.objects.filter(pk__in=numbers).select_related("team"):
+        yield row.pk, Cause(f"payment {row.pk} to team {row.team.name}", "")
+
+
+def _entries(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+    for number in numbers:
+        yield number, Cause(f"entry {number}", _entry_url(number))
+
+
+_READ: dict[str, Any] = {
+    "stake": _stakes,
+    "break": _breaks,
+    "attack": _attacks,
+    "team": _teams,
+    "award": _awards,
+    "payment": _payments,
+    "ledger_entry": _entries,
+}

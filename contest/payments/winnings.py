@@ -1,0 +1,72 @@
+"""What teams won, as far as everybody may know of it: shares of stakes, awards, and what was taken back of either."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from contest.core.enums import AccountKind
+from contest.ledger.visibility import HIDDEN, Telling
+from contest.models import Attack, LedgerEntry, Team
+from contest.payments.statements import EntryRow, with_causes
+
+_AWARD_RULES = ("R36", "R37")
+
+
+@dataclass(frozen=True, slots=True)
+class Won:
+    """An entry that gave a prize to a team, or took of one back: then `cents` are negative."""
+
+    row: EntryRow
+    cents: int
+
+
+def won_by(teams: Collection[Team], *, now: datetime) -> list[Won]:
+    """Return what these teams won by what everybody may know at `now`, newest first (R24, R39).
+
+    A stake that returns to who paid it is no prize. What the board took aside (R38) counts as taken back until it gives
+    it back.
+    """
+    found = dict(_told(teams))
+    rows = with_causes(list(found), told_at=now)
+    return [Won(row, found[row.entry]) for row in rows]
+
+
+def won_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
+    """Return what `teams`, those of the attack, won for breaks that this attack has a part in, and what of that was
+    taken back or aside."""
+    known = won_by(teams, now=now)
+    shares = [each.row.entry for each in known if attack.pk in each.row.entry.causes.get("attack", ())]
+    numbers, stakes = {each.pk for each in shares}, {pk for each in shares for pk in each.causes.get("stake", ())}
+    return [each for each in known if _is_about(each.row.entry, numbers, stakes)]
+
+
+def _is_about(entry: LedgerEntry, shares: set[int], stakes: set[int]) -> bool:
+    aside = entry.rule == "R38" and not stakes.isdisjoint(entry.causes.get("stake", ()))
+    return entry.pk in shares or entry.corrects_id in shares or aside
+
+
+def _told(teams: Collection[Team]) -> Iterator[tuple[LedgerEntry, int]]:
+    of = Q(source__team__in=teams) | Q(target__team__in=teams)
+    rows = LedgerEntry.objects.filter(of).select_related(
+        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
+    )
+    entries = list(rows.order_by("-pk"))
+    if not entries:
+        return
+    telling = Telling.now()
+    prizes = {entry.pk for entry in entries if _is_prize(entry)}
+    for entry in entries:
+        if telling.of(entry) in HIDDEN:
+            continue
+        if entry.pk in prizes:
+            yield entry, entry.cents
+        elif entry.source.team_id is not None and (entry.rule == "R38" or entry.corrects_id in prizes):
+            yield entry, -entry.cents
+
+
+def _is_prize(entry: LedgerEntry) -> bool:
+    given = entry.corrects_id is None and entry.target.team_id is not None
+    award = entry.source.kind == AccountKind.DEFENDERS and entry.rule in _AWARD_RULES
+    return given and (entry.rule in ("R35", "R38") or award)

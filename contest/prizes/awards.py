@@ -1,0 +1,261 @@
+"""Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import Conflict
+from common.typed import words_said
+from contest.core.breaks import Supposed
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind, StakeEnd
+from contest.core.settled_weeks import Weeks
+from contest.core.teams import final_team
+from contest.defenses.selectors import is_paid_for, owner_of
+from contest.defenses.stake_ends import stake_end, stakes_locked
+from contest.ledger.book import LEDGER, Book
+from contest.ledger.services import MOST_WORDS, Causes, account, hold
+from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
+from contest.prizes.conditions import Condition, checklist, contenders, ready, sharing
+from contest.prizes.differences import Flows, Position, flows
+from contest.prizes.facts import Found, found
+from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
+from contest.prizes.shares import Outcome, defender_shares
+from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
+from labeling.policy import Policy
+from scoring import reruns
+from scoring.models import Rerun
+from scoring.rerun_scope import Scope
+
+LOST = (Outcome.BROKEN, Outcome.BEFORE)
+
+ASK_STATEMENT = "Write the public statement: it is published with the award."
+
+
+@transaction.atomic
+def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: Mandate, now: datetime) -> list[Award]:
+    """Give the defenders' half to `stake` and to those that share it (R36), by a decision of the board.
+
+    Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
+    (`not_yet`) where a condition is not met.
+    """
+    said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    winners = _under_lock(stake, now)
+    weeks = Weeks(now)
+    met = {each.pk: _met(each, policy, now, weeks) for each in winners}
+    half = account(AccountKind.DEFENDERS)
+    shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
+    subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
+    decision = decide(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
+    given = [_give(each, shares[each.pk], met[each.pk], decision, by.member, now) for each in winners]
+    _post(decision, now=now, by=by.member)
+    return given
+
+
+def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
+    """Lock the stakes that share the prize, and return them as they are then.
+
+    Raises Conflict (`others_share`) where a correction changed who shares before they were locked.
+    """
+    rows = stakes_locked(each.pk for each in sharing(stake, now=now))
+    _refuse_over(rows)
+    if {each.pk for each in rows} != {each.pk for each in sharing(stake, now=now)}:
+        raise Conflict("Nothing was awarded: others share the prize by now. Look at the award again.", "others_share")
+    return rows
+
+
+def award_check(stake: Stake, *, policy: Policy, now: datetime) -> list[Stake]:
+    """Return the stakes that share the prize; raise what `award_give` would raise of them now. Nothing is locked."""
+    rows, weeks = sharing(stake, now=now), Weeks(now)
+    _refuse_over(rows)
+    for each in rows:
+        _met(each, policy, now, weeks)
+    return rows
+
+
+def _refuse_over(rows: Iterable[Stake]) -> None:
+    over = next((each for each in rows if each.ended_at is not None), None)
+    if over is not None:
+        raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
+
+
+def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:
+    conditions = checklist(stake, policy=policy, now=now, known=weeks)
+    if not ready(conditions):
+        open_ones = "; ".join(each.title for each in conditions if not each.passed)
+        raise Conflict(
+            f"Nothing was awarded: {stake.defense.name} does not meet every condition ({open_ones}).", "not_yet"
+        )
+    return conditions
+
+
+def _accounts(half: Account, stakes: Sequence[Stake]) -> list[Account]:
+    """Return all accounts that an award for these stakes moves money of: they are held at once, in one order always."""
+    return [half, *(of for each in stakes for of in accounts_of(each, _teams_of(each)))]
+
+
+def _teams_of(stake: Stake) -> set[int]:
+    """Return who may be due something: the team whose defense it is, and the one that paid for the stake."""
+    teams = (owner_of(stake.defense), final_team(stake.paid_by) if stake.paid_by else None)
+    return {team.pk for team in teams if team is not None}
+
+
+def shares_now(stakes: Iterable[Stake]) -> dict[int, int]:
+    """Return stake -> the cents that each would be given if the defenders' half were awarded to these now (R36); a
+    defense that no team handed in gets nothing."""
+    half = Account.objects.filter(kind=AccountKind.DEFENDERS).values_list("balance_cents", flat=True).first() or 0
+    return defender_shares(half, _received(each for each in stakes if owner_of(each.defense)))
+
+
+def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:
+    return {each.pk: each.defense.entry.received_at for each in stakes}
+
+
+def _give(
+    stake: Stake, cents: int, met: Sequence[Condition], decision: BoardDecision, by: User, now: datetime
+) -> Award:
+    stake_end(stake, StakeEnd.WON, now=now, by=by, decision=decision)
+    award = Award.objects.create(
+        stake=stake,
+        decision=decision,
+        cents=cents,
+        statement=decision.details["statement"],
+        conditions=[each.record() for each in met],
+        awarded_at=now,
+    )
+    stake_settle(stake.pk, now=now)
+    return award
+
+
+def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
+    """Ask for all attacks to be run again against a defense whose time is over (R37).
+
+    Conflict where its time is not over, and as of `scoring.reruns.rerun_start`.
+    """
+    if stake.pk not in {each.pk for each in contenders(now=now)}:
+        raise Conflict("Its 90 days are not over, or it cannot win: nothing was begun.", "not_due")
+    reason = "All attacks are run again before an award."
+    return reruns.rerun_start(defense=stake.defense, scope=Scope("All answers."), reason=reason, by=by, now=now)
+
+
+# What an award asks for now -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
+
+    Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
+    `shares` are the cents of each stake that keeps it, before anything is withheld.
+    """
+
+    decision: BoardDecision
+    kept: tuple[Found, ...]
+    lost: tuple[Found, ...]
+    unpaid: tuple[Found, ...]
+    shares: Mapping[int, int]
+    flows: Flows
+
+    def lost_by(self, team: int) -> Found | None:
+        """Return a stake of `team` that lost the award, if any did."""
+        return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
+
+
+def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> Change:
+    """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
+    association of its team, whenever it is declared (R27)."""
+    rows = found(_awarded(decision), supposed)
+    lost = tuple(row for row in rows if row.due.outcome in LOST)
+    others = [row for row in rows if row.due.outcome not in LOST]
+    unpaid = tuple(row for row in others if not is_paid_for(row.stake, now=row.stake.award.awarded_at))
+    kept = tuple(row for row in others if row not in unpaid)
+    total = sum(row.stake.award.cents for row in rows)
+    forfeited = forfeited_of(decision)
+    shares = defender_shares(total, _received(row.stake for row in kept))
+    due, at = _due(shares, kept), _position(decision, total, book)
+    needed = flows(_less(due, forfeited), 0, replace(at, got=_less(at.got, forfeited)))
+    if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
+        owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
+        needed = replace(needed, owed=owed)
+    return Change(decision, kept, lost, unpaid, shares, needed)
+
+
+def _awarded(decision: BoardDecision) -> list[Stake]:
+    stakes = Stake.objects.filter(award__decision=decision).select_related("award", "defense__entry__team", "paid_by")
+    return list(stakes.order_by("pk"))
+
+
+def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, int]:
+    return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
+
+
+def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
+    """Return the cents by team, in the order of receipt of their first entries."""
+    owners = {row.stake.pk: owner_of(row.stake.defense) for row in kept}
+    due: dict[int, int] = {}
+    for stake, cents in shares.items():
+        if (owner := owners[stake]) is not None:
+            due[owner.pk] = due.get(owner.pk, 0) + cents
+    return due
+
+
+def _position(decision: BoardDecision, total: int, book: Book) -> Position:
+    got, there = teams_share(moved_by_award(decision, book), book)
+    return Position(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
+
+
+def decisions_on_awards() -> list[BoardDecision]:
+    """Return the decisions by which something was awarded, the oldest first."""
+    return list(BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"))
+
+
+def may_post(change: Change, weeks: Weeks) -> bool:
+    """Say whether the award is to be corrected now: every week that decides is settled."""
+    return bool(change.flows) and all(
+        row.due.outcome is Outcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
+        for row in change.lost
+    )
+
+
+def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> None:
+    half = account(AccountKind.DEFENDERS)
+    paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
+    hold([*_accounts(half, _awarded(decision)), *paid])
+    change_post(change_of(decision), LEDGER, now=now, by=by)
+
+
+def change_post(change: Change, book: Book, *, now: datetime, by: User | None = None) -> None:
+    """Post what changes of an award. All accounts that it may move money of are held."""
+    decision, half = change.decision, book.account(AccountKind.DEFENDERS)
+    causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
+    broken = {"break": [each.proof.pk for row in change.lost for each in row.deciding]}
+    moved: list[LedgerEntry] = []
+    for team, cents in change.flows.taken.items():
+        told = _why_taken(change, team, causes | broken)
+        moved += take_back(half, team, cents, decision=decision, now=now, book=book, **told)
+    for team, cents in change.flows.given.items():
+        target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team))
+        told = {
+            "rule": "R36",
+            "why": f"Share of the defenders' half for {_names(change.kept)}.",
+            "causes": causes | broken if change.lost else causes,
+        }
+        moved.append(book.move(half, target, cents, by=by, decision=decision, now=now, **told))
+    book.notify(moved, now=now)
+
+
+def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
+    """Return the rule, the words and the rows by which a team loses what it got."""
+    if any(team in _teams_of(row.stake) for row in change.unpaid):
+        words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
+        return {"rule": "R27", "why": words, "causes": {"award": causes["award"], "team": [team]}}
+    words = f"Correction: {_names(change.lost)} lost the award by a break found late."
+    return {"rule": "R37", "why": words, "causes": causes}
+
+
+def _names(rows: Iterable[Found]) -> str:
+    return ", ".join(row.stake.defense.name for row in rows) or "a defense"

@@ -1,0 +1,86 @@
+"""Which rejected pictures the board examines before an award, and how many of them are confirmed (R37)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import BigIntegerField, Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from contest.core.conflicts import board_members, conflicts_in_force
+from contest.core.settled_weeks import open_cases
+from contest.core.teams import teams_counted_together
+from contest.core.weeks import week_at
+from contest.defenses.selectors import owner_of, unbroken_until
+from contest.models import Attack, Examination, Stake
+from labeling.models import Image
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedShare:
+    """How many of the rejected pictures are confirmed by as many members as it takes, and in no open case."""
+
+    done: int
+    all: int
+
+    @property
+    def percent(self) -> int:
+        """Return the share in whole percent, rounded down: 100 is all of them."""
+        return 100 * self.done // self.all if self.all else 100
+
+
+def examined_share(defense: Defense, *, now: datetime) -> ExaminedShare:
+    """Return how many rejected pictures the board examined for the award of `defense`, of how many."""
+    rejected = rejected_pictures(defense)
+    return ExaminedShare(rejected.filter(fully_examined(now, defense)).count(), rejected.count())
+
+
+def rejected_pictures(defense: Defense) -> QuerySet[Image]:
+    """Return the rejected pictures sent from the week of the defense's stake to the end of its 90 days.
+
+    Whatever they were aimed at: one that was wrongly rejected is run against every published defense, and may break it.
+    """
+    begun = Stake.objects.filter(defense=defense, staked_at__isnull=False)
+    stake = begun.select_related("defense__entry").order_by("-staked_at", "-pk").first()
+    if stake is None or stake.staked_at is None:
+        return Image.objects.none()
+    sent = Attack.objects.filter(withdrawn_at__isnull=True, received_at__gte=week_at(stake.staked_at).start)
+    until = unbroken_until(stake)
+    sent = sent.filter(received_at__lt=until) if until else sent
+    newest = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
+    rejected = Image.objects.annotate(verdict=Subquery(newest.values("verdict")[:1])).filter(verdict=Verdict.REJECTED)
+    return rejected.filter(pk__in=sent.values("image")).order_by("pk")
+
+
+def confirmations_in_force(defense: Defense) -> QuerySet[Examination]:
+    """Return the confirmations for an award of the rejections that hold; those of before rulings were named count."""
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("pk")[:1]
+    rows = Examination.objects.filter(defense=defense).annotate(holding=Subquery(newest))
+    return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_stepped_aside(defense))
+
+
+def _stepped_aside(defense: Defense) -> Q:
+    """Return the confirmations of members with a conflict with the award's team, or with who sent the picture: like a
+    vote they count no more, whenever the conflict was declared (R21). One that was over before they looked is none."""
+    owner, found = owner_of(defense), Q(pk__in=[])
+    for conflict in conflicts_in_force(board_members()).select_related("team"):
+        theirs = Q(confirmed_by=conflict.member_id) & (Q(at__lt=conflict.until) if conflict.until else Q())
+        together = teams_counted_together(conflict.team)
+        sent = Attack.objects.filter(team__in=together, withdrawn_at__isnull=True)
+        found |= theirs if owner in together else theirs & Q(image__in=sent.values("image"))
+    return found
+
+
+def fully_examined(now: datetime, defense: Defense) -> Q:
+    """Return the pictures that as many members confirmed as the policy asks for, and that the board has no case of:
+    what comes of one may be another ruling, and until then nothing is confirmed."""
+    needed = policy_in_force(now).policy.examination_members
+    # Accounts that are gone have no number any more: each of their confirmations stands for one member.
+    member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
+    rows = confirmations_in_force(defense).order_by().values("image")
+    counted = rows.annotate(members=Count(member, distinct=True))
+    confirmed = counted.filter(members__gte=needed).values("image")
+    return Q(pk__in=confirmed) & ~Q(pk__in=open_cases().values("image"))

@@ -1,0 +1,164 @@
+"""The facts that prizes follow from: which breaks stand, who is credited with them, and how a stake stands."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Self
+
+from django.db.models import Min
+
+from contest.core.breaks import Supposed, standing_breaks
+from contest.core.credit import was_known
+from contest.core.enums import StakeEnd
+from contest.core.teams import final_team
+from contest.core.weeks import week_at
+from contest.defenses.selectors import owner_of, unbroken_until
+from contest.models import Association, Attack, Break, Stake, Team
+from contest.prizes.shares import BreakFact, Due, StakeFact, earliest_week, stake_due
+from contest.teams.selectors import is_paid
+
+
+@dataclass(frozen=True, slots=True)
+class Credited:
+    """A break that stands, as a fact for prizes, and the rows it comes from; `attack` is None where no team sent it."""
+
+    fact: BreakFact
+    proof: Break
+    attack: Attack | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stake with the breaks that hold and were sent before its end, and what follows from them."""
+
+    stake: Stake
+    breaks: tuple[Credited, ...]
+    due: Due
+
+    @property
+    def deciding(self) -> list[Credited]:
+        """Return the breaks of the week that decides."""
+        return [each for each in self.breaks if each.fact.week == self.due.week]
+
+    @property
+    def conflicts(self) -> list[Credited]:
+        """Return the breaks of the deciding week by the team whose own defense or stake it is: never paid."""
+        return [each for each in self.deciding if each.fact.own]
+
+
+def begun_stakes() -> list[Stake]:
+    """Return the stakes whose money came in once, oldest first; one in force may have been ended and come back."""
+    begun = Stake.objects.filter(staked_at__isnull=False)
+    return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
+
+
+def found(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[Found]:
+    """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
+    breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
+    credit = _credits({each.image_id for rows in breaks.values() for each in rows})
+    known = _Teams.read()
+    return [_found(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
+
+
+def _breaks_of(defenses: Collection[int], supposed: Supposed | None) -> dict[int, list[Break]]:
+    """Return the breaks that hold by defense, one for each picture, the first found first."""
+    rows = list(standing_breaks().filter(defense__in=defenses).select_related("image").order_by("pk"))
+    if supposed is not None:
+        rows = [each for each in rows if each.image_id != supposed.image.pk]
+        rows += [each for each in supposed.breaks if each.defense_id in defenses]
+        rows.sort(key=lambda each: each.pk)
+    known: dict[int, dict[int, Break]] = {}
+    for each in rows:
+        known.setdefault(each.defense_id, {}).setdefault(each.image_id, each)
+    return {defense: list(by_picture.values()) for defense, by_picture in known.items()}
+
+
+def _credits(images: Iterable[int]) -> dict[int, Attack]:
+    """Return image -> the first receipt of its pixels that was not taken back (R26)."""
+    sent = Attack.objects.filter(image__in=list(images), withdrawn_at__isnull=True).select_related("team", "image")
+    return {attack.image_id: attack for attack in sent.order_by("-received_at", "-pk")}
+
+
+@dataclass(frozen=True, slots=True)
+class _Teams:
+    """All teams, read once: what each is part of now, and which of them were ever associated with the contest, and
+    not in error."""
+
+    rows: dict[int, Team]
+    associated: frozenset[int]
+
+    @classmethod
+    def read(cls) -> Self:
+        rows = Team.objects.select_related("merged_into").in_bulk()
+        ever = Association.objects.filter(mistake=None).values_list("team", flat=True).distinct()
+        return cls(rows, frozenset(final_team(rows[team]).pk for team in ever))
+
+    def final(self, team: int) -> int:
+        """Return the number of the team that `team` is part of now."""
+        return final_team(self.rows[team]).pk
+
+    def paid(self, team: int, at: datetime) -> bool:
+        """Say whether `team` could be paid at `at`; nothing is asked about one that never was associated."""
+        return self.final(team) not in self.associated or is_paid(self.rows[team], at)
+
+
+def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> Found:
+    own = {known.final(team) for team in (_maker(stake), stake.paid_by_id) if team is not None}
+    stake_fact = _fact(stake, known)
+    rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
+    rows = [row for row in rows if stake_fact.is_hit_by(row.fact)]
+    first = earliest_week(row.fact for row in rows)
+    # Who is paid matters in one week alone, so that nothing is asked about the teams of all others.
+    rows = [_with_pay(row, known) if row.fact.week == first else row for row in rows]
+    return Found(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
+
+
+def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> Credited:
+    received = each.image.received_at if attack is None else attack.received_at
+    if attack is None:
+        return Credited(BreakFact(None, received, week_at(received).name), each, None)
+    team = None if was_known(attack) else known.final(attack.team_id)
+    return Credited(BreakFact(team, received, attack.week, own=team in own), each, attack)
+
+
+def _with_pay(row: Credited, known: _Teams) -> Credited:
+    if row.attack is None:
+        return row
+    can_be = known.paid(row.attack.team_id, row.fact.received_at)
+    return replace(row, fact=replace(row.fact, paid=can_be))
+
+
+def _maker(stake: Stake) -> int | None:
+    owner = owner_of(stake.defense)
+    return owner.pk if owner else None
+
+
+def _begun(stake: Stake) -> datetime:
+    return stake.staked_at or stake.asked_at
+
+
+def is_self_staked(stake: Stake) -> bool:
+    """Say whether the team that pays for the stake is the one whose defense it is (R36)."""
+    return stake.paid_by is not None and final_team(stake.paid_by) == owner_of(stake.defense)
+
+
+def _fact(stake: Stake, known: _Teams) -> StakeFact:
+    unbroken_to_the_end = stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
+    payer = stake.paid_by_id if not unbroken_to_the_end or is_self_staked(stake) else None
+    return StakeFact(
+        cents=stake.cents,
+        week=week_at(_begun(stake)).name,
+        until=_until(stake),
+        over=stake.ended_at is not None,
+        broken=stake.end == StakeEnd.BROKEN,
+        back_to=known.final(payer) if payer is not None else None,
+    )
+
+
+def _until(stake: Stake) -> datetime | None:
+    """Return from when on attacks were not against this stake: its 90 days were over, or it ended, or another began."""
+    later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=_begun(stake))
+    ends = [unbroken_until(stake), later.aggregate(at=Min("staked_at"))["at"]]
+    if stake.end in (StakeEnd.WITHDRAWN, StakeEnd.OVERTAKEN):
+        ends.append(stake.ended_at)
+    return min((each for each in ends if each is not None), default=None)

@@ -1,0 +1,151 @@
+"""What the board withholds of an award, and what of that it takes for good (R38).
+
+That goes back to the defenders' half, which can then be awarded to who is next. Only money of the award itself does:
+on a team's account it lies beside other prizes, so that what is withheld of it names it, and is never more than what
+was not paid out of it.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+
+from common.errors import Conflict
+from contest.core.decisions import Mandate, decide
+from contest.core.enums import AccountKind, DecisionKind
+from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import owner_of
+from contest.ledger.services import account, hold, move
+from contest.ledger.withholding import money_withhold, withheld_of
+from contest.models import Account, Award, LedgerEntry
+from contest.prizes.awards import change_of
+from contest.prizes.settlement import Moved, moved_by_award, teams_share
+from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside
+
+_Part = tuple[Account, int]
+
+# Withholding ----------------------------------------------------------------------------------------------------------
+
+
+def withholdable(award: Award) -> int:
+    """Return how much of an award the board can withhold now: what is on its team's account of it."""
+    return sum(cents for _, cents in _left_of(award))
+
+
+def _left_of(award: Award) -> list[_Part]:
+    """Return the accounts of the team, with what of the award is there: not paid out, nor aside, nor gone for good."""
+    got = [(moved, set_aside(moved.account)) for moved in _got(award)]
+    share = change_of(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
+    together = awards_of(award.decision)
+    found: list[_Part] = []
+    for moved, aside in got:
+        left = moved.cents - _paid_since(award, moved.account) - sum(aside.get(each, 0) for each in together)
+        if (cents := min(left, share, moved.account.balance_cents)) > 0:
+            found.append((moved.account, cents))
+            share -= cents
+    return found
+
+
+def _got(award: Award) -> list[Moved]:
+    """Return what the accounts of the team got by the decision of an award."""
+    accounts = set(_accounts(award))
+    moved = [each for each in moved_by_award(award.decision) if each.account in accounts]
+    return sorted(moved, key=lambda each: each.account.pk)
+
+
+def _accounts(award: Award) -> list[Account]:
+    owner = owner_of(award.stake.defense)
+    if owner is None:
+        return []
+    return list(Account.objects.filter(team__in=teams_counted_together(owner)).order_by("pk"))
+
+
+def _paid_since(award: Award, of: Account) -> int:
+    """Return what was paid out of an account since it got the award: all of that counts as paid of it.
+
+    A payment is of all that is due, and an award is due with its entry: nothing else can be said to be left of it.
+    """
+    given = LedgerEntry.objects.filter(decision=award.decision, target=of, corrects=None).order_by("pk").first()
+    assert given is not None, "the account got something by this decision"
+    paid = LedgerEntry.objects.filter(source=of, target__kind=AccountKind.OUTSIDE, corrects=None, pk__gt=given.pk)
+    back = LedgerEntry.objects.filter(corrects__in=paid)
+    return _sum_of(paid) - _sum_of(back)
+
+
+def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
+    return rows.aggregate(sum=Sum("cents"))["sum"] or 0
+
+
+def withhold_check(award: Award) -> list[_Part]:
+    """Return what can be withheld of an award; Conflict (`nothing_left`) where nothing can."""
+    parts = _left_of(award)
+    if not parts:
+        words = "Nothing of this award is on the team's account: it was paid out, withheld or taken back."
+        raise Conflict(words, "nothing_left")
+    return parts
+
+
+@transaction.atomic
+def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+    """Take what is left of an award on its team's account aside, by a decision of the board.
+
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
+    nothing of it is there.
+    """
+    hold([account(AccountKind.WITHHELD), *_accounts(award)])
+    parts = withhold_check(award)
+    return [money_withhold(of=of, award=award, cents=cents, reason=reason, by=by, now=now) for of, cents in parts]
+
+
+# For good -------------------------------------------------------------------------------------------------------------
+
+
+def forfeitable(award: Award) -> int:
+    """Return how much of an award the board can take for good: what it withholds of it."""
+    return sum(cents for _, cents in _withheld_of(award))
+
+
+def _withheld_of(award: Award) -> list[_Part]:
+    """Return the accounts of the team, with what is withheld of the award from each."""
+    owner = owner_of(award.stake.defense)
+    if owner is None:
+        return []
+    left = teams_share(moved_by_award(award.decision))[0].get(owner.pk, 0)
+    left -= forfeited_of(award.decision).get(owner.pk, 0)
+    found: list[_Part] = []
+    for of in _accounts(award):
+        aside = withheld_of(of, award=award)
+        if aside is not None and (cents := min(aside.cents, left)) > 0:
+            found.append((of, cents))
+            left -= cents
+    return found
+
+
+def forfeit_check(award: Award) -> list[_Part]:
+    """Return what can be taken for good; Conflict (`nothing_withheld`) where nothing is withheld."""
+    parts = _withheld_of(award)
+    if not parts:
+        words = "Nothing of this award is withheld. Withhold the prize first, with the reason."
+        raise Conflict(words, "nothing_withheld")
+    return parts
+
+
+@transaction.atomic
+def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+    """Move what is withheld of an award to the defenders' half, by a decision of the board.
+
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
+    nothing of this award is withheld.
+    """
+    hold([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
+    parts = forfeit_check(award)
+    return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
+
+
+def _forfeit(award: Award, of: Account, cents: int, reason: str, by: Mandate, now: datetime) -> LedgerEntry:
+    assert of.team_id is not None, "an award is given to a team"
+    subject = {"team": [of.team_id], "award": [award.pk]}
+    decision = decide(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    source, half = account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)
+    why = f"Withheld for good of the award for {award.stake.defense.name}: it is in the defenders' half again."
+    return move(source, half, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)

@@ -1,0 +1,400 @@
+"""The money of stakes: again and again what is due is derived from the facts, and only the difference is posted.
+
+A late appeal, an earlier week, a break that is overruled or a team that turns out to be unpaid change what is due; the
+next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import OperationalError, transaction
+from django.db.models import Q, Sum
+
+from contest.core.calendar import Week
+from contest.core.enums import AccountKind, StakeEnd
+from contest.core.settled_weeks import Weeks
+from contest.core.teams import final_team, teams_counted_together
+from contest.core.weeks import week_at, week_called
+from contest.ledger.book import LEDGER, Book
+from contest.ledger.services import Causes, account, hold
+from contest.ledger.stake_money import stake_account
+from contest.ledger.withholding import Withheld, withheld_of_stakes
+from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
+from contest.prizes.differences import Flows, Position, flows
+from contest.prizes.facts import Found, begun_stakes, found
+from contest.prizes.shares import Outcome
+
+MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A stake whose entries are not what the facts ask for, and what to post."""
+
+    found: Found
+    flows: Flows
+
+
+def differences() -> list[Difference]:
+    """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
+    return _differences(found(begun_stakes()), LEDGER)
+
+
+def _differences(rows: Sequence[Found], book: Book) -> list[Difference]:
+    at = positions(rows, book)
+    compared = [Difference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
+    return [each for each in compared if each.flows or each.flows.owed]
+
+
+def stakes_to_settle(weeks: Weeks) -> bool:
+    """Say whether money of a stake is to be moved now."""
+    return any(each.flows and _may_post(each.found, weeks) for each in differences())
+
+
+class StakeSettlement:
+    """Stakes whose money is brought to where the facts ask for it. The facts are read once: in one transaction nothing
+    changes them, where the stakes and their accounts are held, or on paper.
+
+    `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
+    """
+
+    def __init__(self, book: Book, rows: Sequence[Found], *, weeks: Weeks, now: datetime) -> None:
+        self._book, self._now = book, now
+        self._rows = [row for row in rows if _may_post(row, weeks)]
+        self.changed: set[int] = set()
+        self.failed: dict[int, Exception] = {}
+
+    def settle(self) -> None:
+        """Post what is missing, again and again until nothing is: what one stake gives a team sets off what the team
+        owes of another one.
+
+        A stake that cannot be settled holds up no other.
+        """
+        for _ in range(MOST_ROUNDS):
+            rows = [row for row in self._rows if row.stake.pk not in self.failed]
+            due = [each.found for each in _differences(rows, self._book) if each.flows]
+            if not due:
+                return
+            for row in due:
+                self._try(row)
+        # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
+        raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
+
+    def _try(self, row: Found) -> None:
+        try:
+            with self._book.attempt():
+                if _settled(row, self._book, self._now):
+                    self.changed.add(row.stake.pk)
+        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
+            raise
+        except Exception as error:  # whatever it is, it is about this stake alone, which is undone
+            log.exception("stake_not_settled", stake=row.stake.pk)
+            self.failed[row.stake.pk] = error
+
+
+def _settled(row: Found, book: Book, now: datetime) -> bool:
+    """Post the difference of one stake; say whether there was any."""
+    needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
+    if needed:
+        _Posting(row, now, book).post(needed)
+    return bool(needed)
+
+
+def _may_post(row: Found, weeks: Weeks) -> bool:
+    """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
+    did so by a checklist that asks for more than that."""
+    if row.due.outcome in (Outcome.HELD, Outcome.BEFORE) or (not row.due.week and row.stake.end == StakeEnd.WON):
+        return True
+    return weeks.settled(deciding_week(row), of=row.stake.defense)
+
+
+def deciding_week(row: Found) -> Week:
+    """Return the week that a stake's money waits for: the one it was broken in, or that of its end."""
+    if row.due.week:
+        return week_called(row.due.week)
+    return week_at(row.stake.ended_at or row.stake.asked_at)
+
+
+@transaction.atomic
+def stake_settle(stake_id: int, *, now: datetime) -> bool:
+    """Post the difference of one stake, while nobody else does; say whether there was any."""
+    locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
+    (row,) = found([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
+    hold(accounts_of(row.stake, row.due.teams))
+    return _settled(row, LEDGER, now)
+
+
+def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
+    """Return every account that the money of a stake may move to or from, where these teams are due.
+
+    To be held all at once, before any balance is read that something follows from.
+    """
+    touched = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
+    known = list(touched.exclude(kind=AccountKind.OUTSIDE))
+    due = list(Team.objects.filter(pk__in=[*teams]))
+    named = [account(AccountKind.TEAM, team=team) for team in due]
+    had = Team.objects.filter(pk__in={each.team_id for each in known if each.team_id is not None})
+    return [stake_account(stake), account(AccountKind.ATTACKERS), *known, *named, *accounts_of_teams([*due, *had])]
+
+
+def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
+    """Return the accounts of these teams and of all that are counted with them: what one of them owes, all owe."""
+    together = {each.pk for team in teams for each in teams_counted_together(team)}
+    return list(Account.objects.filter(team__in=together).order_by("pk"))
+
+
+# How the money lies ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What one account got of a stake, less what went back."""
+
+    account: Account
+    cents: int
+
+
+def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]:
+    """Return stake -> how its money lies, by one reading of the entries of all of them."""
+    stakes = {row.stake.pk: row.stake for row in rows}
+    moved = _moved(stakes, book)
+    lendable = sum(map(book.cents, Account.objects.filter(kind=AccountKind.ATTACKERS)))
+    hubs = {each.stake_id: book.cents(each) for each in Account.objects.filter(stake__in=stakes)}
+    hubs |= {each.stake_id: book.cents(each) for each in book.opened if each.stake_id in stakes}
+    withheld, has = withheld_of_stakes(book.planned), _balances_of_teams(book)
+    return {
+        pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []), has)
+        for pk, stake in stakes.items()
+        if pk in hubs
+    } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
+
+
+def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[Moved]]:
+    of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
+    rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
+    for each in book.planned:
+        if not {each.source.stake_id, each.target.stake_id}.isdisjoint(stakes):
+            rows.append((each.source_id, each.source.stake_id, each.target_id, each.target.stake_id, each.cents))
+    nets: dict[tuple[int, int], int] = {}
+    for source, from_stake, target, to_stake, cents in rows:
+        key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
+        nets[key] = nets.get(key, 0) + signed
+    accounts = _accounts({number for _, number in nets}, book)
+    moved: dict[int, list[Moved]] = {}
+    for (stake, number), cents in nets.items():
+        moved.setdefault(stake, []).append(Moved(accounts[number], cents))
+    return moved
+
+
+def _accounts(numbers: Collection[int], book: Book) -> dict[int, Account]:
+    known = Account.objects.select_related("team__merged_into").in_bulk(numbers)
+    return known | {each.pk: each for each in book.opened if each.pk in numbers}
+
+
+def _position(
+    stake: Stake,
+    moved: Sequence[Moved],
+    hub: int,
+    lendable: int,
+    withheld: Sequence[Withheld],
+    has: Mapping[int, int],
+) -> Position:
+    got = _got(moved)
+    aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
+    decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
+    outside = [-each.cents for each in moved if each.account.kind == AccountKind.OUTSIDE]
+    # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
+    cents = sum(outside) if outside else stake.cents
+    in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
+    return Position(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
+
+
+def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
+    """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
+    return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
+
+
+def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[Moved]:
+    """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
+    half = book.account(AccountKind.DEFENDERS).pk
+    nets: dict[int, int] = {}
+    entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
+    rows = list(entries.values_list("source", "target", "cents"))
+    planned = (each for each in book.planned if each.decision_id == decision.pk)
+    rows += [(each.source_id, each.target_id, each.cents) for each in planned]
+    for source, target, cents in rows:
+        other, signed = (target, cents) if source == half else (source, -cents)
+        nets[other] = nets.get(other, 0) + signed
+    accounts = _accounts(nets, book)
+    return [Moved(accounts[number], cents) for number, cents in nets.items()]
+
+
+def teams_share(moved: Iterable[Moved], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
+    """Return what each team got and how much of that is still there; teams that were merged count as one."""
+    got = _got(moved)
+    return got, _there(got, _balances_of_teams(book))
+
+
+def _got(moved: Iterable[Moved]) -> dict[int, int]:
+    got: dict[int, int] = {}
+    for each in moved:
+        if each.account.team is not None:
+            team = final_team(each.account.team).pk
+            got[team] = got.get(team, 0) + each.cents
+    return got
+
+
+def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
+    """Return how much of what teams got is on an account of theirs still, on whichever of those that are merged."""
+    return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
+
+
+def _balances_of_teams(book: Book) -> dict[int, int]:
+    """Return team -> what lies on its accounts; teams that were merged count as one."""
+    has: dict[int, int] = {}
+    rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
+    on_paper = (each for each in book.opened if each.team_id is not None)
+    for each in (*rows.select_related("team__merged_into"), *on_paper):
+        if each.team is not None and (cents := book.cents(each)) > 0:
+            team = final_team(each.team).pk
+            has[team] = has.get(team, 0) + cents
+    return has
+
+
+# Posting --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Posting:
+    """The entries of one stake, in their order."""
+
+    row: Found
+    now: datetime
+    book: Book
+
+    def post(self, needed: Flows) -> None:
+        account = self.book.account
+        hub, half = account(AccountKind.STAKE, stake=self.row.stake), account(AccountKind.ATTACKERS)
+        aside = account(AccountKind.WITHHELD)
+        told: list[LedgerEntry] = []
+        for team, cents in needed.taken.items():
+            because: dict[str, Any] = {"rule": self.rule, "why": self._taken(), "causes": self._causes()}
+            told += take_back(hub, team, cents, **because, now=self.now, book=self.book)
+        for team, cents in needed.released.items():
+            self._withhold(aside, hub, cents, team)
+        if needed.advanced:
+            self._move(half, hub, needed.advanced, self._advanced(needed.owed), None)
+        for team, cents in needed.given.items():
+            target = account(AccountKind.TEAM, team=Team.objects.get(pk=team))
+            told.append(self._move(hub, target, cents, self._given(), team))
+        for team, cents in needed.withheld.items():
+            self._withhold(hub, aside, cents, team)
+        if needed.returned:
+            self._move(hub, half, needed.returned, self._returned(), None)
+        self.book.notify(told, now=self.now)
+
+    def _move(self, source: Account, target: Account, cents: int, why: str, team: int | None) -> LedgerEntry:
+        return self.book.move(source, target, cents, rule=self.rule, why=why, causes=self._causes(team), now=self.now)
+
+    def _withhold(self, source: Account, target: Account, cents: int, team: int) -> None:
+        """Let what is aside of a team's share follow that share, which is more or less than it was (R38)."""
+        why = f"Correction: what is withheld of a share of {self._name} follows that share."
+        causes = {"stake": [self.row.stake.pk], "team": [team]}
+        self.book.move(source, target, cents, rule="R38", why=why, causes=causes, now=self.now)
+
+    @property
+    def rule(self) -> str:
+        return "R35" if self.row.due.outcome is Outcome.BROKEN else "R36"
+
+    @property
+    def _name(self) -> str:
+        return self.row.stake.defense.name
+
+    def _causes(self, team: int | None = None) -> Causes:
+        """Name the rows: the stake, and the breaks of the week that decides, of one team where it is about one."""
+        rows = [each for each in self.row.deciding if team is None or each.fact.team == team]
+        attacks = [each.attack.pk for each in rows if each.attack]
+        return {"stake": [self.row.stake.pk], "break": [each.proof.pk for each in rows], "attack": attacks}
+
+    def _given(self) -> str:
+        if self.row.due.outcome is Outcome.BROKEN:
+            return f"Share of the attacker prize: {self._name} was broken in week {self.row.due.week}."
+        if self.row.due.outcome is Outcome.BEFORE:
+            return f"{self._name} was broken before it was at stake: the stake goes back to the team that paid it."
+        return f"The stake on {self._name} goes back to the team that paid it."
+
+    def _taken(self) -> str:
+        if self.row.due.outcome is Outcome.HELD:
+            return f"Correction: no break of {self._name} stands any more."
+        return f"Correction: what is due for {self._name} changed{self._by_week()}."
+
+    def _by_week(self) -> str:
+        return f", as it was broken in week {self.row.due.week}" if self.row.due.week else ""
+
+    def _advanced(self, owed: Mapping[int, int]) -> str:
+        words = f"Correction: the attackers' half gives what {self._name} asks for"
+        return f"{words}; teams owe it what was paid out to them." if owed else f"{words}."
+
+    def _returned(self) -> str:
+        if self.row.due.outcome is Outcome.BROKEN and not self.row.due.teams:
+            return f"{self._name} was broken in week {self.row.due.week} by nobody who is paid."
+        return f"What is left of the stake on {self._name} returns to the attackers' half."
+
+
+def take_back(
+    target: Account,
+    team: int,
+    cents: int,
+    *,
+    rule: str,
+    why: str,
+    causes: Causes,
+    now: datetime,
+    decision: BoardDecision | None = None,
+    book: Book = LEDGER,
+) -> list[LedgerEntry]:
+    """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
+    correction; returns the corrections.
+
+    Of each entry first from the account that it came to, then from the others of teams that were merged with it.
+    """
+    made: list[LedgerEntry] = []
+    accounts = accounts_of_teams(Team.objects.filter(pk=team))
+    known = {each.pk for each in accounts}
+    accounts += [each for each in book.opened if each.pk not in known and _is_of(each, team)]
+    has = {each.pk: book.cents(each) for each in accounts}
+    for entry, left in _given_to(team, target, decision, book):
+        for source in sorted(accounts, key=lambda each: (each.pk != entry.target_id, each.pk)):
+            if part := min(cents, left, has[source.pk]):
+                told: dict[str, Any] = {"rule": rule, "why": why, "causes": causes, "decision": decision, "now": now}
+                made.append(book.move(source, target, part, corrects=entry, **told))
+                has[source.pk], cents, left = has[source.pk] - part, cents - part, left - part
+    return made
+
+
+def _given_to(team: int, source: Account, decision: BoardDecision | None, book: Book) -> list[tuple[LedgerEntry, int]]:
+    """Return the entries from `source` to a team that are not wholly taken back, with what is left; newest first."""
+    rows = LedgerEntry.objects.filter(source=source, target__team__isnull=False, corrects__isnull=True)
+    if decision is not None:
+        rows = rows.filter(decision=decision)
+    rows = rows.annotate(corrected=Sum("corrections__cents")).select_related("target__team").order_by("-pk")
+    left: dict[int, tuple[LedgerEntry, int]] = {row.pk: (row, row.cents - (row.corrected or 0)) for row in rows}
+    for each in book.planned:
+        of_decision = decision is None or each.decision_id == decision.pk
+        if each.source_id == source.pk and each.target.team_id is not None and each.corrects is None and of_decision:
+            left[each.pk] = (each, each.cents)
+    for each in book.planned:
+        if each.corrects is not None and each.corrects.pk in left:
+            row, cents = left[each.corrects.pk]
+            left[row.pk] = (row, cents - each.cents)
+    newest_first = (left[number] for number in sorted(left, reverse=True))
+    return [(row, cents) for row, cents in newest_first if cents and _is_of(row.target, team)]
+
+
+def _is_of(target: Account, team: int) -> bool:
+    return target.team is not None and final_team(target.team).pk == team

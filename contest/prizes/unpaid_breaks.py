@@ -1,0 +1,27 @@
+"""Breaks that are never paid because of whose they are, for organizers to look at (R27)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contest.models import Stake, Team
+from contest.prizes.facts import Credited, begun_stakes, found
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBreak:
+    """A team whose attack broke its own staked defense, or the stake it pays for: it takes no share."""
+
+    stake: Stake
+    team: Team
+    attack: str
+
+
+def conflicts() -> list[OwnBreak]:
+    """Return every break of a deciding week by the team whose own defense or stake it is, the oldest stake first."""
+    return [each for row in found(begun_stakes()) for each in _own(row.stake, row.conflicts)]
+
+
+def _own(stake: Stake, rows: list[Credited]) -> Iterator[OwnBreak]:
+    for row in rows:
+        if row.attack is not None:
+            yield OwnBreak(stake, row.attack.team, row.attack.public_id)
