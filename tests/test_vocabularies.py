@@ -24,13 +24,13 @@ import defense_kit
 import labeling
 import scoring
 from adjudication.rules import REASONS
-from contest.board.certificate import NEEDED
+from contest.record.certificate import NEEDED
 
 ROOMS = (adjudication, common, contest, defense_kit, labeling, scoring)
 # Tables that leave members out, each with the reason; what is left out is never looked up there.
 PARTIAL = {
-    "contest.board.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",
-    "contest.board.certificate._STATEMENT": "the reasons that come of question 4; others are asked for by `in`",
+    "contest.record.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",
+    "contest.record.certificate._STATEMENT": "the reasons that come of question 4; others are asked for by `in`",
     "contest.board.team_shown.OUTCOMES": "a team reads cases of pictures; the others are of motions",
     "contest.board.team_shown.VOTES": "a team reads cases of pictures; the others are of motions",
     "contest.board.views.TIES": "what a member declares; MEMBER follows from having been in the team",

@@ -16,13 +16,13 @@ from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
-from contest.board.case_content import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
 from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
 from contest.core.roles import board_member_of
 from contest.defenses.access import defense_of
 from contest.money.views import frame
 from contest.prizes.examined_pictures import examined_share
+from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
 from labeling.accounts.forms import go_to, text
 from labeling.models import Image
 from labeling.pictures import picture_url

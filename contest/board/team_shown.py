@@ -11,7 +11,6 @@ from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from adjudication.wording import verdict_words
 from contest.board.appeals import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
-from contest.board.certificate import NEEDED, percent
 from contest.board.grounds import Ground, reader_for
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
@@ -19,6 +18,7 @@ from contest.core.picture_access import rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
+from contest.record.certificate import NEEDED, percent
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.policy import Policy

@@ -15,7 +15,18 @@ from django.urls import reverse
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from contest.board.case_content import (
+from contest.board.public_decisions import PublicDecision, public_decision
+from contest.board.telling import OUTCOME_WORDS
+from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core.enums import AppealSide, CaseOutcome
+from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
+from contest.core.weeks import week_called
+from contest.ledger.amounts import money
+from contest.ledger.visibility import HIDDEN, Telling
+from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
+from contest.payments.statements import EntryRow, with_causes
+from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
+from contest.record.picture_answers import (
     NARROW,
     WIDE,
     AnswerShown,
@@ -28,17 +39,6 @@ from contest.board.case_content import (
     smallest_box_of,
     zoom_of,
 )
-from contest.board.public_decisions import PublicDecision, public_decision
-from contest.board.telling import OUTCOME_WORDS
-from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
-from contest.core.enums import AppealSide, CaseOutcome
-from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
-from contest.core.weeks import week_called
-from contest.ledger.amounts import money
-from contest.ledger.visibility import HIDDEN, Telling
-from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
-from contest.payments.statements import EntryRow, with_causes
-from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
 from defense_kit.faults import WORDS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report

@@ -10,10 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.board.case_content import answers_of, picture_content, reliability_of, rulings_of, smallest_box_of
+from contest.board.case_content import picture_content, reliability_of
 from contest.board.deciding import cases_close
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Conflict, Disclosure, NearDuplicate, Vote
+from contest.record.picture_answers import answers_of, rulings_of, smallest_box_of
 from labeling.enums import Answer
 from labeling.models import GoldMark
 from tests import factories

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adjudication.enums import Reason
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
-from contest.board.certificate import QUESTIONS, certify, percent
+from contest.record.certificate import QUESTIONS, certify, percent
 from labeling.enums import Answer, OutlineGate
 from labeling.geometry import Box
 
