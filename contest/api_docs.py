@@ -8,6 +8,10 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
 Schema = Mapping[str, Any]
@@ -184,3 +188,9 @@ def _made_up(schema: Schema, part: Schema) -> Any:
     if inner.get("type") == "array":
         return [_made_up(schema, inner["items"])] * max(inner.get("minItems", 1), 1)
     return _BY_FORMAT.get(str(inner.get("format")), _BY_TYPE.get(str(inner.get("type"))))
+
+
+@require_safe
+def api_docs(request: HttpRequest) -> HttpResponse:
+    """Show every call of the API, made from its schema."""
+    return render(request, "contest/api_docs.html", {"groups": call_groups(), "origin": settings.PUBLIC_URL})

@@ -21,15 +21,17 @@ import contest.stakes.urls
 import contest.teams.urls
 import contest.what_if.urls
 from contest import api, health, views
+from contest.api_docs import api_docs
+from contest.front.views import home
 
 urlpatterns = [
-    path("", views.home, name="home"),
+    path("", home, name="home"),
     path("organizer/", views.overview, name="overview"),
     path("organizer/now/", views.overview_now, name="overview-now"),
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
-    path("api/docs/", views.api_docs, name="api-docs"),
+    path("api/docs/", api_docs, name="api-docs"),
     *contest.attacks.urls.urlpatterns,
     *contest.audit.urls.urlpatterns,
     *contest.awards.urls.urlpatterns,

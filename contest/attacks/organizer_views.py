@@ -14,10 +14,10 @@ from common.domain_clock import domain_now
 from common.typed import whole_number
 from contest.attacks.life import standings
 from contest.attacks.near import pair_see, pairs_to_see
-from contest.attacks.views import ON_A_PAGE
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
 from contest.models import Attack, NearDuplicate
+from contest.web.page_context import ON_A_PAGE
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force

@@ -45,12 +45,11 @@ from contest.defenses.selectors import staked
 from contest.models import Attack, Team
 from contest.payments.winnings import won_with
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
+from contest.web.page_context import ON_A_PAGE
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
-
-ON_A_PAGE = 50
 
 
 @login_required

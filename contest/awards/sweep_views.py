@@ -20,9 +20,9 @@ from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
 from contest.core.roles import board_member_of
 from contest.defenses.access import defense_of
-from contest.money.views import frame
 from contest.prizes.examined_pictures import examined_share
 from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
+from contest.web.page_context import frame
 from labeling.accounts.forms import go_to, text
 from labeling.models import Image
 from labeling.pictures import picture_url

@@ -28,7 +28,6 @@ from contest.core.roles import roles_of
 from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
 from contest.ledger.services import MOST_WORDS
 from contest.models import Award, Case, Stake
-from contest.money.views import frame
 from contest.payments.statements import with_causes
 from contest.prizes.awards import change_of, rerun_begin, shares_now
 from contest.prizes.conditions import (
@@ -44,6 +43,7 @@ from contest.prizes.conditions import (
 from contest.prizes.forfeits import forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
+from contest.web.page_context import frame
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.watching.access import reviewer_of
 from scoring.tasks import prepare_reruns

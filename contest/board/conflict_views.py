@@ -35,7 +35,7 @@ from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind
 from contest.core.roles import board_member_of
 from contest.models import Case, Conflict, Team, Ties
-from contest.money.views import frame
+from contest.web.page_context import frame
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.selectors import policy_in_force

@@ -14,7 +14,7 @@ from contest.board.moved import moved_words
 from contest.board.recusal import quorum_of, teams_of
 from contest.board.telling import what_of
 from contest.models import Case
-from contest.money.views import frame
+from contest.web.page_context import frame
 from labeling.accounts.forms import SeeOther
 
 _NOT_KEPT = ("csrfmiddlewaretoken", "do")

@@ -54,7 +54,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, ConflictKind, P
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
 from contest.models import Case, CaseParty, Team, Vote
-from contest.money.views import frame
+from contest.web.page_context import frame
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.enums import Label
 

@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import User
 
+from common.errors import NotFound
 from contest.models import Team
 
 
@@ -23,3 +24,11 @@ def teams_counted_together(team: Team) -> list[Team]:
     for each in found:
         found.extend(each.merged.order_by("pk"))
     return found
+
+
+def team_named(public_id: str) -> Team:
+    """Return the team with this ID; NotFound when there is none."""
+    team = Team.objects.select_related("merged_into").filter(public_id=public_id).first()
+    if team is None:
+        raise NotFound("There is no team with this ID.", "not_found")
+    return team

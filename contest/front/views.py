@@ -1,15 +1,17 @@
 """The public front page, the rules, and the written instructions."""
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from contest.core.roles import roles_of
 from contest.front.documents import document, rule_book
 from contest.front.reading import clocks, front
 from contest.policy.beside import beside_rules
 from contest.policy.selectors import State, history, holding
+from labeling.enums import TaskerState
 from labeling.selectors import policy_in_force
 
 
@@ -75,3 +77,18 @@ def release_format(request: HttpRequest) -> HttpResponse:
 def status(request: HttpRequest) -> HttpResponse:
     """Tell which of the rules the code has in force today."""
     return render(request, "front/document.html", {"document": document("status.md")})
+
+
+@never_cache
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Lead everybody to what their account can do now, and show strangers what the contest is."""
+    if not request.user.is_authenticated:
+        return front_page(request)
+    tasker = getattr(request.user, "tasker", None)
+    if tasker is not None and tasker.state == TaskerState.QUALIFIED:
+        return redirect("label")
+    roles = roles_of(request.user)
+    if roles.organizer:
+        return redirect("overview")
+    return render(request, "contest/home.html", {"tasker": tasker, "account_roles": roles})

@@ -26,8 +26,8 @@ from contest.core.roles import board_member_of
 from contest.ledger.amounts import cents_of
 from contest.ledger.withholding import Withheld, subject_of, withholdings
 from contest.models import Account, Award, Case, Team
-from contest.money.views import form_errors, frame
 from contest.payments.statements import account_words
+from contest.web.page_context import form_errors, frame
 from labeling.accounts.forms import text
 
 KINDS = (AccountKind.TEAM, AccountKind.STAKE)

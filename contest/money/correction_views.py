@@ -17,9 +17,9 @@ from common.typed import whole_number
 from contest.ledger.amounts import cents_of, plain
 from contest.ledger.services import MOST_WORDS
 from contest.models import Correction, Team
-from contest.money.views import form_errors, frame, sum_words
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
+from contest.web.page_context import form_errors, frame, sum_words
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 

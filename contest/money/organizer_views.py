@@ -20,13 +20,13 @@ from contest.ledger.deposits import pool_deposit
 from contest.ledger.services import MOST_WORDS, check
 from contest.models import Payment, Team
 from contest.money.correction_views import corrected
-from contest.money.views import before_of, form_errors, frame, sum_words
 from contest.payments import exports
 from contest.payments.corrections import corrections_open
 from contest.payments.payable import payables
 from contest.payments.services import payment_ask, payment_cancel, payment_pay, payments_open
 from contest.payments.statements import entries, money_figures
 from contest.prizes.unpaid_breaks import conflicts
+from contest.web.page_context import before_of, form_errors, frame, sum_words
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 

@@ -1,8 +1,5 @@
 """The public page of money, and a team's own."""
 
-from datetime import datetime
-from typing import Any
-
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,17 +8,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
-from common.errors import DomainError, NotAllowed
-from common.typed import whole_number
+from common.errors import NotAllowed
 from contest.core.enums import AccountKind
 from contest.core.roles import roles_of
 from contest.core.teams import team_of, teams_counted_together
-from contest.ledger import amounts as words
 from contest.models import Account, Payment, Team
 from contest.payments.payable import payables_of
 from contest.payments.statements import entries, money_figures
-from labeling.accounts.forms import errors_of
-from labeling.selectors import policy_in_force
+from contest.web.page_context import before_of, frame
 
 
 @never_cache
@@ -66,25 +60,3 @@ def _team_of(request: HttpRequest) -> Team:
     if roles_of(request.user).names:
         raise NotAllowed("Only members of a team have an account here; this account has another role.", "not_in_a_team")
     raise Http404("nothing here for a stranger")
-
-
-def before_of(request: HttpRequest) -> int | None:
-    """Return the number of the entry that a page of the ledger ends before, None for the newest."""
-    return whole_number(request.GET.get("before", ""))
-
-
-def form_errors(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by field of a form, where a sum is typed as `sum`."""
-    found = errors_of(error) if error else {}
-    return {"sum" if name == "cents" else name: words for name, words in found.items()}
-
-
-def sum_words(cents: int) -> str:
-    """Return a sum in the contest's currency."""
-    return words.money(cents, policy_in_force(domain_now()).policy.currency)
-
-
-def frame(now: datetime) -> dict[str, Any]:
-    """Return what every page of money needs: the moment, the zone and the currency."""
-    policy = policy_in_force(now).policy
-    return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}

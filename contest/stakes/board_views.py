@@ -28,7 +28,7 @@ from contest.core.roles import board_member_of
 from contest.defenses import selectors, stake_rows
 from contest.ledger.services import account
 from contest.models import Case, Stake, StakeBatch
-from contest.stakes.team_views import fields_of
+from contest.web.page_context import fields_of
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials.selectors import copy_flags_of, probe_of

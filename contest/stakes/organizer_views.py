@@ -19,7 +19,7 @@ from common.errors import Conflict, DomainError
 from common.typed import whole_number
 from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
-from contest.stakes.team_views import fields_of
+from contest.web.page_context import fields_of
 from labeling.access import organizer_of
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther

@@ -27,6 +27,7 @@ from contest.models import Entry
 from contest.scoring_queue.stuck import why_stuck
 from contest.stakes.access import leads, own_entry, team_held_by
 from contest.stakes.uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
+from contest.web.page_context import fields_of
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from scoring.tasks import plan_trials
@@ -121,13 +122,6 @@ def _form(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
         "zone": policy.time_zone,
     }
     return render(request, "stakes/hand_in.html", context, status=http_status(error) if error else 200)
-
-
-def fields_of(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by the name of its field."""
-    if isinstance(error, WrongFields):
-        return error.fields
-    return {error.field: error.message} if error is not None and error.field else {}
 
 
 # One defense ---------------------------------------------------------------------------------------------------------

@@ -18,11 +18,10 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.typed import whole_number
 from contest.core.enums import EntitlementKind, EntitlementState
-from contest.core.teams import final_team
+from contest.core.teams import final_team, team_named
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find
-from contest.teams.views import team_named
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.selectors import policy_in_force

@@ -7,9 +7,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from contest.core.teams import team_named
 from contest.models import Team
 from contest.teams import public, selectors
-from contest.teams.views import associated, team_named
+from contest.teams.selectors import association_marks
 from labeling.selectors import policy_in_force
 
 ON_A_PAGE = 24
@@ -24,7 +25,7 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
     context = {
         "team": team,
         "entitled": selectors.is_entitled(team, now),
-        **associated(team),
+        **association_marks(team),
         "paid": selectors.is_paid(team, now),
         "merged": list(team.merges.select_related("team")),
         "now": now,

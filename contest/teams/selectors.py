@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -101,3 +102,9 @@ def requests_waiting() -> QuerySet[Entitlement]:
 def requests_asked() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer."""
     return Entitlement.objects.filter(state=EntitlementState.ASKED)
+
+
+def association_marks(team: Team) -> dict[str, Any]:
+    """Return the marks of R27 for a page: every association, and whether any of them counts."""
+    rows = list(associations_of(team))
+    return {"associations": rows, "marked": any(not hasattr(each, "mistake") for each in rows)}

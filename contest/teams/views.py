@@ -19,6 +19,7 @@ from contest.core.enums import EntitlementState, EntitlementStepKind
 from contest.core.roles import researcher_of
 from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
+from contest.teams.selectors import association_marks
 from labeling.accounts.forms import errors_of, go_to, text
 from labeling.selectors import policy_in_force
 
@@ -87,7 +88,7 @@ def _of_team(member: Member) -> dict[str, Any]:
         "waiting": waiting,
         "asked": _newest_question(waiting),
         "question": EntitlementState.QUESTION.value,
-        **associated(team),
+        **association_marks(team),
         "paid": selectors.is_paid(team, now),
         "merged": list(team.merges.select_related("team")),
         "days": invitations.VALID_FOR.days,
@@ -99,12 +100,6 @@ def _newest_question(waiting: Entitlement | None) -> EntitlementStep | None:
     steps = [] if waiting is None else waiting.steps.all()
     asked = [step for step in steps if step.kind == EntitlementStepKind.QUESTION]
     return max(asked, key=lambda step: step.pk, default=None)
-
-
-def associated(team: Team) -> dict[str, Any]:
-    """Return the marks of R27 for a page: every association, and whether any of them counts."""
-    rows = list(selectors.associations_of(team))
-    return {"associations": rows, "marked": any(not hasattr(each, "mistake") for each in rows)}
 
 
 def _open_invitations(team: Team) -> list[tuple[Any, str]]:
@@ -176,11 +171,3 @@ _ACTIONS: dict[str, Action] = {
     "answer": _answer,
     "withdraw": _withdraw,
 }
-
-
-def team_named(public_id: str) -> Team:
-    """Return the team with this ID; NotFound when there is none."""
-    team = Team.objects.select_related("merged_into").filter(public_id=public_id).first()
-    if team is None:
-        raise NotFound("There is no team with this ID.", "not_found")
-    return team

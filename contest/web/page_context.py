@@ -1,0 +1,45 @@
+"""What many pages show or read: the moment, the currency, sums, and what is wrong with a form."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+
+from common.domain_clock import domain_now
+from common.errors import DomainError, WrongFields
+from common.typed import whole_number
+from contest.ledger import amounts as words
+from labeling.accounts.forms import errors_of
+from labeling.selectors import policy_in_force
+
+
+def before_of(request: HttpRequest) -> int | None:
+    """Return the number of the entry that a page of the ledger ends before, None for the newest."""
+    return whole_number(request.GET.get("before", ""))
+
+
+def form_errors(error: DomainError | None) -> dict[str, str]:
+    """Return what is wrong by field of a form, where a sum is typed as `sum`."""
+    found = errors_of(error) if error else {}
+    return {"sum" if name == "cents" else name: words for name, words in found.items()}
+
+
+def sum_words(cents: int) -> str:
+    """Return a sum in the contest's currency."""
+    return words.money(cents, policy_in_force(domain_now()).policy.currency)
+
+
+def frame(now: datetime) -> dict[str, Any]:
+    """Return what every page of money needs: the moment, the zone and the currency."""
+    policy = policy_in_force(now).policy
+    return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}
+
+
+ON_A_PAGE = 50
+
+
+def fields_of(error: DomainError | None) -> dict[str, str]:
+    """Return what is wrong by the name of its field."""
+    if isinstance(error, WrongFields):
+        return error.fields
+    return {error.field: error.message} if error is not None and error.field else {}
