@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q
 
@@ -19,6 +20,7 @@ from contest.core.weeks import week_at, week_called
 from contest.models import Attack, Break
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
+from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defenses_in_force, settled_items
@@ -256,3 +258,8 @@ def _appeals(attack: Attack, ruling: Ruling, now: datetime) -> Entry:
     if now < ends:
         return Entry(ends, "The window for appeals ends.")
     return Entry(ends, "The window for appeals ended.")
+
+
+def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
+    found = standings(shown, all_told=False, now=now)
+    return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]

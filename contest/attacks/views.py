@@ -1,18 +1,17 @@
 """The pages of attacks: sending them, their receipts, taking one back, and what is public of a week (R23-R26)."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
-from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
@@ -20,33 +19,26 @@ from common.errors import Conflict, DomainError, NotAllowed
 from contest.attacks import quota
 from contest.attacks.access import NoTeam, bounded, for_script, member_of
 from contest.attacks.letters import tell_withdrawn
-from contest.attacks.life import standings, story
+from contest.attacks.life import attack_rows
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
 from contest.attacks.selectors import (
-    against_all,
     attack_seen_by,
     attacks_of,
-    attacks_of_week,
     is_own,
     waiting_for_board,
 )
 from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
-from contest.board.grounds import appeal_of, appealable, ground_of
-from contest.core.calendar import day_of
+from contest.board.grounds import appealable
 from contest.core.countdown import countdown
-from contest.core.enums import RELEASED_ORIGINS, AppealSide
-from contest.core.publication import released
-from contest.core.roles import reader_of, refuse_other_team
-from contest.core.teams import teams_counted_together
-from contest.core.weeks import week_at, week_called
+from contest.core.enums import AppealSide
+from contest.core.roles import refuse_other_team
+from contest.core.weeks import week_called
 from contest.defenses.selectors import staked
-from contest.models import Attack, Team
-from contest.payments.winnings import won_with
+from contest.models import Team
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.page_context import ON_A_PAGE
-from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
@@ -117,7 +109,7 @@ def _attacks_page(
         "waiting": waiting_for_board(now),
         "day_ends": quota.day_ends(policy, now),
         "page": page,
-        "rows": _rows(list(page.object_list), now),
+        "rows": attack_rows(list(page.object_list), now),
         "countdown": countdown(now=now),
         "zone": policy.time_zone,
         "now": now,
@@ -131,46 +123,6 @@ def _attacks_page(
     for name, value in retry_headers(refused).items() if refused else ():
         answer[name] = value
     return answer
-
-
-def _rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
-    found = standings(shown, all_told=False, now=now)
-    return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]
-
-
-@never_cache
-@require_safe
-def attack(request: HttpRequest, public_id: str) -> HttpResponse:
-    """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
-    now, (team, organizer) = domain_now(), reader_of(request.user)
-    found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
-    own = is_own(found, team)
-    all_told = own or organizer
-    in_record = Image.objects.filter(released(), pk=found.image_id).exists()
-    told = all_told or in_record
-    context = {
-        "attack": found,
-        "receipt": receipt_of(found, all_told=organizer, now=now),
-        "own": own,
-        "organizer": organizer,
-        "never_published": found.image.origin not in RELEASED_ORIGINS,
-        "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
-        "story": story(found, all_told=organizer, now=now) if told else [],
-        "policy": found.policy,
-        "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
-        "currency": policy_in_force(now).policy.currency,
-        "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
-        "url": picture_url(found.image, now=now),
-        "appealed": appeal_of(team, found.image) if team else None,
-        "ground": ground_of(found.image, team, now) if team else None,
-        "now": now,
-    }
-    if not found.targets.exists():
-        context["against_all"] = against_all(found)
-    policy = policy_in_force(now).policy
-    if own and day_of(found.received_at, policy.time_zone) == day_of(now, policy.time_zone):
-        context["left"] = quota.left(found.team, policy=policy, now=now)
-    return render(request, "attacks/attack.html", context)
 
 
 @login_required
@@ -203,29 +155,3 @@ def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
         "now": now,
     }
     return render(request, "attacks/withdraw.html", context, status=HTTPStatus.CONFLICT if refused else HTTPStatus.OK)
-
-
-@never_cache
-@require_safe
-def week(request: HttpRequest, name: str) -> HttpResponse:
-    """List the attacks of a week that has ended, for everybody; before that only when it will be."""
-    now = domain_now()
-    reader_of(request.user)
-    try:
-        asked = week_called(name)
-    except ValueError as error:
-        raise Http404("no such week") from error
-    page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
-    shown = list(page.object_list)
-    in_record = set(Image.objects.filter(released(), attacks__in=shown).values_list("pk", flat=True))
-    context = {
-        "week": asked,
-        "ended": asked.end <= now,
-        "before": week_at(asked.start - timedelta(seconds=1)).name,
-        "after": week_at(asked.end).name if asked.end <= now else "",
-        "page": page,
-        "rows": [row | {"told": row["attack"].image_id in in_record} for row in _rows(shown, now)],
-        "countdown": countdown(now=now),
-        "now": now,
-    }
-    return render(request, "attacks/week.html", context)

@@ -3,10 +3,11 @@
 from django.urls import URLPattern, path
 
 from contest.money import board_views, correction_views, organizer_views, views
+from contest.money.team_views import team_money
 
 urlpatterns: list[URLPattern] = [
     path("money/", views.money, name="money"),
-    path("team/money/", views.team_money, name="team-money"),
+    path("team/money/", team_money, name="team-money"),
     path("organizer/money/", organizer_views.organizer_money, name="organizer-money"),
     path("organizer/money/payables.csv", organizer_views.payables_csv, name="payables-csv"),
     path("organizer/money/receipts.csv", organizer_views.receipts_csv, name="receipts-csv"),

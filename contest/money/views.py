@@ -1,19 +1,11 @@
-"""The public page of money, and a team's own."""
+"""The public page of money."""
 
-from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
-from common.errors import NotAllowed
-from contest.core.enums import AccountKind
-from contest.core.roles import roles_of
-from contest.core.teams import team_of, teams_counted_together
-from contest.models import Account, Payment, Team
-from contest.payments.payable import payables_of
 from contest.payments.statements import entries, money_figures
 from contest.web.page_context import before_of, frame
 
@@ -26,37 +18,3 @@ def money(request: HttpRequest) -> HttpResponse:
     shown, more = entries(told_at=now, before=before_of(request))
     context = {"money": money_figures(told_at=now), "entries": shown, "more": more, "before": before_of(request)}
     return render(request, "money/money.html", context | frame(now))
-
-
-@login_required
-@never_cache
-@require_safe
-def team_money(request: HttpRequest) -> HttpResponse:
-    """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
-    team, now = _team_of(request), domain_now()
-    teams = teams_counted_together(team)
-    own = Account.objects.filter(kind=AccountKind.TEAM, team__in=teams)
-    shown, more = entries(told_at=now, of=own, to=teams, before=before_of(request))
-    context = {
-        "team": team,
-        "accounts": payables_of(team, now=now),
-        "payments": list(_payments(teams)),
-        "entries": shown,
-        "more": more,
-        "before": before_of(request),
-    }
-    return render(request, "money/team.html", context | frame(now))
-
-
-def _payments(teams: list[Team]) -> QuerySet[Payment]:
-    rows = Payment.objects.filter(team__in=teams).select_related("team", "entry").order_by("-pk")
-    return rows.prefetch_related("entry__corrections")
-
-
-def _team_of(request: HttpRequest) -> Team:
-    team = team_of(request.user)  # type: ignore[arg-type]
-    if team is not None:
-        return team
-    if roles_of(request.user).names:
-        raise NotAllowed("Only members of a team have an account here; this account has another role.", "not_in_a_team")
-    raise Http404("nothing here for a stranger")

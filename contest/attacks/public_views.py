@@ -1,0 +1,89 @@
+"""The public pages of attacks: one attack, and all of a week (R23-R26)."""
+
+from datetime import timedelta
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.domain_clock import domain_now
+from contest.attacks import quota
+from contest.attacks.life import attack_rows, standings, story
+from contest.attacks.receipts import receipt_of
+from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
+from contest.board.grounds import appeal_of, ground_of
+from contest.core.calendar import day_of
+from contest.core.countdown import countdown
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.publication import released
+from contest.core.roles import reader_of
+from contest.core.teams import teams_counted_together
+from contest.core.weeks import week_at, week_called
+from contest.payments.winnings import won_with
+from contest.web.page_context import ON_A_PAGE
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_safe
+def week(request: HttpRequest, name: str) -> HttpResponse:
+    """List the attacks of a week that has ended, for everybody; before that only when it will be."""
+    now = domain_now()
+    reader_of(request.user)
+    try:
+        asked = week_called(name)
+    except ValueError as error:
+        raise Http404("no such week") from error
+    page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    shown = list(page.object_list)
+    in_record = set(Image.objects.filter(released(), attacks__in=shown).values_list("pk", flat=True))
+    context = {
+        "week": asked,
+        "ended": asked.end <= now,
+        "before": week_at(asked.start - timedelta(seconds=1)).name,
+        "after": week_at(asked.end).name if asked.end <= now else "",
+        "page": page,
+        "rows": [row | {"told": row["attack"].image_id in in_record} for row in attack_rows(shown, now)],
+        "countdown": countdown(now=now),
+        "now": now,
+    }
+    return render(request, "attacks/week.html", context)
+
+
+@never_cache
+@require_safe
+def attack(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
+    now, (team, organizer) = domain_now(), reader_of(request.user)
+    found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
+    own = is_own(found, team)
+    all_told = own or organizer
+    in_record = Image.objects.filter(released(), pk=found.image_id).exists()
+    told = all_told or in_record
+    context = {
+        "attack": found,
+        "receipt": receipt_of(found, all_told=organizer, now=now),
+        "own": own,
+        "organizer": organizer,
+        "never_published": found.image.origin not in RELEASED_ORIGINS,
+        "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
+        "story": story(found, all_told=organizer, now=now) if told else [],
+        "policy": found.policy,
+        "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
+        "currency": policy_in_force(now).policy.currency,
+        "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
+        "url": picture_url(found.image, now=now),
+        "appealed": appeal_of(team, found.image) if team else None,
+        "ground": ground_of(found.image, team, now) if team else None,
+        "now": now,
+    }
+    if not found.targets.exists():
+        context["against_all"] = against_all(found)
+    policy = policy_in_force(now).policy
+    if own and day_of(found.received_at, policy.time_zone) == day_of(now, policy.time_zone):
+        context["left"] = quota.left(found.team, policy=policy, now=now)
+    return render(request, "attacks/attack.html", context)
