@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from adjudication import mirror, mirror_zip, untrusted_files
 from common import body_limits, parsers
 from contest.attacks import uploads
-from contest.attacks.access import MOST_UPLOAD_BYTES
-from contest.stakes import uploads as stakes_uploads
+from contest.web import defense_uploads as stakes_uploads
+from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from defense_kit import archive, frames, layers
 from labeling import containers, images, outlines
 from labeling.policy import Policy
@@ -81,10 +81,10 @@ BOUNDED: Mapping[str, Limits] = {
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/parsers.py:JSONParser": _JSON,
-    "contest/attacks/api.py:Attacks": Limits(
+    "contest/api/attack_calls.py:Attacks": Limits(
         MOST_UPLOAD_BYTES, MOST_UPLOAD_BYTES, body_limits.MOST_FIELDS, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
-    "contest/stakes/api.py:Defenses": Limits(
+    "contest/api/defense_calls.py:Defenses": Limits(
         stakes_uploads.MOST_BYTES,
         stakes_uploads.MOST_BYTES,
         body_limits.MOST_FIELDS,

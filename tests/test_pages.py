@@ -291,7 +291,10 @@ def test_an_unknown_address_and_another_host_are_answered_in_words(client: Clien
     assert client.get("/sign-in/", headers={"host": "elsewhere.example"}).status_code == 400
 
 
-DOCS, ME = ("/api/docs/", "contest.views.call_groups"), ("/api/v1/me/", "contest.api.roles_of")
+DOCS, ME = (
+    ("/api/docs/", "contest.api.docs.call_groups"),
+    ("/api/v1/me/", "contest.api.account_calls.roles_of"),
+)
 HIDDEN = RuntimeError("for the log alone")
 
 

@@ -38,10 +38,10 @@ from common.head import NoBodyForHead
 from common.models import HourCount
 from common.parsers import MOST_LEVELS
 from config.wsgi import application
-from contest import api
-from contest.api_docs import call_groups
-from contest.attacks.access import MOST_UPLOAD_BYTES
-from contest.stakes import uploads
+from contest.api import account_calls
+from contest.api.docs import call_groups
+from contest.web import defense_uploads
+from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from labeling.models import Assignment, Tasker
 from labeling.policy import Policy
 from labeling.services import assignment_next
@@ -189,9 +189,9 @@ UPLOADS = {
     "attacks/": MOST_UPLOAD_BYTES,
     "attacks/send/": MOST_UPLOAD_BYTES,
     "api/v1/attacks/": MOST_UPLOAD_BYTES,
-    "team/defenses/new/": uploads.MOST_BYTES,
-    "team/defenses/<str:public_id>/source/": uploads.MOST_BYTES,
-    "api/v1/defenses/": uploads.MOST_BYTES,
+    "team/defenses/new/": defense_uploads.MOST_BYTES,
+    "team/defenses/<str:public_id>/source/": defense_uploads.MOST_BYTES,
+    "api/v1/defenses/": defense_uploads.MOST_BYTES,
 }
 
 
@@ -292,7 +292,7 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     def asked(body: bytes, **more: str) -> Any:
         return client.post("/api/v1/token/", body, "application/json", **more)
 
-    monkeypatch.setattr(api, "MOST_TOKENS_AN_HOUR", 2)
+    monkeypatch.setattr(account_calls, "MOST_TOKENS_AN_HOUR", 2)
     codes = [asked(b"[" * 100).json()["code"] for _ in range(2)]
     with monkeypatch.context() as unread:
         unread.setattr(parsers.JSONParser, "parse", None)

@@ -9,11 +9,11 @@ from django.db.models import Count, Min, QuerySet
 
 from contest.cockpit.cases import Cases
 from contest.core.calendar import Week
+from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
 from contest.leaderboard.snapshots import open_differences
 from contest.models import Digest, Message, ReleaseLetter
 from contest.posting import failing
-from contest.scoring_queue.stuck import reruns_to_apply, stuck
 from contest.teams.selectors import requests_asked
 from labeling.asking.selectors import open_reports
 from labeling.enums import KnownUse, LinkKind, TaskerState

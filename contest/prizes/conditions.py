@@ -15,6 +15,7 @@ from common.times import absolute, distance, hours_span, to_the_second
 from contest.core.breaks import sent_as_attack
 from contest.core.calendar import Week
 from contest.core.enums import AccountKind, StakeKind
+from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.week_pictures import WAITING_WORDS
 from contest.defenses.selectors import (
@@ -31,7 +32,6 @@ from contest.ledger.amounts import money
 from contest.models import Account, Attack, Member, Stake
 from contest.prizes.award_order import Group, StakeTime, groups_in_order, waits_for
 from contest.prizes.examined_pictures import examined_share
-from contest.scoring_queue.stuck import FINISHED, rerun_words, reruns_to_apply
 from labeling.enums import Label
 from labeling.people import REVIEW_BOARD
 from labeling.policy import Policy

@@ -8,8 +8,8 @@ from django import template
 
 from adjudication.wording import reasons_words
 from common.times import distance
+from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
-from contest.scoring_queue import stuck
 from defense_kit.examine import ROUNDS
 from scoring.enums import Likeness, Outcome
 from scoring.models import CopyFlag, Defense
@@ -33,7 +33,7 @@ def reasons(names: Iterable[str]) -> str:
 @register.simple_tag
 def why_stuck(defense: Defense, now: datetime) -> str:
     """Return why what was asked of a defense gets no answer now; empty where it has its turn."""
-    return stuck.why_stuck(defense, now=now)
+    return scoring_words.why_stuck(defense, now=now)
 
 
 @register.filter
@@ -68,7 +68,7 @@ def likeness_words(flag: CopyFlag) -> str:
 @register.filter
 def is_known_program(defense: Defense) -> bool:
     """Say whether a defense is a program of the demo, which runs without a container."""
-    return bool(defense.image) and not stuck.needs_engine(defense)
+    return bool(defense.image) and not scoring_words.needs_engine(defense)
 
 
 @register.filter

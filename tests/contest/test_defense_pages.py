@@ -12,11 +12,11 @@ from django.core.cache import cache
 from django.test import Client
 
 from contest.core.publication import published_images
-from contest.defenses import figures
-from contest.defenses.drawing import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
 from contest.models import Break, Release
+from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
+from contest.record import defense_figures
 from labeling.models import Image
 from scoring.enums import Fault, Outcome
 from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
@@ -142,7 +142,7 @@ def test_the_curve_counts_answers_to_valid_pictures_alone() -> None:
     scoring_cast.ruled(rejected, verdict="rejected")
     cast.scored(defense, rejected, [BICYCLE])
     scoring_cast.ruled(answered(defense, "bird", [BICYCLE], number=3), verdict="rejected", number=2)
-    points = figures.risk_of(Prediction.objects.filter(defense=defense))
+    points = defense_figures.risk_of(Prediction.objects.filter(defense=defense))
     # The scores of round 2 are larger than those of round 1 (0.2, 0.1); round 3 abstains.
     assert [(round(p.threshold, 3), p.covered, p.wrong, p.answers) for p in points] == [(0.2, 1, 1, 3), (0.1, 2, 1, 3)]
 
@@ -194,7 +194,7 @@ class TestEmbargo:
             assert lacking(page, *secrets) == list(secrets), who
             assert f"Small net {defense.public_id} broken 1 1 " in words(client, "/defenses/"), who
             assert last_covered(client, defense) == "3", who
-        for kind in figures.KINDS:
+        for kind in defense_figures.KINDS:
             assert held.public_id not in words(Client(), own(defense, f"?show={kind}")), kind
 
     def test_mistakes_outside_the_contest_are_listed(self, organizer: Client, rita: User, signed_in: Any) -> None:
@@ -217,7 +217,7 @@ class TestEmbargo:
             assert {each.image for each in only} == set(known), who
 
     def test_a_long_list_of_them_names_the_first(self, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(figures, "MOST_BREAKS", 2)
+        monkeypatch.setattr(defense_figures, "MOST_BREAKS", 2)
         defense = cast.defense(1)
         for number in range(3):
             mistaken(defense, answered(defense, "bird", [BICYCLE], number=number, origin="dataset"))
@@ -263,7 +263,7 @@ def test_what_makes_no_sense_in_the_address_is_ignored(client: Client, two_weeks
 
 
 def test_older_pictures_are_a_page_away(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "PICTURES_SHOWN", 2)
+    monkeypatch.setattr(defense_figures, "PICTURES_SHOWN", 2)
     defense = cast.defense(1)
     made = [answered(defense, "bird", [BIRD], number=n) for n in range(5)]
     release()

@@ -11,7 +11,7 @@ from django.utils import timezone
 from adjudication.models import Ruling
 from contest import pace
 from contest.models import Break, Release
-from contest.overview import Overview, read_overview
+from contest.operations.overview import Overview, read_overview
 from labeling.enums import Label
 from labeling.models import Assignment, Image, Question, Report, Tasker, TaskerLink
 from scoring.models import Defense

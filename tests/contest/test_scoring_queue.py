@@ -15,11 +15,11 @@ from adjudication.verify import verify
 from contest.core.breaks import breaks_record
 from contest.core.calendar import week_named
 from contest.models import Break
+from contest.operations import scoring_figures
+from contest.operations.scoring_figures import read_queue
+from contest.pages.organizer.rerun_forms import choice_of, scope_of
 from contest.releases import tables
 from contest.releases.services import release_week
-from contest.scoring_queue import figures
-from contest.scoring_queue.figures import read_queue
-from contest.scoring_queue.rerun_forms import choice_of, scope_of
 from labeling.models import Image
 from scoring import reruns, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
@@ -211,7 +211,7 @@ def test_a_trial_that_waits_or_gave_up_is_there(organizer: Client, now: datetime
 
 
 def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "MOST_LISTED", 3)
+    monkeypatch.setattr(scoring_figures, "MOST_LISTED", 3)
     defense = cast.defense(1)
 
     def more(number: int) -> None:

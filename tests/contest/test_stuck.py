@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
 
+from contest.core.scoring_words import SILENT_AFTER, Missing, missing, stuck, why_stuck
 from contest.models import Entry
-from contest.overview import read_overview
-from contest.scoring_queue.stuck import SILENT_AFTER, Missing, missing, stuck, why_stuck
+from contest.operations.overview import read_overview
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from tests import factories

@@ -28,7 +28,7 @@ from contest.ledger.withholding import money_return, money_withhold
 from contest.messages import letters
 from contest.messages.sending import messages_send
 from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
-from contest.overview import overview
+from contest.operations.overview import overview
 from contest.payments.corrections import correction_ask, correction_confirm
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes.sweeps import prizes_settle

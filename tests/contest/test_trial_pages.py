@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.defenses import framework_views
+from contest.pages.board import framework_views
 from contest.templatetags.scoring import in_words
 from labeling.store import FolderStore, picture_store
 from scoring.enums import Fault, RunState, TrialKind
@@ -87,7 +87,7 @@ def dead(name: str, fault: Fault = Fault.PLATFORM, **values: Any) -> Trial:
 def hinted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tasks whose workers are woken."""
     found: list[str] = []
-    for module in ("contest.defenses.trial_views", "contest.scoring_queue.views"):
+    for module in ("contest.pages.organizer.trial_views", "contest.pages.organizer.scoring_views"):
         monkeypatch.setattr(f"{module}.hint", lambda task: found.append(task.name))
     return found
 

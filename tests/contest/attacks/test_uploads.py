@@ -28,12 +28,12 @@ from common.errors import Unavailable
 from common.models import HourCount
 from common.outages import store_away
 from contest.attacks import quota, sending, services, uploads
-from contest.attacks.access import UPLOADS, UPLOADS_OF_ONE
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
 from contest.messages.sending import messages_send
 from contest.models import Attack, Message, QuotaDay, Team
+from contest.web.attack_uploads import UPLOADS, UPLOADS_OF_ONE
 from labeling.images import DECODING
 from labeling.policy import Policy
 from labeling.refusals import refused as picture_refused

@@ -22,7 +22,6 @@ from common.audit_chain import canonical
 from common.audit_seals import entries_seal, private_of, public_of
 from common.models import AuditEntry, SecondFactor
 from contest.attacks.near import pair_see
-from contest.audit.words import DID
 from contest.board import examinations
 from contest.core.decisions import decide
 from contest.core.enums import DecisionKind
@@ -31,6 +30,7 @@ from contest.defenses import staking as stakes
 from contest.leaderboard.snapshots import boards_make_anew
 from contest.ledger import deposits
 from contest.models import Entitlement, NearDuplicate
+from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes import sweeps

@@ -13,8 +13,8 @@ from django.test import Client
 from common.audit import audit
 from common.audit_origin import acting_from, place_of
 from common.audit_seals import chain_check, entries_seal
-from contest.audit.selectors import COLUMNS
-from contest.audit.views import ON_A_PAGE
+from contest.operations.audit_trail import COLUMNS
+from contest.pages.organizer.audit_views import ON_A_PAGE
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import shows

@@ -18,7 +18,6 @@ from contest.board.appeals import case_of_party
 from contest.board.deciding import cases_close
 from contest.board.known import teams_told
 from contest.board.recusal import recused_from, teams_of
-from contest.board.team_shown import cases_of
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
@@ -26,6 +25,7 @@ from contest.messages.cases_told import cases_tell
 from contest.messages.sending import messages_send
 from contest.messages.telling import NEWS
 from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Statement, Team
+from contest.pages.team.appeal_rows import cases_of
 from contest.teams.merging import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import captain

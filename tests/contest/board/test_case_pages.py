@@ -10,10 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.board.case_content import picture_content, reliability_of
 from contest.board.deciding import cases_close
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.models import Case, CaseParty, Conflict, Disclosure, NearDuplicate, Vote
+from contest.pages.board.case_content import picture_content, reliability_of
 from contest.record.picture_answers import answers_of, rulings_of, smallest_box_of
 from labeling.enums import Answer
 from labeling.models import GoldMark
@@ -105,7 +105,7 @@ def test_a_long_list_has_pages_costs_no_more_and_an_empty_one_says_what_fills_it
     for _ in range(4):
         case_cast.another(scene)
     assert queries(lambda: client.get("/board/")) <= few <= 40
-    monkeypatch.setattr("contest.board.views.ON_A_PAGE", 3)
+    monkeypatch.setattr("contest.pages.board.case_views.ON_A_PAGE", 3)
     first, second = (client.get("/board/", {"page": number}) for number in (1, 2))
     assert (len(first.context["rows"]), len(second.context["rows"])) == (3, 2)
     assert 'rel="next"' in main_of(first) and 'rel="prev"' in main_of(second)

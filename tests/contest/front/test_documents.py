@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from contest.front.documents import PAGES, document, render
+from contest.pages.public.documents import PAGES, document, render
 from tests.contest.pages import lacking
 
 TITLE = "# A title\n\n"

@@ -35,7 +35,7 @@ from contest.models import (
     Team,
     TeamMerge,
 )
-from contest.overview import read_overview
+from contest.operations.overview import read_overview
 from labeling.models import Image, Tasker
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial

@@ -16,8 +16,8 @@ from django.utils.http import http_date
 
 from common import outages
 from contest.models import Release
-from contest.record.ranges import Span, Unsatisfiable, span_of
 from contest.releases.services import Released
+from contest.web.byte_ranges import Span, Unsatisfiable, span_of
 from tests.contest.pages import lacking, main, plain
 
 pytestmark = pytest.mark.django_db
@@ -189,7 +189,7 @@ def test_the_list_shows_the_chain_and_the_page_every_file(parts: list[Released],
 
 
 def test_a_long_list_of_pictures_comes_in_pages(made: Released, client: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr("contest.record.views.FILES_SHOWN", 4)
+    monkeypatch.setattr("contest.pages.public.release_views.FILES_SHOWN", 4)
     names = sorted(path.name for path in (made.folder / "images").iterdir())
     for number in (1, 2, 3):
         page = client.get(f"/releases/release-2026-W47/?page={number}").content.decode()

@@ -22,10 +22,10 @@ from adjudication import mirror, mirror_zip
 from adjudication.verify_chain import check_listed, read_listed
 from adjudication.verify_reading import Findings, read_manifest
 from contest.models import Release
-from contest.record import serving
 from contest.releases.folders import same_folder
 from contest.releases.selectors import as_listed, releases
 from contest.releases.services import Released
+from contest.web import file_responses
 from tests.contest.pages import lacking
 from tests.contest.record import cast
 from tests.contest.record.cast import ERRATA, FIRST, SECOND
@@ -101,10 +101,10 @@ class Wire:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cuts, self.after, self.sent = 0, 0, 0
-        self._read = serving.Part.read
-        monkeypatch.setattr(serving.Part, "read", lambda part, size=-1: self.read(part, size))
+        self._read = file_responses.Part.read
+        monkeypatch.setattr(file_responses.Part, "read", lambda part, size=-1: self.read(part, size))
 
-    def read(self, part: serving.Part, size: int) -> bytes:
+    def read(self, part: file_responses.Part, size: int) -> bytes:
         data = self._read(part, min(size, 1_000) if size > 0 else 1_000)
         self.sent += len(data)
         if self.cuts and self.sent >= self.after:

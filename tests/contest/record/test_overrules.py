@@ -19,7 +19,7 @@ from django.db import transaction
 from django.http import QueryDict
 from django.test import Client
 
-from contest.record.overrule_views import ON_A_PAGE
+from contest.pages.public.overrule_views import ON_A_PAGE
 from contest.record.overrules import Asked, decisions_asked
 from tests import factories
 from tests.contest.board.case_cast import joins
@@ -119,7 +119,7 @@ class TestSeveral:
     def test_the_list_turns_pages_and_keeps_what_was_asked(
         self, several: dict[str, Decided], client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("contest.record.overrule_views.ON_A_PAGE", 2)
+        monkeypatch.setattr("contest.pages.public.overrule_views.ON_A_PAGE", 2)
         first, second = listed("outcome=all&find=blue"), listed("outcome=all&find=blue&page=2")
         assert (len(first), len(second), len({*first, *second})) == (2, 1, 3)
         assert listed("page=99") == [several["overruled"].case.public_id], "after the last page the last one"

@@ -20,7 +20,7 @@ from contest.core import upload_rates
 from contest.core.enums import StakeEnd, UploadKind
 from contest.defenses import entries, stake_ends, staking
 from contest.models import Case, Entry, Stake, StakeBatch, Team
-from contest.stakes import uploads
+from contest.web import defense_uploads
 from labeling.models import Tasker
 from scoring.enums import Fault, TrialKind
 from scoring.models import CopyFlag, Defense
@@ -152,7 +152,7 @@ def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User,
         "Published if eligible by",
         *(["is received. Its trials begin by themselves."] * (address == NEW)),
     )
-    assert not list(uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
+    assert not list(defense_uploads.upload_folder().iterdir()), "what was uploaded is not left lying about"
 
 
 def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pyte
         "Name the image with its digest",
     )
     answers(captains.post(NEW, fields(virus=file_of(b"v"))), 400)  # a file of an unknown name
-    monkeypatch.setattr(uploads, "LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(defense_uploads, "LEAST_FREE_BYTES", 1 << 62)
     answers(captains.post(NEW, fields()), 409, "The server has no room")
     assert not Entry.objects.exists()
 
@@ -185,25 +185,25 @@ def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_han
 
 
 def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(uploads.FILES, "source", ("source zip", 1 << 20))
+    monkeypatch.setitem(defense_uploads.FILES, "source", ("source zip", 1 << 20))
     answers(
         captains.post(NEW, fields(source=file_of(bytes((1 << 20) + 1)))),
         400,
         "The source zip has more than 1 MiB. Make it smaller.",
     )
-    assert not Entry.objects.exists() and not list(uploads.upload_folder().iterdir())
+    assert not Entry.objects.exists() and not list(defense_uploads.upload_folder().iterdir())
 
 
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no file be read."""
-    monkeypatch.setattr(uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
+    monkeypatch.setattr(defense_uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
 
 
 def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
     for address in (NEW, API):
         body = fields(source=file_of(b"s"))
-        answer = captains.post(address, body, CONTENT_LENGTH=str(uploads.MOST_BYTES + 1), **JSON)
+        answer = captains.post(address, body, CONTENT_LENGTH=str(defense_uploads.MOST_BYTES + 1), **JSON)
         assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 
 
@@ -225,7 +225,7 @@ def test_forged_requests_are_refused(captain: User) -> None:
 
 
 def test_what_a_killed_process_left_goes_after_a_day(captains: Client) -> None:
-    old, young = (uploads.upload_folder() / name for name in ("old.upload", "young.upload"))
+    old, young = (defense_uploads.upload_folder() / name for name in ("old.upload", "young.upload"))
     for file in (old, young):
         file.write_bytes(b"x")
     os.utime(old, (1, 1))
@@ -503,7 +503,7 @@ def test_after_so_many_refusals_nothing_is_read(
 ) -> None:
     assert [sender.post(address, wrong(), **JSON).status_code for _ in range(2)] == [400, 400], why
     with monkeypatch.context() as patched:
-        patched.setattr(uploads.Streamed, "new_file", None)  # no file is begun
+        patched.setattr(defense_uploads.Streamed, "new_file", None)  # no file is begun
         answer = sender.post(address, fields(source=file_of(b"no zip")), **JSON)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (429, "too_many_refused", "3600")
     assert not Entry.objects.exists() and HourCount.objects.get().count == 2

@@ -14,7 +14,7 @@ from django.utils import timezone
 from contest.core.calendar import week_named
 from contest.models import Attack, Break, LedgerEntry, Stake, Team
 from contest.prizes.sweeps import prizes_settle
-from contest.teams import public
+from contest.record import public_teams
 from labeling.models import Image, Tasker
 from tests import factories
 from tests.contest import pages
@@ -98,7 +98,7 @@ def test_attacks_are_public_when_their_week_is_over(world: World, at: At, tara: 
 def test_what_came_of_them_is_told_with_the_release(world: World, at: At) -> None:
     """R24: of a break, its prize and a rejection nothing is said before."""
     at(cast.SETTLED)
-    for show in public.KINDS:
+    for show in public_teams.KINDS:
         untold = ["brittle", "rejected", "broke 1", "Prizes", "Sum"]
         shows(words(world.red, show), "Valid 0 Breaks 0 Won USD 0.00", but=untold)
     release(at)
@@ -129,7 +129,7 @@ def test_which_attacks_are_listed(world: World, at: At, monkeypatch: pytest.Monk
     shown = {show: listed(f"show={show}") for show in ("", "x", "valid", "rejected", "broke")}
     both = [breaks, rejected]
     assert shown == {"": both, "x": both, "valid": [breaks], "rejected": [rejected], "broke": [breaks]}
-    monkeypatch.setattr("contest.teams.public_views.ON_A_PAGE", 1)
+    monkeypatch.setattr("contest.pages.public.team_views.ON_A_PAGE", 1)
     cache.clear()
     assert (listed("page=1"), listed("page=2")) == ([rejected, "Page 1 of 2"], [breaks])
 

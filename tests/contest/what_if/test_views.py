@@ -11,8 +11,8 @@ from adjudication.models import Ruling
 from adjudication.services import panels_settle
 from adjudication.what_if import Numbers
 from common.errors import WrongFields
+from contest.pages.organizer.what_if_forms import Typed
 from contest.policy.number_words import share
-from contest.what_if.forms import Typed
 from labeling.enums import Answer, OutlineGate
 from labeling.models import Panel
 from labeling.policy import Policy

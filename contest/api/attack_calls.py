@@ -1,0 +1,145 @@
+"""The calls of the API that send attacks and list one's own."""
+
+from django.core.paginator import Paginator
+from django.urls import reverse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.body_limits import takes_at_most
+from common.domain_clock import domain_now
+from common.errors import InvalidInput
+from contest.api.attack_shapes import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
+from contest.attacks import quota
+from contest.attacks.life import standings
+from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
+from contest.attacks.selectors import attacks_of
+from contest.attacks.services import SentBefore, attack_receive
+from contest.models import Team
+from contest.web.attack_uploads import MOST_UPLOAD_BYTES, member_of, uploading
+from labeling.selectors import policy_in_force
+from labeling.serializers import ErrorOut
+
+ON_A_PAGE = 50
+_SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly this picture before: receipt A-7Q4M2K9X."}
+
+
+def _refuse_several(request: Request) -> None:
+    """Raise InvalidInput (`several_pictures`): of parts with one name the library keeps the last, without a word."""
+    if len(request.FILES.getlist("image")) > 1:
+        words = "Send one picture per call: each has its own receipt."
+        raise InvalidInput(words, "several_pictures", field="image")
+
+
+@takes_at_most(MOST_UPLOAD_BYTES)
+class Attacks(APIView):
+    """The attacks of the caller's team."""
+
+    parser_classes = (MultiPartParser,)
+
+    @extend_schema(
+        operation_id="attack_send",
+        tags=["attacks"],
+        summary="Send an attack",
+        request={"multipart/form-data": AttackIn},
+        responses={
+            201: AttackReceiptOut,
+            (400, "application/json"): ErrorOut,
+            (401, "application/json"): ErrorOut,
+            (403, "application/json"): ErrorOut,
+            (404, "application/json"): ErrorOut,
+            (409, "application/json"): SentBeforeOut,
+            (415, "application/json"): OpenApiResponse(ErrorOut, description="The body is not multipart/form-data"),
+            (429, "application/json"): ErrorOut,
+            (503, "application/json"): ErrorOut,
+        },
+        examples=[
+            OpenApiExample("receipt", EXAMPLE | {"quota_left": 7}, response_only=True, status_codes=["201"]),
+            OpenApiExample(
+                "sent before",
+                _SENT_BEFORE | {"receipt": "A-7Q4M2K9X"},
+                response_only=True,
+                status_codes=["409"],
+            ),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Send one picture as `multipart/form-data`; the receipt says when its last byte had arrived.
+
+        It must be exactly as large as the contest's pictures, RGB, 8 bits, one frame: 400 names what to change, and a
+        refused picture costs nothing. One call takes one picture: several parts called `image` are 400
+        `several_pictures`. 403 `not_entitled` where the team may not attack yet, 429 `quota_used` when
+        nothing is left for the day, 429 `too_many_refused` after too many refusals in an hour, 503 `busy` while too
+        many pictures arrive at once, each with `Retry-After`. 409 `sent_before` with the earlier receipt for a picture
+        that was sent already: sending again after a lost answer is safe.
+        """
+        with uploading(request.user) as team:
+            return self._take(request, team)
+
+    def _take(self, request: Request, team: Team) -> Response:
+        body = AttackIn(data=request.data)
+        # The body has been read to its end, which is the moment that counts (R23).
+        now = domain_now()
+        _refuse_several(request)
+        body.is_valid(raise_exception=True)
+        file, policy = body.validated_data["image"], policy_in_force(now).policy
+        try:
+            attack = attack_receive(
+                team=team,
+                data=file.read(),
+                policy=policy,
+                now=now,
+                by=request.user,  # type: ignore[arg-type]  # a member is signed in
+                targets=body.validated_data.get("defenses", []),
+                file_name=file.name or "",
+            )
+        except SentBefore as error:
+            return Response(refusal_json(error, error.attack), status=status.HTTP_409_CONFLICT)
+        receipt = receipt_json(receipt_of(attack, all_told=False, now=now))
+        left = quota.left(team, policy=policy, now=now)
+        return Response(receipt | {"quota_left": left}, status=status.HTTP_201_CREATED)
+
+    @extend_schema(
+        operation_id="attack_list",
+        tags=["attacks"],
+        summary="My team's attacks",
+        parameters=[OpenApiParameter("page", int, description="From 1 on; 50 receipts each.")],
+        responses={
+            200: AttacksOut,
+            (401, "application/json"): ErrorOut,
+            (403, "application/json"): ErrorOut,
+            (404, "application/json"): ErrorOut,
+        },
+        examples=[
+            OpenApiExample(
+                "one attack",
+                {
+                    "count": 1,
+                    "quota_left": 7,
+                    "next": None,
+                    "results": [EXAMPLE | {"state": "under embargo"}],
+                },
+                response_only=True,
+            )
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """List what the caller's team sent, newest first, with what became of it."""
+        team, now = member_of(request.user), domain_now()
+        page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
+        shown = list(page.object_list)
+        found = standings(shown, all_told=False, now=now)
+        following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
+        return Response(
+            {
+                "count": page.paginator.count,
+                "quota_left": quota.left(team, policy=policy_in_force(now).policy, now=now),
+                "next": following,
+                "results": [
+                    receipt_json(receipt_of(each, all_told=False, now=now), state=found[each.pk]) for each in shown
+                ],
+            }
+        )

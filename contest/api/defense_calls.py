@@ -1,0 +1,151 @@
+"""The calls of the API that hand in defenses and list them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.datastructures import MultiValueDict
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.parsers import MultiPartParser
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.body_limits import takes_at_most
+from common.domain_clock import domain_now
+from common.errors import InvalidInput, WrongFields
+from common.parsers import JSONParser
+from common.queues import hint
+from contest.api.defense_shapes import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
+from contest.core.enums import UploadKind
+from contest.core.roles import roles_of
+from contest.core.upload_rates import refusals_counted
+from contest.defenses import entries, selectors
+from contest.defenses.eligibility import eligibilities_waiting, failures
+from contest.defenses.stake_rows import defense_json, newest_stakes
+from contest.record.defense_figures import breaks_shown
+from contest.web.defense_holder import team_held_by
+from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
+from labeling.selectors import policy_in_force
+from labeling.serializers import ErrorOut
+from scoring.models import Defense
+from scoring.tasks import plan_trials
+
+
+@takes_at_most(MOST_BYTES)
+class Defenses(APIView):
+    """The defenses of the contest."""
+
+    parser_classes = (MultiPartParser, JSONParser)
+
+    def get_permissions(self) -> Sequence[Any]:
+        """Let everybody read; who hands in is signed in."""
+        request: Request | None = self.request  # there is none at first when the schema is made
+        reads = request is not None and request.method in ("GET", "HEAD")
+        return [AllowAny()] if reads else super().get_permissions()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Let the files stream to the disk, and look at their length before anything is read."""
+        if request.method == "POST":
+            expect_upload(request._request)
+        super().initial(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="defense_hand_in",
+        tags=["defenses"],
+        summary="Hand in a defense",
+        request={"multipart/form-data": DefenseIn, "application/json": DefenseIn},
+        responses={
+            200: OpenApiResponse(DefenseOut, description="Handed in before"),
+            201: DefenseOut,
+            (400, "application/json"): ErrorOut,
+            (403, "application/json"): ErrorOut,
+            (404, "application/json"): ErrorOut,
+            (409, "application/json"): ErrorOut,
+            (415, "application/json"): OpenApiResponse(ErrorOut, description="The body is no form and no JSON"),
+            (429, "application/json"): ErrorOut,
+        },
+        examples=[
+            OpenApiExample(
+                "by its digest",
+                {"name": "steadfast", "licence": "Apache-2.0", "image": "ghcr.io/blue/steadfast@sha256:" + "0" * 64},
+                request_only=True,
+            ),
+            OpenApiExample("received", EXAMPLE_RECEIVED, response_only=True, status_codes=["201"]),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """Hand in a defense of your team; its trials begin by themselves, and `due_at` says until when it is published.
+
+        As multipart/form-data with the archive that `docker save` writes, or as either kind with `image`, the name and
+        digest of an image in a registry. Sending the very same again is safe: 200 with the same defense, and nothing
+        counts twice. 409 `differs`: this name and image were handed in before with another source, training code,
+        weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
+        of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
+        429 `too_many_refused`: so many were refused in this hour; `Retry-After` says when there are more.
+        """
+        team, now = team_held_by(request.user), domain_now()
+        policy = policy_in_force(now).policy
+        entries.refuse_beyond_quota(team, policy, now)
+        with refusals_counted(team, UploadKind.DEFENSE):
+            texts, files = _parts(request)
+            given = read_hand_in(texts, files, request._request)
+            now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
+            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
+        hint(plan_trials)
+        stake = newest_stakes([entry.defense], now).get(entry.defense_id)
+        known = eligibilities_waiting([entry.defense], now=now)
+        standing = selectors.standings([entry.defense], now=now, known=known)[entry.defense_id]
+        failed = failures([entry.defense], now=now, known=known).get(entry.defense_id, ())
+        body = defense_json(entry.defense, standing, stake, failed=failed, all_told=True)
+        return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
+
+    @extend_schema(
+        operation_id="defense_list",
+        tags=["defenses"],
+        summary="The defenses",
+        responses={200: DefenseOut(many=True), (403, "application/json"): ErrorOut},
+        examples=[
+            OpenApiExample("one at stake", EXAMPLE, response_only=True),
+            OpenApiExample("one that failed a condition", EXAMPLE_NOT_ELIGIBLE, response_only=True),
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """List the published defenses, your team's own whatever their state, and all of them to organizers."""
+        roles, now = roles_of(request.user), domain_now()
+        own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
+        rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
+        known = eligibilities_waiting(rows, now=now)
+        found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer), known=known)
+        stakes, failed = newest_stakes(rows, now), failures(rows, now=now, known=known)
+        return Response(
+            [
+                defense_json(
+                    each,
+                    found[each.pk],
+                    stakes.get(each.pk),
+                    failed=failed.get(each.pk, ()),
+                    all_told=roles.organizer or each.pk in own,
+                )
+                for each in rows
+            ]
+        )
+
+
+def _defenses() -> list[Defense]:
+    return list(Defense.objects.select_related("entry__team").order_by("name", "pk"))
+
+
+def _parts(request: Request) -> tuple[Mapping[str, Any], MultiValueDict[str, Any]]:
+    """Return the texts and the files of a body; WrongFields for names that are not known."""
+    data = request.data
+    if not isinstance(data, Mapping):
+        raise InvalidInput("Send a form, or a JSON object.", "invalid")
+    unknown = sorted(set(map(str, data)) - {*TEXTS, *FILES})
+    if unknown:
+        raise WrongFields({name: f"The field '{name}' is not known." for name in unknown})
+    texts = {name: data[name] for name in TEXTS if name in data}
+    if sent_as_text := [name for name in FILES if name in data and name not in request.FILES]:
+        raise WrongFields(dict.fromkeys(sent_as_text, "Send a file."))
+    return texts, request.FILES

@@ -1,1 +1,0 @@
-"""What strangers see first: the front page, the rules, and the written instructions."""

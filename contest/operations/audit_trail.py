@@ -1,0 +1,158 @@
+"""The audit trail as organizers read it: rows by what is asked for, each a sentence (who, what, when, why, whence)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.urls import reverse
+
+from adjudication import release_format as form
+from common.audit import PLATFORM
+from common.audit_chain import canonical
+from common.models import AuditEntry
+from contest.operations.audit_words import did, kind_words
+from labeling.watching.days import day_of
+
+_PAGES = {
+    "tasker": "organizer-tasker",
+    "team": "organizer-team",
+    "defense": "defense",
+    "rerun": "rerun",
+    "payment": "payment",
+    "correction": "correction",
+    "link": "link-end",
+}
+COLUMNS = (
+    "number", "at", "who", "role", "action", "subject", "why", "origin", "place", "public", "private", "sha256"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the trail is looked through for, each empty for all: an action, a user name (or `platform`), a day of the
+    contest's zone, and words in what a row says or in the place's digest."""
+
+    action: str = ""
+    who: str = ""
+    day: str = ""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One thing that something was done to, and its page where it has one."""
+
+    words: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the trail in words. `number` is that in the chain, None before it is sealed."""
+
+    entry: AuditEntry
+    number: int | None
+    who: str
+    did: str
+    names: tuple[tuple[str, tuple[Name, ...]], ...]
+    origin: str
+    place: str
+    facts: Mapping[str, Any]
+
+
+def entries(asked: Asked, zone: str) -> QuerySet[AuditEntry]:
+    """Return the rows that fit, newest first. A day that is none fits nothing."""
+    rows = AuditEntry.objects.select_related("user", "seal", "place").order_by("-pk")
+    if asked.action:
+        rows = rows.filter(action=asked.action)
+    if asked.who:
+        rows = rows.filter(role=PLATFORM) if asked.who == PLATFORM else rows.filter(user__username__iexact=asked.who)
+    if asked.day:
+        rows = _on(rows, asked.day, zone)
+    return _saying(rows, asked.words) if asked.words else rows
+
+
+def _on(rows: QuerySet[AuditEntry], typed: str, zone: str) -> QuerySet[AuditEntry]:
+    day = day_of(typed)
+    if day is None:
+        return rows.none()
+    begin = datetime.combine(day, time.min, ZoneInfo(zone))
+    end = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(zone))
+    return rows.filter(at__gte=begin, at__lt=end)
+
+
+def _saying(rows: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
+    parts = ("subject", "public", "private")
+    rows = rows.annotate(**{f"{part}_text": Cast(part, TextField()) for part in parts})
+    found = Q(why__icontains=words) | Q(origin__icontains=words) | Q(place__digest=words.lower())
+    for part in parts:
+        found |= Q(**{f"{part}_text__icontains": words})
+    return rows.filter(found)
+
+
+def actions() -> list[str]:
+    """Return the actions that the trail has."""
+    return list(AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct())
+
+
+def row_of(entry: AuditEntry, names: Mapping[int, str]) -> Row:
+    """Return a row in words; `names` are those of the accounts that `accounts_named` found."""
+    return Row(
+        entry=entry,
+        number=entry.seal.number if hasattr(entry, "seal") else None,
+        who=_who(entry),
+        did=did(entry.action),
+        names=tuple(_subject(entry.subject, names)),
+        origin=entry.origin,
+        place=entry.place.digest if hasattr(entry, "place") else "",
+        facts={**entry.public, **entry.private},
+    )
+
+
+def _who(entry: AuditEntry) -> str:
+    if entry.user is not None:
+        return entry.user.get_username()
+    if entry.role == PLATFORM:
+        return "Somebody on the server" if entry.origin.startswith(("command", "shell")) else "The platform"
+    return "Somebody whose account is deleted"
+
+
+def accounts_named(rows: list[AuditEntry]) -> dict[int, str]:
+    """Return number -> user name of the accounts that these rows name and that are there still."""
+    numbers = {number for row in rows for number in row.subject.get("account", [])}
+    return dict(User.objects.filter(pk__in=numbers).values_list("pk", "username"))
+
+
+def _subject(subject: Mapping[str, list[Any]], names: Mapping[int, str]) -> Iterator[tuple[str, tuple[Name, ...]]]:
+    for kind, found in sorted(subject.items()):  # a database may keep them in an order of its own
+        yield kind_words(kind, len(found)), tuple(_name(kind, each, names) for each in found)
+
+
+def _name(kind: str, each: str | int, names: Mapping[int, str]) -> Name:
+    if kind == "account":
+        return Name(names.get(int(each), f"{each} (deleted)"))
+    return Name(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
+
+
+def as_columns(row: Row) -> list[str]:
+    """Return a row for a file."""
+    entry = row.entry
+    return [
+        str(row.number or ""),
+        form.time(entry.at),
+        form.text(row.who),
+        entry.role,
+        entry.action,
+        canonical(entry.subject),
+        form.text(entry.why),
+        entry.origin,
+        row.place,
+        canonical(entry.public),
+        canonical(entry.private),
+        entry.seal.sha256 if row.number else "",
+    ]

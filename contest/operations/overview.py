@@ -1,0 +1,336 @@
+"""What the organizer's page says: the pipeline as it stands, as frozen values."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import Count
+
+from adjudication.enums import Verdict
+from adjudication.wording import reason_name
+from common import charts
+from common.charts import Chart, Value
+from contest import pace, stages
+from contest.cockpit.ages import Ages, panel_ages
+from contest.cockpit.cases import Cases, cases
+from contest.cockpit.deadlines import Deadlines, deadlines
+from contest.cockpit.disagreement import Disagreement, disagreement
+from contest.cockpit.gold import Gold, gold_health
+from contest.cockpit.leases import Hanging, hanging
+from contest.cockpit.taskers import Noticed, noticed
+from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
+from contest.core.breaks import standing_breaks
+from contest.core.calendar import Week
+from contest.core.week_pictures import WAITING_WORDS
+from contest.models import Release
+from contest.operations.scoring_figures import Again, reruns_not_over
+from contest.releases.selectors import unreleased_weeks
+from contest.releases.services import waiting
+from contest.stages import RunGroup, Stage
+from labeling.enums import AssignmentState, TaskerState
+from labeling.models import Assignment, Image, Response, Tasker
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from scoring.enums import Outcome, RunState
+from scoring.models import Defense, Run
+from scoring.selectors import dead_runs, is_randomised, predictions_in_force
+
+FRESH_SECONDS = 5
+AT_WORK = timedelta(minutes=15)
+MOST_LISTED = 20
+LATEST_ANSWERS = 500
+# What still waits of a week takes a look at each of its pictures, so it is asked less often.
+_WAITING_SECONDS = 60
+_UNDER_WAY = (RunState.QUEUED, RunState.RUNNING)
+_DONE = (RunState.FINISHED, RunState.ASSESSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row of the pipeline: pictures there, since when the oldest, and the name of the state they are in.
+
+    `part` marks a row that breaks the one above down. `page` is the name of the page where it is moved on, `fragment`
+    the place there.
+    """
+
+    name: str
+    count: int
+    oldest: datetime | None = None
+    state: str = ""
+    part: bool = False
+    page: str = ""
+    fragment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A tasker seen in the last minutes, by public ID (R4): pictures held, answers given meanwhile, last sign."""
+
+    public_id: str
+    held: int
+    answers: int
+    seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DefenseFigures:
+    """A published defense: pictures answered in every round, pictures planned, pictures that break it.
+
+    `abstained` is the whole percentage of abstentions in its latest answers, empty before the first; `randomised` says
+    that some picture got different answers in different rounds (R29).
+    """
+
+    defense: Defense
+    scored: int
+    under_way: int
+    breaks: int
+    abstained: int | None
+    randomised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRow:
+    """A published part of the record; `here` when its zip lies in the release folder of this machine."""
+
+    release: Release
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NextRelease:
+    """The oldest week that has ended and is not released: what of it still waits, in words."""
+
+    week: str
+    waiting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The whole page. `attention` waits for somebody, `queues` for a scorer, the board, or a week to be complete."""
+
+    now: datetime
+    zone: str
+    pictures: bool
+    qualified: int
+    steps: tuple[Step, ...]
+    verdicts: Chart
+    reasons: Chart
+    answers: Chart
+    rulings: Chart
+    days: tuple[pace.Day, ...]
+    missing: int
+    deadlines: Deadlines
+    ages: Ages
+    at_work: tuple[AtWork, ...]
+    attention: tuple[Waits, ...]
+    queues: tuple[Waits, ...]
+    hanging: tuple[Hanging, ...]
+    gold: Gold
+    disagreement: Disagreement
+    noticed: tuple[Noticed, ...]
+    cases: Cases
+    defenses: tuple[DefenseFigures, ...]
+    reruns: tuple[Again, ...]
+    dead_runs: tuple[Run, ...]
+    dead_count: int
+    releases: tuple[ReleaseRow, ...]
+    next_release: NextRelease | None
+
+    @property
+    def any_day(self) -> bool:
+        """Say whether there is anything to draw for the last days."""
+        return any(day.answers or day.rulings for day in self.days)
+
+    @property
+    def waits(self) -> tuple[Waits, ...]:
+        """Return what waits for anybody, the oldest first."""
+        return oldest_first(self.attention + self.queues)
+
+    @property
+    def ruled(self) -> int:
+        """Return how many pictures have a verdict."""
+        return sum(bar.value.number for bar in self.verdicts.bars)
+
+
+def overview(*, now: datetime) -> Overview:
+    """Return the organizer's page as it stands; the same for all who ask within FRESH_SECONDS."""
+    found: Overview | None = cache.get("overview")
+    if found is None:
+        found = read_overview(now=now)
+        cache.set("overview", found, FRESH_SECONDS)
+    return found
+
+
+def overview_forget() -> None:
+    """Read the page afresh when it is asked for next: something on it was done."""
+    cache.delete("overview")
+
+
+def read_overview(*, now: datetime) -> Overview:
+    """Return the organizer's page, read afresh at `now`."""
+    policy = policy_in_force(now).policy
+    undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
+    groups, standing = stages.run_groups(), stages.rulings()
+    figures = _defenses(groups, policy)
+    days = pace.days(now=now, zone=policy.time_zone)
+    dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
+    return Overview(
+        now=now,
+        zone=policy.time_zone,
+        pictures=Image.objects.filter(label_from__isnull=False).exists(),
+        qualified=Tasker.objects.filter(state=TaskerState.QUALIFIED).count(),
+        steps=(
+            *_steps_before_rulings(now, undealt, panels),
+            Step("Ruled valid", standing.of(Verdict.VALID), state="valid"),
+            Step("Ruled rejected", standing.of(Verdict.REJECTED), state="rejected"),
+            *_steps_of_scoring(standing.of(Verdict.VALID), groups, figures),
+        ),
+        verdicts=_verdict_chart(standing),
+        reasons=_reason_chart(standing),
+        answers=_day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
+        rulings=_day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
+        days=days,
+        missing=pace.answers_missing(undealt, panels, policy.panel_size),
+        deadlines=deadlines(now=now),
+        ages=panel_ages(now=now),
+        at_work=_at_work(now, policy),
+        attention=for_somebody(now=now),
+        queues=tuple(in_line(to_release=week, board=board)),
+        hanging=hanging(now=now),
+        gold=gold_health(policy, now=now),
+        disagreement=disagreement(now=now),
+        noticed=noticed(now=now),
+        cases=board,
+        defenses=figures,
+        reruns=reruns_not_over(),
+        dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
+        dead_count=dead.count(),
+        releases=_releases(),
+        next_release=_next_release(week),
+    )
+
+
+def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage]) -> list[Step]:
+    later, full, held = stages.due_later(now), stages.full_panels(), stages.held_panels()
+    oldest = min((stage.oldest for stage in panels.values() if stage.oldest), default=None)
+    steps = [Step("Under embargo, due later", later.count, later.oldest, "embargo")] if later.count else []
+    steps.append(Step("Waiting for a panel", undealt.count, undealt.oldest, "open"))
+    in_panels = sum(stage.count for stage in panels.values())
+    steps.append(Step("In panels", in_panels, oldest, "open", page="overview", fragment="deadlines"))
+    for missing, stage in panels.items():
+        words = f"{missing} answers missing" if missing > 1 else "1 answer missing"
+        steps.append(Step(words, stage.count, stage.oldest, part=True))
+    if held.count:
+        steps.append(Step("Reported by taskers and held", held.count, held.oldest, "open", page="reports"))
+    steps.append(Step("All answers given, waiting for a ruling", full.count, full.oldest, "open"))
+    return steps
+
+
+def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[DefenseFigures]) -> list[Step]:
+    scored = min((figure.scored for figure in figures), default=0)
+    first = (group.oldest for group in groups if group.state in _UNDER_WAY and not group.again)
+    oldest = min(first, default=None)
+    return [
+        Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open", page="scoring-queue"),
+        Step("Scored by every published defense", scored, state="unbroken"),
+        Step("Broke a defense", standing_breaks().values("image").distinct().count(), state="broken"),
+    ]
+
+
+def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigures, ...]:
+    published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
+    rows = standing_breaks().values("defense").annotate(images=Count("image", distinct=True))
+    breaks = {row["defense"]: row["images"] for row in rows}
+    return tuple(
+        DefenseFigures(
+            defense,
+            _scored(defense, groups, policy.evaluation_runs),
+            _largest_round(group for group in groups if group.defense_id == defense.pk and group.state in _UNDER_WAY),
+            breaks.get(defense.pk, 0),
+            _abstained(defense),
+            is_randomised(defense),
+        )
+        for defense in published.order_by("name", "pk")
+    )
+
+
+def _scored(defense: Defense, groups: Sequence[RunGroup], rounds: int) -> int:
+    """Return how many pictures the defense has answered in each of its rounds (R29)."""
+    done: Counter[int] = Counter()
+    for group in groups:
+        if group.defense_id == defense.pk and group.state in _DONE and not group.again:
+            done[group.round] += group.pictures
+    return min(done[number] for number in range(1, rounds + 1))
+
+
+def _largest_round(groups: Iterable[RunGroup]) -> int:
+    """Return how many pictures are planned in the round that has most of them."""
+    by_round: Counter[int] = Counter()
+    for group in groups:
+        by_round[group.round] += group.pictures
+    return max(by_round.values(), default=0)
+
+
+def _abstained(defense: Defense) -> int | None:
+    latest = predictions_in_force().filter(defense=defense).order_by("-pk").values_list("answer", flat=True)
+    answers = list(latest[:LATEST_ANSWERS])
+    return round(100 * answers.count(Outcome.ABSTAIN) / len(answers)) if answers else None
+
+
+def _verdict_chart(standing: stages.Rulings) -> Chart:
+    values = [
+        Value(f"valid, {label}", count, Verdict.VALID)
+        for (verdict, label), count in sorted(standing.verdicts.items())
+        if verdict == Verdict.VALID
+    ]
+    rejected = Value("rejected", standing.of(Verdict.REJECTED), Verdict.REJECTED)
+    return charts.bars("verdicts", "Pictures by verdict", [*values, rejected])
+
+
+def _reason_chart(standing: stages.Rulings) -> Chart:
+    values = [Value(reason_name(reason), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
+    return charts.bars("reasons", "Rejected pictures by reason", values)
+
+
+def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> Chart:
+    return charts.columns(key, title, [_day_value(start, count) for start, count in days])
+
+
+def _day_value(start: datetime, count: int) -> Value:
+    return Value(f"{start:%a} {start.day} {start:%b}", count, short=str(start.day))
+
+
+def _at_work(now: datetime, policy: Policy) -> tuple[AtWork, ...]:
+    """Return who holds a lease renewed, or gave an answer, within AT_WORK; last seen first."""
+    since, lease = now - AT_WORK, timedelta(seconds=policy.lease_seconds)
+    held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=max(since + lease, now))
+    given = Response.objects.filter(submitted_at__gt=since)
+    leased: dict[str, list[datetime]] = {}
+    for tasker, expires_at in held.values_list("tasker__public_id", "expires_at"):
+        leased.setdefault(tasker, []).append(expires_at - lease)
+    answered: dict[str, list[datetime]] = {}
+    for tasker, submitted_at in given.values_list("tasker__public_id", "submitted_at"):
+        answered.setdefault(tasker, []).append(submitted_at)
+    seen = {name: max(leased.get(name, []) + answered.get(name, [])) for name in leased.keys() | answered.keys()}
+    rows = [AtWork(name, len(leased.get(name, [])), len(answered.get(name, [])), last) for name, last in seen.items()]
+    return tuple(sorted(rows, key=lambda row: (row.seen, row.public_id), reverse=True))
+
+
+def _releases() -> tuple[ReleaseRow, ...]:
+    newest = Release.objects.order_by("-pk")[:MOST_LISTED]
+    return tuple(ReleaseRow(release, (settings.RELEASE_DIR / f"{release.name}.zip").is_file()) for release in newest)
+
+
+def _next_release(week: Week | None) -> NextRelease | None:
+    if week is None:
+        return None
+    waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")
+    if waits is None:
+        waits = waiting(week)
+        cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
+    return NextRelease(
+        week.name, tuple(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
+    )

@@ -1,0 +1,113 @@
+"""A person's messages in the application, and how they want to be written to."""
+
+from typing import Any
+
+from django.contrib import messages as flash
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.http import urlencode
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.domain_clock import domain_now
+from common.errors import InvalidInput
+from contest.core.enums import MessageGroup
+from contest.core.roles import roles_of
+from contest.messages import preferences
+from contest.messages.kinds import GROUPS, RATE_WORDS
+from contest.messages.selectors import Row, message_of, messages_of, read_mark
+from contest.models import Message
+from contest.pages.account.message_access import reader_of
+from labeling.accounts.forms import SeeOther, go_to, text
+from labeling.people import is_organizer
+from labeling.selectors import policy_in_force
+
+ON_A_PAGE = 30
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def message_list(request: HttpRequest) -> HttpResponse:
+    """List the reader's messages; mark those of the list as read when asked to."""
+    reader = reader_of(request.user)
+    group, unread = _group(request), request.GET.get("show") == "unread"
+    if request.method == "POST":
+        read_mark(messages_of(reader, group=group), now=domain_now())
+        return SeeOther(request.get_full_path())
+    page = Paginator(messages_of(reader, group=group, unread=unread), ON_A_PAGE).get_page(request.GET.get("page"))
+    now = domain_now()
+    context = {
+        "page": page,
+        "rows": [Row(each) for each in page.object_list],
+        "group": group,
+        "unread": unread,
+        "groups": _groups_offered(reader, group),
+        "any_unread": messages_of(reader, group=group, unread=True).exists(),
+        "any": unread or group is not None or page.paginator.count,
+        "query": urlencode({name: request.GET[name] for name in ("kind", "show") if request.GET.get(name)}),
+        **_frame(reader, now),
+    }
+    return render(request, "messages/messages.html", context)
+
+
+def _group(request: HttpRequest) -> MessageGroup | None:
+    asked = request.GET.get("kind", "")
+    return next((each for each in MessageGroup if each.value == asked), None)
+
+
+def _groups_offered(reader: User, chosen: MessageGroup | None) -> list[tuple[str, str]]:
+    """Return the groups that the reader is told anything of, and the chosen one."""
+    offered = preferences.groups_for(roles_of(reader))
+    return [(each.value, GROUPS[each].words) for each in GROUPS if each in offered or each is chosen]
+
+
+def _frame(reader: User, now: Any) -> dict[str, Any]:
+    return {"now": now, "zone": policy_in_force(now).policy.time_zone, "organizes": is_organizer(reader)}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def message(request: HttpRequest, number: int) -> HttpResponse:
+    """Show one message, which is read by that; mark it as unread when asked to."""
+    reader, now = reader_of(request.user), domain_now()
+    found = message_of(reader, number)
+    itself = Message.objects.filter(pk=found.pk)
+    if request.method == "POST":
+        read_mark(itself, now=None)
+        return go_to("messages")
+    if request.method == "GET":
+        read_mark(itself, now=now)
+    context = {"row": Row(found), "about": found.about, **_frame(reader, now)}
+    return render(request, "messages/message.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def settings(request: HttpRequest) -> HttpResponse:
+    """Show how the reader wants to be written to, and keep it."""
+    reader = reader_of(request.user)
+    roles = roles_of(reader)
+    error: InvalidInput | None = None
+    if request.method == "POST":
+        try:
+            groups = preferences.groups_for(roles)
+            preferences.wishes_set(reader, {each: text(request, each.value, 20) for each in groups})
+        except InvalidInput as wrong:
+            error = wrong
+        else:
+            flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
+            return go_to("message-settings")
+    context = {
+        "wishes": preferences.wishes_of(reader, roles),
+        "rate_words": {rate.value: words for rate, words in RATE_WORDS.items()},
+        "error": error,
+        "address": reader.email,
+        **_frame(reader, domain_now()),
+    }
+    return render(request, "messages/settings.html", context, status=400 if error else 200)

@@ -1,0 +1,202 @@
+"""The pages of awards: what is due, the checklist of one, and the pictures that the board looks at before (R36-R38)."""
+
+from collections.abc import Set
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.answers import http_status
+from common.domain_clock import domain_now
+from common.errors import DomainError, NotFound
+from common.queues import hint
+from contest.board.moved import Moved, moved_for
+from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
+from contest.board.recusal import stakes_seen_by
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import DecisionKind
+from contest.core.roles import roles_of
+from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
+from contest.ledger.services import MOST_WORDS
+from contest.models import Award, Case, Stake
+from contest.pages.board.motion_preview import is_changed, move_or_show
+from contest.payments.statements import with_causes
+from contest.prizes.awards import change_of, rerun_begin, shares_now
+from contest.prizes.conditions import (
+    about_others,
+    checklist,
+    contenders,
+    ready,
+    reruns_after,
+    sharing_of,
+    stakes_beside,
+    why_never,
+)
+from contest.prizes.forfeits import forfeitable, withholdable
+from contest.prizes.lost_races import awards_that_stand, ending_of
+from contest.prizes.withheld_awards import entries_of, forfeited_of_award
+from contest.web.page_context import frame
+from labeling.accounts.forms import errors_of, go_to, text
+from labeling.watching.access import reviewer_of
+from scoring.tasks import prepare_reruns
+
+KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKind.FORFEIT, DecisionKind.RETURN)
+
+
+@login_required
+@never_cache
+@require_safe
+def awards(request: HttpRequest) -> HttpResponse:
+    """List the stakes whose time is over, those in force with what is left, and what was awarded."""
+    reviewer, now = reviewer_of(request.user), domain_now()
+    seen = _seen_by(reviewer, now)
+    known = set(seen.values_list("pk", flat=True))
+    due = [each for each in contenders(now=now) if each.pk in known]
+    others = [each for each in stakes_in_force() if each.pk in known and each not in due]
+    rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in others]
+    stand = {each.pk for each in awards_that_stand(Award.objects.all())}
+    given = Award.objects.filter(stake__in=seen).select_related("stake__defense__entry__team").order_by("-pk")
+    context = {
+        "due": due,
+        "rest": rest,
+        "given": [(each, each.pk in stand) for each in given],
+        "organizer": roles_of(reviewer).organizer,
+    }
+    return render(request, "awards/awards.html", context | frame(now))
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def award(request: HttpRequest, number: int) -> HttpResponse:
+    """Show the checklist of one stake; begin to run its attacks again, and move to award it when every line is met.
+
+    NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
+    """
+    reviewer = reviewer_of(request.user)
+    stake = _stake(number, reviewer)
+    if request.method != "POST" or is_changed(request):
+        return _page(request, stake, reviewer)
+    try:
+        if "rerun" in request.POST:
+            return _rerun(request, stake, reviewer)
+        return move_or_show(request, lambda: _move(request, stake, reviewer), back=reverse("award", args=[number]))
+    except DomainError as error:
+        return _page(request, _stake(number, reviewer), reviewer, error)
+
+
+def _seen_by(reviewer: User, now: datetime) -> QuerySet[Stake]:
+    return Stake.objects.all() if roles_of(reviewer).organizer else stakes_seen_by(reviewer, now=now)
+
+
+def _stake(number: int, reviewer: User) -> Stake:
+    rows = _seen_by(reviewer, domain_now()).filter(pk=number, staked_at__isnull=False)
+    stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
+    if stake is None:
+        raise NotFound("There is no stake with this number.", "not_found")
+    return stake
+
+
+def _rerun(request: HttpRequest, stake: Stake, by: User) -> HttpResponse:
+    rerun_begin(stake=stake, by=by, now=domain_now())
+    hint(prepare_reruns)
+    messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
+    return go_to("award", stake.pk)
+
+
+def _move(request: HttpRequest, stake: Stake, by: User) -> Case:
+    now = domain_now()
+    reason = text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    if "end" in request.POST:
+        return end_move(stake, reason=reason, by=by, now=now)
+    if "withhold" in request.POST:
+        return award_withhold_move(_award(stake), reason=reason, by=by, now=now)
+    if "forfeit" in request.POST:
+        return forfeit_move(_award(stake), reason=reason, by=by, now=now)
+    statement = text(request, "statement", MOST_WORDS + 1)
+    return award_move(stake, statement=statement, reason=reason, by=by, now=now)
+
+
+def _award(stake: Stake) -> Award:
+    given = Award.objects.filter(stake=stake).select_related("decision", "stake__defense__entry__team").first()
+    if given is None:
+        raise NotFound("Nothing was awarded for this stake.", "not_found")
+    return given
+
+
+def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError | None = None) -> HttpResponse:
+    now = domain_now()
+    framed = frame(now)
+    context: dict[str, Any] = {
+        "stake": stake,
+        "owner": owner_of(stake.defense),
+        "until": unbroken_until(stake),
+        "longest": MOST_WORDS,
+        "longest_reason": MOST_REASON_CHARACTERS,
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST,
+        "organizer": roles_of(reviewer).organizer,
+        "quorum": framed["policy"].board_quorum,
+    }
+    given = (
+        Award.objects.select_related("decision__decided_by", "stake__defense__entry__team").filter(stake=stake).first()
+    )
+    seen = set(_seen_by(reviewer, now).values_list("pk", flat=True))
+    context |= _given(given, seen) if given else _open(stake, framed["policy"], seen, now)
+    if not context["organizer"]:
+        context |= _of_the_board(reviewer, stake, given)
+    return render(request, "awards/award.html", context | framed, status=http_status(error) if error else 200)
+
+
+def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str, Any]:
+    due = contenders(now=now)
+    conditions = checklist(stake, policy=policy, now=now, among=due)
+    beside = {each.pk for each in stakes_beside(stake, due)}
+    group = sharing_of(stake, due)
+    shares = shares_now(group)
+    return {
+        "ending": ending_of(stake, now=now),
+        "conditions": conditions if beside <= seen else [each for each in conditions if not about_others(each.name)],
+        "ready": ready(conditions),
+        "group": [(each, shares.get(each.pk, 0)) for each in group],
+        "steps_aside_of_group": not {each.pk for each in group} <= seen,
+        "may_rerun": stake in due and not any(each.state in ("preparing", "running") for each in reruns_after(stake)),
+    }
+
+
+def _of_the_board(member: User, stake: Stake, award: Award | None) -> dict[str, Any]:
+    """Return the open motions about a stake, or its award, that the member may judge."""
+    moved = [each for each in moved_for(member, *KINDS) if _is_about(each, stake, award)]
+    return {"moved": moved, "moved_kinds": {each.kind.value for each in moved}}
+
+
+def _is_about(moved: Moved, stake: Stake, award: Award | None) -> bool:
+    if award is not None:
+        return moved.names("award", award.pk)
+    return moved.kind in (DecisionKind.AWARD, DecisionKind.END) and moved.names("stake", stake.pk)
+
+
+def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
+    sharing = set(Award.objects.filter(decision=award.decision).values_list("stake", flat=True))
+    rows = entries_of(award).select_related(
+        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
+    )
+    entries = list(with_causes(list(rows.order_by("-pk")), told_at=None))
+    return {
+        "award": award,
+        "met": [each for each in award.conditions if sharing <= seen or not about_others(each["name"])],
+        "steps_aside_of_group": not sharing <= seen,
+        "change": change_of(award.decision),
+        "entries": entries,
+        "withholdable": withholdable(award),
+        "forfeitable": forfeitable(award),
+        "forfeited": forfeited_of_award(award),
+    }

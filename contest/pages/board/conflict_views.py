@@ -1,0 +1,275 @@
+"""The registry of conflicts (R21): each member's own page, and the organizers' page of all."""
+
+from collections.abc import Iterable
+from datetime import datetime, time
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.domain_clock import domain_now
+from common.errors import DomainError, InvalidInput, NotFound, WrongFields
+from common.typed import whole_number
+from contest.board.conflicts import (
+    MOST_CHARACTERS,
+    conflict_declare,
+    conflict_dismiss,
+    conflict_end,
+    conflicts_find,
+    ends_of,
+    ties_tell,
+)
+from contest.board.recusal import cases_seen_by, judges_of, quorum_of
+from contest.core.conflicts import board_members
+from contest.core.enums import CaseState, ConflictKind
+from contest.core.roles import board_member_of
+from contest.models import Case, Conflict, Team, Ties
+from contest.pages.board.case_views import TIES
+from contest.web.page_context import frame
+from labeling.access import organizer_of
+from labeling.accounts.forms import errors_of, go_to, text
+from labeling.selectors import policy_in_force
+from labeling.watching.days import day_of
+
+ON_A_PAGE = 50
+KIND_WORDS = {
+    ConflictKind.COAUTHOR: "co-author",
+    ConflictKind.INSTITUTION: "same institution",
+    ConflictKind.ADVISOR: "advisor or advisee",
+    ConflictKind.MEMBER: "was in the team",
+    ConflictKind.OTHER: "other",
+}
+SHOWN = ("in_force", "over", "all")
+MOST_LIST_CHARACTERS = 20_000
+LONGEST_NAME = 80
+_LISTS = ("domains", "people", "papers")
+
+
+# A member's own -------------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def conflicts(request: HttpRequest) -> HttpResponse:
+    """Show a member what ties them to teams, declared and found; let them declare, end, and tell what is looked at."""
+    member = board_member_of(request.user)
+    if request.method != "POST":
+        return _own(request, member)
+    try:
+        words = _do_own(request, member, domain_now())
+    except DomainError as error:
+        return _own(request, member, error)
+    messages.success(request, words)
+    return go_to("board-conflicts")
+
+
+def _do_own(request: HttpRequest, member: User, now: datetime) -> str:
+    if "tell" in request.POST:
+        return _told(request, member, now)
+    if "end" in request.POST:
+        found = _own_conflict(request, member)
+        conflict_end(conflict_id=found.pk, reason=_reason(request), by=member, now=now)
+        words = "is over. Cases that were open while it held stay closed to you."
+        return f"The conflict with team {found.team.name} {words}"
+    before = _open_to(member)
+    made = _declared(request, member, member, now)
+    return f"The conflict with team {made.team.name} is on record. {_closed_words(before, member)}"
+
+
+def _own_conflict(request: HttpRequest, member: User) -> Conflict:
+    found = Conflict.objects.filter(pk=_number(request) or 0, member=member).select_related("team").first()
+    if found is None:
+        raise NotFound("There is no such conflict of yours.", "not_found")
+    return found
+
+
+def _number(request: HttpRequest) -> int | None:
+    return whole_number(request.POST.get("conflict", ""))
+
+
+def _reason(request: HttpRequest) -> str:
+    return text(request, "reason", MOST_CHARACTERS + 1)
+
+
+def _open_to(member: User) -> set[int]:
+    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED)
+    return set(seen.values_list("pk", flat=True))
+
+
+def _closed_words(before: set[int], member: User) -> str:
+    """Return how many of the open cases that the member could know of are closed to them now."""
+    closed = len(before - _open_to(member))
+    if not closed:
+        return "No case that is open to you is about this team; what comes is closed to you."
+    return f"{closed} open {'case is' if closed == 1 else 'cases are'} closed to you now, and what comes too."
+
+
+def _told(request: HttpRequest, member: User, now: datetime) -> str:
+    lists = {name: _lines(text(request, name, MOST_LIST_CHARACTERS)) for name in _LISTS}
+    before = _open_to(member)
+    with transaction.atomic():
+        ties_tell(member=member, **lists, now=now)
+        known = set(_of(member).values_list("pk", flat=True))
+        conflicts_find(now=now)
+        new = _of(member).exclude(pk__in=known).select_related("team")
+        names = sorted({each.team.name for each in new})
+    if not names:
+        return "Kept. It ties you to no team that is here now; new teams are compared with it as they come."
+    return f"Kept. It ties you to {', '.join(names)}. {_closed_words(before, member)}"
+
+
+def _lines(typed: str) -> list[str]:
+    return [each.strip() for each in typed.replace(",", "\n").splitlines() if each.strip()]
+
+
+def _of(member: User) -> QuerySet[Conflict]:
+    return Conflict.objects.filter(member=member)
+
+
+def _declared(request: HttpRequest, member: User, by: User, now: datetime) -> Conflict:
+    """Declare what the form says; WrongFields for all that is wrong at once."""
+    team, since = _team(text(request, "team", LONGEST_NAME)), _since(request, now)
+    kind = request.POST.get("kind", "")
+    wrong = {
+        "team": "" if team else "There is no team of this name or ID. The teams page lists them.",
+        "kind": "" if kind in list(TIES) else "Choose what ties you to the team.",
+        "since": "" if since else "Give a day as in 2026-11-20, or leave it empty.",
+    }
+    if any(wrong.values()) or team is None or since is None:
+        raise WrongFields({name: words for name, words in wrong.items() if words})
+    words = text(request, "words", MOST_CHARACTERS + 1)
+    return conflict_declare(member=member, team=team, kind=ConflictKind(kind), since=since, words=words, by=by, now=now)
+
+
+def _team(typed: str) -> Team | None:
+    return Team.objects.filter(Q(public_id__iexact=typed) | Q(name__iexact=typed)).first()
+
+
+def _since(request: HttpRequest, now: datetime) -> datetime | None:
+    """Return the beginning of the day that was typed, in the contest's zone; now without one."""
+    typed = text(request, "since", 20)
+    if not typed:
+        return now
+    day = day_of(typed)
+    return datetime.combine(day, time.min, ZoneInfo(policy_in_force(now).policy.time_zone)) if day else None
+
+
+def _own(request: HttpRequest, member: User, error: DomainError | None = None) -> HttpResponse:
+    now = domain_now()
+    rows = _rows(_of(member).select_related("team", "declared_by").order_by("-pk"))
+    ties = Ties.objects.filter(member=member).first()
+    telling = "tell" in request.POST
+    context = {
+        "in_force": [each for each in rows if each["in_force"]],
+        "over": [each for each in rows if not each["in_force"]],
+        "ties": ties,
+        "lists": {name: _list_shown(request, name, ties, typed=bool(error) and telling) for name in _LISTS},
+        "kinds": TIES.items(),
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST if error and not telling else {},
+        "longest": MOST_CHARACTERS,
+    }
+    status = http_status(error) if error else 200
+    return render(request, "board/conflicts.html", context | frame(now), status=status)
+
+
+def _list_shown(request: HttpRequest, name: str, ties: Ties | None, *, typed: bool) -> str:
+    if typed:
+        return request.POST.get(name, "")
+    return "\n".join(getattr(ties, name)) if ties is not None else ""
+
+
+def _rows(conflicts: Iterable[Conflict]) -> list[dict[str, Any]]:
+    """Return conflicts as the pages show them, each with how it was ended."""
+    found = list(conflicts)
+    ends = ends_of(found)
+    return [_row(each) | {"ended": ends.get(each.pk)} for each in found]
+
+
+def _row(conflict: Conflict) -> dict[str, Any]:
+    over = conflict.dismissed_at is not None or conflict.until is not None
+    return {"conflict": conflict, "kind": KIND_WORDS[ConflictKind(conflict.kind)], "in_force": not over}
+
+
+# All, for organizers --------------------------------------------------------------------------------------------------
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def organizer_conflicts(request: HttpRequest) -> HttpResponse:
+    """Show organizers every conflict and the cases that too few members may judge; let them declare and dismiss."""
+    organizer = organizer_of(request.user)
+    if request.method != "POST":
+        return _all(request)
+    try:
+        words = _do(request, organizer, domain_now())
+    except DomainError as error:
+        return _all(request, error)
+    messages.success(request, words)
+    return go_to("organizer-conflicts")
+
+
+def _do(request: HttpRequest, by: User, now: datetime) -> str:
+    if "dismiss" in request.POST:
+        found = conflict_dismiss(conflict_id=_number(request) or 0, reason=_reason(request), by=by, now=now)
+        return f"The conflict of {found.member.get_username()} with team {found.team.name} is dismissed."
+    if "end" in request.POST:
+        found = conflict_end(conflict_id=_number(request) or 0, reason=_reason(request), by=by, now=now)
+        return f"The conflict of {found.member.get_username()} with team {found.team.name} is over."
+    member = board_members().filter(username=text(request, "member", 150)).first()
+    if member is None:
+        raise InvalidInput("Choose a member of the review board.", "invalid", field="member")
+    made = _declared(request, member, by, now)
+    return f"The conflict of {member.get_username()} with team {made.team.name} is on record."
+
+
+def _all(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+    now = domain_now()
+    show = request.GET.get("show", SHOWN[0])
+    show = show if show in SHOWN else SHOWN[0]
+    find = request.GET.get("find", "").replace("\x00", "").strip()[:LONGEST_NAME]
+    page = Paginator(_registry(show, find), ON_A_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "show": show,
+        "find": find,
+        "page": page,
+        "rows": _rows(page.object_list),
+        "members": [(each, Ties.objects.filter(member=each).first()) for each in board_members()],
+        "kinds": [(kind, KIND_WORDS[kind]) for kind in TIES],
+        "stuck": _stuck(),
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST if error else {},
+        "longest": MOST_CHARACTERS,
+    }
+    status = http_status(error) if error else 200
+    return render(request, "board/organizer_conflicts.html", context | frame(now), status=status)
+
+
+def _registry(show: str, find: str) -> QuerySet[Conflict]:
+    rows = Conflict.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
+    over = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
+    if show != "all":
+        rows = rows.filter(over) if show == "over" else rows.exclude(over)
+    if not find:
+        return rows
+    team = Q(team__public_id__iexact=find) | Q(team__name__icontains=find)
+    return rows.filter(team | Q(member__username__icontains=find))
+
+
+def _stuck() -> list[dict[str, Any]]:
+    """Return the open cases that have too few members left: their numbers alone, organizers see no arguments."""
+    waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
+    found = [(each, len(judges_of(each)), quorum_of(each)) for each in waiting]
+    return [{"case": case, "left": left, "needed": needed} for case, left, needed in found if left < needed]

@@ -1,0 +1,85 @@
+"""The board's page of grants: a team that has no paper may attack all the same, until that is revoked (R21, R25)."""
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.domain_clock import domain_now
+from common.errors import DomainError, InvalidInput
+from common.typed import whole_number
+from contest.board.moved import moved_for
+from contest.board.moves import grant_move, revoke_move
+from contest.board.recusal import teams_stepped_aside_for
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState
+from contest.core.roles import board_member_of
+from contest.models import Case, Entitlement, Team
+from contest.pages.board.motion_preview import is_changed, move_or_show
+from labeling.accounts.forms import errors_of, text
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def grants(request: HttpRequest) -> HttpResponse:
+    """Show what the board has granted, and move to grant or to take a grant back."""
+    member = board_member_of(request.user)
+    if request.method != "POST" or is_changed(request):
+        return _page(request, member, None)
+    move = _revoke if text(request, "action") == "revoke" else _grant
+    try:
+        return move_or_show(request, lambda: move(request, member), back=reverse("board-grants"))
+    except DomainError as error:
+        return _page(request, member, error)
+
+
+def _grant(request: HttpRequest, member: User) -> Case:
+    team = Team.objects.filter(public_id=text(request, "team")).first()
+    if team is None:
+        raise InvalidInput("Choose a team of the list.", "invalid", field="team")
+    return grant_move(team, reason=_reason(request), by=member, now=domain_now())
+
+
+def _revoke(request: HttpRequest, member: User) -> Case:
+    grant = Entitlement.objects.filter(pk=whole_number(text(request, "grant")) or 0).first()
+    if grant is None:
+        raise InvalidInput("Choose a grant of the list.", "invalid", field="grant")
+    return revoke_move(grant, reason=_reason(request), by=member, now=domain_now())
+
+
+def _reason(request: HttpRequest) -> str:
+    return text(request, "reason", MOST_REASON_CHARACTERS + 1)
+
+
+def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    aside = teams_stepped_aside_for(member, now=now)
+    moved = moved_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)
+    named = {team for each in moved for team in each.case.subject["team"]}
+    rest = Team.objects.filter(merged_into=None).exclude(pk__in=aside | named)
+    granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
+    in_force = granted.filter(state=EntitlementState.ACCEPTED)
+    context: dict[str, Any] = {
+        "teams": list(rest.exclude(entitlements__in=in_force).order_by("name")),
+        "moved": moved,
+        "aside": aside,
+        "closed": aside | named,
+        "quorum": policy.board_quorum,
+        "granted": list(granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")),
+        "revoking": text(request, "grant") if request.POST.get("action") == "revoke" else "",
+        "longest": MOST_REASON_CHARACTERS,
+        "errors": errors_of(error) if error else {},
+        "typed": request.POST,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "teams/grants.html", context, status=http_status(error) if error else 200)

@@ -1,0 +1,130 @@
+"""The board's page of prizes that are withheld (R21, R38)."""
+
+from collections.abc import Iterable, Set
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.answers import http_status
+from common.domain_clock import domain_now
+from common.errors import DomainError, InvalidInput
+from common.typed import whole_number
+from contest.board.moved import Moved, moved_for
+from contest.board.moves import return_move, withhold_move
+from contest.board.recusal import teams_stepped_aside_for
+from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.enums import AccountKind, DecisionKind
+from contest.core.roles import board_member_of
+from contest.ledger.amounts import cents_of
+from contest.ledger.withholding import Withheld, subject_of, withholdings
+from contest.models import Account, Award, Case, Team
+from contest.pages.board.motion_preview import is_changed, move_or_show
+from contest.payments.statements import account_words
+from contest.web.page_context import form_errors, frame
+from labeling.accounts.forms import text
+
+KINDS = (AccountKind.TEAM, AccountKind.STAKE)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def board_withheld(request: HttpRequest) -> HttpResponse:
+    """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
+    member = board_member_of(request.user)
+    if request.method != "POST" or is_changed(request):
+        return _page(request, member, None)
+    try:
+        return move_or_show(request, lambda: _move(request, member), back=reverse("board-withheld"))
+    except DomainError as error:
+        return _page(request, member, error)
+
+
+def _move(request: HttpRequest, by: User) -> Case:
+    now = domain_now()
+    aside = teams_stepped_aside_for(by, now=now)
+    of, reason = _account(request, aside), text(request, "reason", MOST_REASON_CHARACTERS + 1)
+    team = _teams(aside).filter(public_id=text(request, "team", 20)).first() if of.stake_id is not None else None
+    if "return" in request.POST:
+        return return_move(of, team=team, award=_award(request), reason=reason, by=by, now=now)
+    cents = cents_of(text(request, "sum", 30))
+    if cents is None:
+        raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
+    return withhold_move(of, cents, team=team, reason=reason, by=by, now=now)
+
+
+def _shown(each: Withheld) -> str:
+    """Return whose money is withheld; of a stake it is the share of one team."""
+    words = account_words(each.account)
+    if each.award is not None:
+        return f"{words}, its award for {each.award.stake.defense.name}"
+    return f"share of team {each.team.name} of the {words}" if each.team and each.account.stake_id else words
+
+
+def _is_moved(each: Withheld, moved: Iterable[Moved]) -> bool:
+    """Say whether it is moved already to give this back."""
+    rows = subject_of(each.account, each.team, each.award)
+    return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
+
+
+def _is_typed(each: Withheld, request: HttpRequest) -> bool:
+    """Say whether it is this that the form was about which came."""
+    of = {"account": str(each.account.pk), "award": str(each.award.pk) if each.award is not None else ""}
+    if each.account.stake_id is not None and each.team is not None:  # the share of one team of several
+        of["team"] = each.team.public_id
+    return "return" in request.POST and all(text(request, name, 20) == told for name, told in of.items())
+
+
+def _accounts(aside: Set[int]) -> QuerySet[Account]:
+    """Return the accounts that a member who steps aside for these teams may know of here (R21)."""
+    rows = Account.objects.filter(kind__in=KINDS).exclude(team__in=aside)
+    return rows.select_related("team", "stake__defense")
+
+
+def _account(request: HttpRequest, aside: Set[int]) -> Account:
+    row = _accounts(aside).filter(pk=whole_number(text(request, "account", 18)) or 0).first()
+    if row is None:
+        raise InvalidInput("Choose an account of the list.", "invalid", field="account")
+    return row
+
+
+def _award(request: HttpRequest) -> Award | None:
+    typed = text(request, "award", 18)
+    return Award.objects.filter(pk=whole_number(typed) or 0).first()
+
+
+def _teams(aside: Set[int]) -> QuerySet[Team]:
+    return Team.objects.filter(merged_into=None).exclude(pk__in=aside).order_by("name", "pk")
+
+
+def _withheld(aside: Set[int]) -> list[Withheld]:
+    return [each for each in withholdings() if each.team is None or each.team.pk not in aside]
+
+
+def _page(request: HttpRequest, member: User, error: DomainError | None) -> HttpResponse:
+    now = domain_now()
+    aside = teams_stepped_aside_for(member, now=now)
+    kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
+    moved = [each for each in moved_for(member, *kinds) if "defense" not in each.case.subject]
+    rows = _accounts(aside).filter(balance_cents__gt=0).order_by("kind", "pk")
+    framed, held = frame(now), _withheld(aside)
+    context: dict[str, Any] = {
+        "accounts": [(each, account_words(each)) for each in rows],
+        "teams": _teams(aside),
+        "withheld": [(each, _shown(each), _is_moved(each, moved), _is_typed(each, request)) for each in held],
+        "moved": moved,
+        "aside": aside,
+        "quorum": framed["policy"].board_quorum,
+        "longest": MOST_REASON_CHARACTERS,
+        "errors": form_errors(error),
+        "typed": request.POST,
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/withheld.html", context | framed, status=status)

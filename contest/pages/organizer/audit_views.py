@@ -1,0 +1,123 @@
+"""The organizers' page of the audit trail, its file, and the check of its chain."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.audit_seals import chain_check, entries_seal, newest_check
+from common.domain_clock import domain_now
+from common.models import AuditEntry
+from contest.operations import audit_trail
+from contest.operations.audit_trail import Asked
+from contest.operations.audit_words import DID
+from labeling.access import organizer_of
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from labeling.watching.days import day_of
+
+ON_A_PAGE = 50
+_AT_ONCE = 500
+_LONGEST = 200
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def trail(request: HttpRequest) -> HttpResponse:
+    """Show the trail, newest first, with what is asked for; a POST checks the whole chain now."""
+    organizer_of(request.user)
+    now = domain_now()
+    if request.method == "POST":
+        return _check(request, now)
+    asked, zone = _asked(request), _zone(now)
+    page = Paginator(audit_trail.entries(asked, zone), ON_A_PAGE).get_page(request.GET.get("page"))
+    found = list(page.object_list)
+    names = audit_trail.accounts_named(found)
+    check = newest_check()
+    context = {
+        "rows": [audit_trail.row_of(entry, names) for entry in found],
+        "page": page,
+        "asked": asked,
+        "query": _query(asked),
+        "actions": sorted({*DID, *audit_trail.actions()}),
+        "day_wrong": bool(asked.day) and day_of(asked.day) is None,
+        "any": bool(found) or AuditEntry.objects.exists(),
+        "check": check,
+        "since": AuditEntry.objects.count() - (check.through if check else 0),
+        "now": now,
+        "zone": zone,
+    }
+    return render(request, "audit/trail.html", context)
+
+
+def _check(request: HttpRequest, now: datetime) -> HttpResponse:
+    while entries_seal():
+        pass
+    found = chain_check(now=now)
+    if found.wrong:
+        messages.error(request, f"The chain differs. {found.wrong}")
+    else:
+        messages.success(request, f"The chain holds through row {found.through:,}.")
+    return SeeOther(reverse("audit"))
+
+
+@login_required
+@never_cache
+@require_safe
+def trail_csv(request: HttpRequest) -> StreamingHttpResponse:
+    """Answer the rows that are asked for as a CSV file, newest first."""
+    organizer_of(request.user)
+    now = domain_now()
+    answer = StreamingHttpResponse(_lines(_asked(request), _zone(now)), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="audit-{now:%Y-%m-%d}.csv"'
+    return answer
+
+
+class _Echo:
+    """A file that gives back what is written into it."""
+
+    def write(self, line: str) -> str:
+        """Return the line."""
+        return line
+
+
+def _lines(asked: Asked, zone: str) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(audit_trail.COLUMNS)
+    rows = audit_trail.entries(asked, zone)
+    last = None
+    while found := list((rows if last is None else rows.filter(pk__lt=last))[:_AT_ONCE]):
+        yield from map(writer.writerow, _columns(found))
+        last = found[-1].pk
+
+
+def _columns(found: Sequence[AuditEntry]) -> Iterator[list[str]]:
+    names = audit_trail.accounts_named(list(found))
+    return (audit_trail.as_columns(audit_trail.row_of(entry, names)) for entry in found)
+
+
+def _asked(request: HttpRequest) -> Asked:
+    return Asked(**{name: _typed(request, name) for name in ("action", "who", "day", "words")})
+
+
+def _typed(request: HttpRequest, name: str) -> str:
+    return request.GET.get(name, "").replace("\x00", "").strip()[:_LONGEST]
+
+
+def _query(asked: Asked) -> str:
+    given = {"action": asked.action, "who": asked.who, "day": asked.day, "words": asked.words}
+    return urlencode({name: value for name, value in given.items() if value})
+
+
+def _zone(now: datetime) -> str:
+    return policy_in_force(now).policy.time_zone

@@ -1,0 +1,105 @@
+"""The organizers' pages behind the cockpit: the pictures of a week that are left, and those taskers differ on; and its
+one button, which reminds the board."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from common.domain_clock import domain_now
+from common.errors import Conflict, NotFound
+from contest.board.reminding import case_remind
+from contest.cockpit.deadlines import Waiting, deadlines
+from contest.cockpit.disagreement import disagreement
+from contest.core.weeks import week_called
+from contest.operations.overview import overview_forget
+from labeling.access import organizer_of
+from labeling.models import Image
+from labeling.pictures import picture_url
+from labeling.views import SeeOther
+from labeling.watching.drawing import drawn_outline
+from labeling.watching.gold import counted_answers
+
+MOST_SHOWN = 60
+
+
+@login_required
+@never_cache
+@require_safe
+def week_left(request: HttpRequest, week: str) -> HttpResponse:
+    """Show what of a week misses answers: first the pictures at risk, those with the least chance before."""
+    organizer_of(request.user)
+    try:
+        name = week_called(week).name
+    except ValueError:
+        raise NotFound("There is no such week.", "not_found") from None
+    found = deadlines(now=domain_now())
+    left = sorted((each for each in found.waiting if each.week == name), key=_least_chance_first)
+    risk = [each for each in left if each.at_risk]
+    context = {
+        "page": {"now": found.now, "zone": found.zone},
+        "found": found,
+        "name": name,
+        "week": next((each for each in found.weeks if each.week == name), None),
+        "left": len(left),
+        "risk": len(risk),
+        "shown": _with_pictures((risk or left)[:MOST_SHOWN], found.now),
+    }
+    return render(request, "contest/cockpit/week.html", context)
+
+
+def _least_chance_first(each: Waiting) -> tuple[float, int, datetime]:
+    return 1.0 if each.chance is None else each.chance, -each.missing, each.since
+
+
+def _with_pictures(waiting: Sequence[Waiting], now: datetime) -> list[dict[str, Any]]:
+    images = Image.objects.in_bulk([each.image_id for each in waiting])
+    rows = ((each, images[each.image_id]) for each in waiting)
+    return [{"waits": each, "image": image, "url": picture_url(image, now=now)} for each, image in rows]
+
+
+@login_required
+@never_cache
+@require_safe
+def differing(request: HttpRequest) -> HttpResponse:
+    """Show the pictures ruled on lately on which the taskers differed most, with what each said, without names."""
+    organizer_of(request.user)
+    now = domain_now()
+    found = disagreement(now=now)
+    answers = counted_answers([each.panel_id for each in found.pictures])
+    images = Image.objects.in_bulk([each.public_id for each in found.pictures], field_name="public_id")
+    shown = [
+        {
+            "differs": each,
+            "image": images[each.public_id],
+            "url": picture_url(images[each.public_id], now=now),
+            "rows": answers.get(each.panel_id, []),
+            "others": [drawn_outline(row.outline) for row in answers.get(each.panel_id, []) if row.outline],
+        }
+        for each in found.pictures
+    ]
+    return render(request, "contest/cockpit/differing.html", {"found": found, "shown": shown})
+
+
+@login_required
+@never_cache
+@require_POST
+def remind(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Remind the members of the board who did not vote on a case (R19), and lead back to the cockpit."""
+    organizer = organizer_of(request.user)
+    try:
+        told = case_remind(public_id=public_id, by=organizer, now=domain_now())
+    except Conflict as refused:
+        messages.error(request, refused.message)
+    else:
+        overview_forget()
+        members = "1 member is" if len(told) == 1 else f"{len(told)} members are"
+        messages.success(request, f"{members} reminded of case {public_id}.")
+    return SeeOther(f"{reverse('overview')}#board-cases")

@@ -1,0 +1,165 @@
+"""The organizers' pages of money: deposits, what is due, payments by two, the check, and the files."""
+
+import csv
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.answers import http_status
+from common.domain_clock import domain_now
+from common.errors import DomainError, InvalidInput, NotFound
+from contest.ledger.amounts import cents_of
+from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import MOST_WORDS, check
+from contest.models import Payment, Team
+from contest.pages.organizer.correction_views import corrected
+from contest.payments import exports
+from contest.payments.corrections import corrections_open
+from contest.payments.payable import payables
+from contest.payments.services import payment_ask, payment_cancel, payment_pay, payments_open
+from contest.payments.statements import entries, money_figures
+from contest.prizes.unpaid_breaks import conflicts
+from contest.web.page_context import before_of, form_errors, frame, sum_words
+from labeling.access import organizer_of
+from labeling.accounts.forms import go_to, text
+
+PAYMENTS_SHOWN = 20
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def organizer_money(request: HttpRequest) -> HttpResponse:
+    """Show the organizers' page, and take a deposit."""
+    organizer = organizer_of(request.user)
+    if request.method != "POST":
+        return _page(request)
+    try:
+        cents = cents_of(text(request, "sum", 30))
+        if cents is None:
+            raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
+        entry = pool_deposit(
+            cents=cents, reason=text(request, "reason", MOST_WORDS + 1), by=organizer, now=domain_now()
+        )
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, f"{sum_words(entry.cents)} came into the pool, half of it for each side.")
+    return go_to("organizer-money")
+
+
+def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+    now = domain_now()
+    shown, more = entries(told_at=None, before=before_of(request))
+    over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
+    under_way = list(payments_open())
+    asked = {each.team_id: each.pk for each in under_way}
+    context: dict[str, Any] = {
+        "money": money_figures(told_at=None),
+        "payables": [(each, asked.get(each.team.pk)) for each in payables(now=now)],
+        "open": under_way,
+        "over": list(
+            over.select_related("entry").prefetch_related("entry__corrections").order_by("-pk")[:PAYMENTS_SHOWN]
+        ),
+        "corrections": [corrected(each) for each in corrections_open()],
+        "conflicts": conflicts(),
+        "check": check(),
+        "entries": shown,
+        "more": more,
+        "before": before_of(request),
+        "longest": MOST_WORDS,
+        "errors": form_errors(error),
+        "typed": request.POST if error else {},
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/organizer.html", context | frame(now), status=status)
+
+
+@never_cache
+@login_required
+@require_POST
+def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Ask for the payment of all that is due to a team."""
+    organizer = organizer_of(request.user)
+    team = Team.objects.filter(public_id=public_id).first()
+    if team is None:
+        raise NotFound("There is no team with this ID.", "not_found")
+    try:
+        payment = payment_ask(team=team, by=organizer, now=domain_now())
+    except DomainError as error:
+        return _page(request, error)
+    messages.success(request, f"{sum_words(payment.cents)} to team {team.name} wait for another organizer to pay them.")
+    return go_to("organizer-money")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def payment(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
+    organizer = organizer_of(request.user)
+    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
+    if row is None:
+        raise NotFound("There is no payment with this number.", "not_found")
+    if request.method != "POST":
+        return _payment_page(request, row)
+    try:
+        words = _do(request, row, organizer)
+    except DomainError as error:
+        return _payment_page(request, Payment.objects.select_related("team", "asked_by").get(pk=number), error)
+    messages.success(request, words)
+    return go_to("organizer-money")
+
+
+def _do(request: HttpRequest, row: Payment, by: User) -> str:
+    if "cancel" in request.POST:
+        payment_cancel(payment_id=row.pk, by=by, now=domain_now())
+        return f"The payment to team {row.team.name} is cancelled. Nothing was moved."
+    payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=domain_now())
+    return f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid."
+
+
+def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None = None) -> HttpResponse:
+    context = {
+        "payment": row,
+        "own": row.asked_by_id == request.user.pk,
+        "errors": form_errors(error),
+        "typed": request.POST if error else {},
+    }
+    status = http_status(error) if error else 200
+    return render(request, "money/payment.html", context | frame(domain_now()), status=status)
+
+
+@never_cache
+@login_required
+@require_safe
+def payables_csv(request: HttpRequest) -> HttpResponse:
+    """Answer what is due to each team as a CSV file."""
+    organizer_of(request.user)
+    now = domain_now()
+    currency = str(frame(now)["currency"])
+    return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
+
+
+@never_cache
+@login_required
+@require_safe
+def receipts_csv(request: HttpRequest) -> HttpResponse:
+    """Answer all that came in and went out as a CSV file."""
+    organizer_of(request.user)
+    now = domain_now()
+    rows = exports.receipt_rows(currency=str(frame(now)["currency"]))
+    return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)
+
+
+def _csv(name: str, columns: exports.Row, rows: Iterable[exports.Row]) -> HttpResponse:
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    csv.writer(answer).writerows([columns, *rows])
+    return answer

@@ -1,0 +1,244 @@
+"""The organizers' pages of re-runs: choose, look, start; then follow, stop, apply or cancel."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.domain_clock import domain_now
+from common.errors import Conflict, InvalidInput, NotFound
+from common.queues import hint
+from contest.core.breaks import all_breaks
+from contest.core.scoring_words import rerun_words
+from contest.models import Break
+from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
+from contest.web.defense_access import defense_of
+from labeling.access import organizer_of
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from scoring import reruns
+from scoring.enums import NEXT_RERUN_STATE, RerunState
+from scoring.models import Defense, Rerun
+from scoring.rerun_scope import items_in_scope
+from scoring.tasks import prepare_reruns, work_runs
+
+PICTURES_SHOWN = 24
+BREAKS_SHOWN = 100
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
+    organizer, now = organizer_of(request.user), domain_now()
+    defense = defense_of(public_id)
+    choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
+    if request.method != "POST" or not choice.which:
+        return _choose(request, defense, choice, now)
+    reason = request.POST.get("reason", "")
+    try:
+        scope = scope_of(choice, _zone(now))
+        rerun = reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=organizer, now=now)
+    except (InvalidInput, Conflict) as error:
+        return _choose(request, defense, choice, now, refused=error.message, reason=reason)
+    hint(prepare_reruns)
+    messages.success(request, "The re-run is being prepared. Nothing changes until it is applied.")
+    return SeeOther(reverse("rerun", args=[rerun.pk]))
+
+
+def _choose(
+    request: HttpRequest, defense: Defense, choice: Choice, now: datetime, refused: str = "", reason: str = ""
+) -> HttpResponse:
+    context: dict[str, Any] = {"defense": defense, "choice": choice, "which": WHICH, "refused": refused}
+    context |= {"reason": reason, "devices": reruns.devices_of(defense), "now": now, "zone": _zone(now)}
+    wrong = ""
+    if choice.which:
+        try:
+            context |= _preview(defense, choice, _zone(now))
+        except (InvalidInput, Conflict) as error:
+            wrong = error.message
+    context["wrong"] = "" if refused else wrong
+    return render(request, "scoring_queue/rerun_new.html", context, status=400 if refused or wrong else 200)
+
+
+def _preview(defense: Defense, choice: Choice, zone: str) -> dict[str, Any]:
+    scope = scope_of(choice, zone)
+    preview = reruns.rerun_preview(defense, scope)
+    resting = all_breaks().filter(prediction__item__in=items_in_scope(defense, scope))
+    return {"scope": scope, "preview": preview, "chosen": asdict(choice)} | _breaks(resting)
+
+
+def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
+    listed = resting.select_related("image", "prediction").order_by("pk")
+    return {"breaks": list(listed[:BREAKS_SHOWN]), "break_count": resting.count()}
+
+
+@login_required
+@never_cache
+@require_safe
+def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
+    """Show how far a re-run is, and what differs so far."""
+    organizer_of(request.user)
+    now, rerun = domain_now(), _rerun(number)
+    context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
+    return render(request, "scoring_queue/rerun.html", context)
+
+
+@login_required
+@never_cache
+@require_safe
+def rerun_now(request: HttpRequest, number: int) -> HttpResponse:
+    """Answer how far a re-run is, for the page that refreshes itself."""
+    organizer_of(request.user)
+    return render(request, "scoring_queue/_rerun.html", _standing(_rerun(number), domain_now()))
+
+
+def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
+    found = reruns.progress(rerun, now=now)
+    return {
+        "rerun": rerun,
+        "words": rerun_words(rerun, now=now),
+        "is_open": bool(NEXT_RERUN_STATE[RerunState(rerun.state)]),
+        "preparation": reruns.preparations([rerun]).get(rerun.pk),
+        "progress": found,
+        "actions": [ACTIONS[name] for name in _offered(rerun, found)],
+        "now": now,
+        "zone": _zone(now),
+    }
+
+
+def _differences(rerun: Rerun, now: datetime) -> dict[str, Any]:
+    changed = reruns.changed_answers(rerun)
+    return {
+        "changes": reruns.changes(rerun),
+        "changed_count": changed.count(),
+        "changed": [(each, picture_url(each.image, now=now)) for each in changed[:PICTURES_SHOWN]],
+    }
+
+
+def _offered(rerun: Rerun, found: reruns.Progress) -> list[str]:
+    """Return the names of the actions that make sense now, the likeliest first."""
+    if rerun.state == RerunState.PREPARING:
+        return ["cancel"]
+    if rerun.state != RerunState.RUNNING:
+        return []
+    possible = {"apply": found.done == found.answers, "go-on": found.stopped, "stop": found.waiting, "cancel": True}
+    return [name for name, makes_sense in possible.items() if makes_sense]
+
+
+def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
+    """Return the breaks that rest on what it replaced, or would replace."""
+    if rerun.state == RerunState.APPLIED:
+        return all_breaks().filter(prediction__superseded__rerun=rerun)
+    if rerun.state != RerunState.RUNNING:
+        return all_breaks().none()
+    return all_breaks().filter(prediction__in=reruns.answers_to_replace(rerun))
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something an organizer may do with a re-run, with the words of its page."""
+
+    name: str
+    title: str
+    happens: str
+    done: str
+    do: Callable[[int, User, datetime], object]
+
+
+def _apply(number: int, by: User, now: datetime) -> object:
+    return reruns.rerun_apply(rerun_id=number, by=by, now=now)
+
+
+def _stop(number: int, by: User, now: datetime) -> object:
+    return reruns.rerun_stop(rerun_id=number, by=by, now=now)
+
+
+def _go_on(number: int, by: User, now: datetime) -> object:
+    queued = reruns.rerun_go_on(rerun_id=number, by=by, now=now)
+    hint(work_runs)
+    return queued
+
+
+def _cancel(number: int, by: User, now: datetime) -> object:
+    return reruns.rerun_cancel(rerun_id=number, by=by, now=now)
+
+
+ACTIONS = {
+    action.name: action
+    for action in (
+        Action(
+            "apply",
+            "Apply",
+            "All new answers take the place of the older ones at once, or none does. The older ones stay on record as "
+            "superseded. New confident mistakes on attacks become breaks; breaks that rest on an "
+            "older answer stay and are listed for the board. This cannot be undone, only run again.",
+            "The re-run is applied.",
+            _apply,
+        ),
+        Action(
+            "stop",
+            "Stop",
+            "What waits is taken out of the queue until somebody lets it go on. What a scorer has now is let to its "
+            "end. Nothing is lost.",
+            "The re-run is stopped. It can go on at any time.",
+            _stop,
+        ),
+        Action("go-on", "Go on", "What was stopped waits in the queue again.", "The re-run goes on.", _go_on),
+        Action(
+            "cancel",
+            "Cancel",
+            "The older answers stay in force. The new ones stay on record and never count. What a scorer has now is "
+            "thrown away. A cancelled re-run cannot go on.",
+            "The re-run is cancelled. Nothing was changed.",
+            _cancel,
+        ),
+    )
+}
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
+    """Say what an action would do, and do it when it is confirmed."""
+    organizer, now = organizer_of(request.user), domain_now()
+    rerun, action = _rerun(number), ACTIONS.get(name)
+    if action is None:
+        raise NotFound("There is no such action.", "not_found")
+    if request.method == "POST":
+        try:
+            action.do(rerun.pk, organizer, now)
+        except Conflict as error:
+            return _confirm(request, _rerun(number), action, now, refused=error.message)
+        messages.success(request, action.done)
+        return SeeOther(reverse("rerun", args=[rerun.pk]))
+    return _confirm(request, rerun, action, now)
+
+
+def _confirm(request: HttpRequest, rerun: Rerun, action: Action, now: datetime, refused: str = "") -> HttpResponse:
+    context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
+    return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
+
+
+def _rerun(number: int) -> Rerun:
+    rerun = Rerun.objects.select_related("defense", "asked_by", "ended_by").filter(pk=number).first()
+    if rerun is None:
+        raise NotFound("There is no re-run with this number.", "not_found")
+    return rerun
+
+
+def _zone(now: datetime) -> str:
+    return policy_in_force(now).policy.time_zone

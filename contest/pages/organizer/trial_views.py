@@ -1,0 +1,132 @@
+"""The organizers' page that asks for a trial of a defense (R31): choose which, look at what it does, ask."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from random import SystemRandom
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from common.domain_clock import domain_now
+from common.errors import Conflict
+from common.queues import hint
+from contest.web.defense_access import defense_of
+from labeling.access import organizer_of
+from labeling.policy import Policy
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from scoring.enums import RunState, TrialKind
+from scoring.models import Defense, Trial
+from scoring.tasks import work_runs
+from scoring.trials import selectors, services
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of trial in the words of its page."""
+
+    title: str
+    does: str
+
+
+_QUIET = "Only totals are shown. Which pictures they were is nobody's to see, and what the program prints is not kept."
+KINDS = {
+    TrialKind.SMOKE: Kind(
+        "Smoke test",
+        "The defense is started as often as the participants' own check starts it, and asked about at most "
+        f"{selectors.SMOKE_PICTURES} pictures that anybody may see. Its report and what it printed are kept and shown "
+        "to organizers.",
+    ),
+    TrialKind.PRIVATE: Kind(
+        "Private set",
+        f"The defense is asked about every picture of the private set in force, and its time is taken. {_QUIET}",
+    ),
+    TrialKind.EARLIER: Kind(
+        "Earlier attacks",
+        f"The defense is asked about every attack that is ruled valid when the trial begins. {_QUIET}",
+    ),
+    TrialKind.PROBE: Kind(
+        "Memorisation probe",
+        f"The defense is asked about at most {selectors.PROBE_PICTURES} published pictures three times: as they are, "
+        "with every value one step lighter or darker, and moved by one pixel. It decides no condition: the differences "
+        "are for the board.",
+    ),
+}
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def trial_new(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
+    organizer, now = organizer_of(request.user), domain_now()
+    defense, posted = defense_of(public_id), request.method == "POST"
+    kind = _kind((request.POST if posted else request.GET).get("kind", ""))
+    if not posted or kind is None:
+        return _choose(request, defense, kind, now, status=400 if posted else 200)
+    policy = policy_in_force(now).policy
+    try:
+        trial = services.trial_ask(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
+    except Conflict as error:
+        return _choose(request, defense, kind, now, refused=error.message, status=409)
+    hint(work_runs)
+    messages.success(request, f"Trial {kind} {trial.number} waits in the queue.")
+    return SeeOther(f"{reverse('defense', args=[defense.public_id])}#trials")
+
+
+def _kind(text: str) -> TrialKind | None:
+    return next((kind for kind in TrialKind if kind == text), None)
+
+
+def _choose(
+    request: HttpRequest, defense: Defense, kind: TrialKind | None, now: datetime, *, status: int, refused: str = ""
+) -> HttpResponse:
+    version = policy_in_force(now)
+    newest = selectors.newest_trials([defense.pk]).get(defense.pk, {})
+    context: dict[str, Any] = {"defense": defense, "kinds": KINDS, "kind": kind, "now": now, "refused": refused}
+    context |= {"zone": version.policy.time_zone, "likely": _first_not_passed(newest, version.policy)}
+    if kind is not None:
+        context |= _preview(defense, kind, newest.get(kind), version.policy, now)
+    return render(request, "defenses/trial.html", context, status=status)
+
+
+def _first_not_passed(newest: selectors.Newest, policy: Policy) -> TrialKind:
+    """Return what an organizer most likely came for."""
+    passed = {kind for kind, trial in newest.items() if selectors.has_passed(trial, policy)}
+    return next((kind for kind in TrialKind if kind not in passed), TrialKind.SMOKE)
+
+
+def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Policy, now: datetime) -> dict[str, Any]:
+    findings = selectors.eligibility_of(defense, policy, now=now).findings
+    return {
+        "words": KINDS[kind],
+        "asked": _asked(kind, now),
+        "decided": [finding for finding in findings if finding.condition in selectors.DECIDES[kind]],
+        "newest": newest,
+        "replaces": newest is not None and newest.state == RunState.FINISHED,
+        "may_retry": newest is not None and selectors.trials_to_retry().filter(pk=newest.pk).exists(),
+        "against": _against(defense, kind, policy),
+    }
+
+
+def _asked(kind: TrialKind, now: datetime) -> str:
+    """Return how much the trial would ask about, where that is known beforehand."""
+    if kind is TrialKind.EARLIER:
+        return f"{len(selectors.earlier_questions(now=now)):,}, by the rulings of now"
+    private_set = selectors.private_set_in_force() if kind is TrialKind.PRIVATE else None
+    return f"{private_set.pictures.count():,}, those of {private_set}" if private_set else ""
+
+
+def _against(defense: Defense, kind: TrialKind, policy: Policy) -> str:
+    """Return why the trial cannot be asked for now; empty when it can."""
+    try:
+        services.trial_possible(defense, kind, policy=policy)
+    except Conflict as error:
+        return error.message
+    return ""

@@ -1,0 +1,156 @@
+"""The page where organizers try other numbers on all answers there are, and see which verdicts would change."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from adjudication.enums import Verdict
+from adjudication.rules import Decision
+from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
+from adjudication.wording import reasons_words
+from common.domain_clock import domain_now
+from common.errors import WrongFields
+from common.typed import whole_number
+from contest.pages.organizer.what_if_forms import Typed
+from contest.policy.number_words import GATES
+from labeling.access import organizer_of
+from labeling.pictures import picture_url
+from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
+from labeling.selectors import policy_in_force
+
+# How many of the changed pictures are shown; the counts are of all.
+MOST_SHOWN = 200
+# What may become of a picture, in the order in which it is told: key -> words.
+KINDS = {
+    "valid": "would be valid",
+    "rejected": "would be rejected",
+    "other": "would be of the other class",
+    "waiting": "would need more answers first",
+    "reasons": "would be rejected for other reasons",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One changed picture as the page shows it."""
+
+    id: str
+    url: str
+    width: int
+    height: int
+    kind: str
+    before: str
+    after: str
+
+    @property
+    def words(self) -> str:
+        """Return what would become of it."""
+        return KINDS[self.kind]
+
+
+@login_required
+@never_cache
+@require_safe
+def what_if(request: HttpRequest) -> HttpResponse:
+    """Show the form, and with something typed what it would change; the figures follow part by part."""
+    organizer_of(request.user)
+    now = domain_now()
+    policy = policy_in_force(now)
+    typed = _typed(request, policy.policy)
+    context = _form(typed, policy.version, Typed.of(policy.policy))
+    if not request.GET:
+        return render(request, "what_if/what_if.html", context)
+    try:
+        numbers = typed.numbers(policy.policy)
+    except WrongFields as refused:
+        return render(request, "what_if/what_if.html", context | {"errors": refused.fields}, status=400)
+    # Without scripts the page asks for all parts at once.
+    found = _everything(numbers, now) if "whole" in request.GET else None
+    return render(request, "what_if/what_if.html", context | {"tried": True, "found": found})
+
+
+@login_required
+@never_cache
+@require_safe
+def part(request: HttpRequest) -> HttpResponse:
+    """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
+    organizer_of(request.user)
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
+    shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
+    return JsonResponse(
+        {
+            "looked": found.looked,
+            "through": found.through,
+            "kinds": Counter(_kind(each) for each in found.changes),
+            "items": [render_to_string("what_if/_picture.html", {"each": each}) for each in shown],
+        }
+    )
+
+
+def _typed(request: HttpRequest, policy: Policy) -> Typed:
+    return Typed.read(request.GET.dict()) if request.GET else Typed.of(policy)
+
+
+def _form(typed: Typed, version: int, in_force: Typed) -> dict[str, Any]:
+    return {
+        "typed": typed,
+        "version": version,
+        "in_force": in_force,
+        "gates": GATES,
+        "kinds": KINDS,
+        "smallest": SMALLEST_PANEL,
+        "largest": LARGEST_PANEL,
+        "pictures": pictures_decided(),
+        "most_shown": MOST_SHOWN,
+    }
+
+
+def _everything(numbers: Numbers, now: datetime) -> dict[str, Any]:
+    looked, kinds, shown = 0, Counter[str](), list[Shown]()
+    for each in try_on_all(numbers):
+        looked += each.looked
+        kinds.update(_kind(change) for change in each.changes)
+        shown += [_shown(change, now) for change in each.changes[: MOST_SHOWN - len(shown)]]
+    return {"looked": looked, "kinds": {key: kinds[key] for key in KINDS}, "shown": shown}
+
+
+def _kind(change: Change) -> str:
+    if change.after is None:
+        return "waiting"
+    if not change.turns:
+        return "reasons"
+    if change.after.verdict == Verdict.REJECTED:
+        return "rejected"
+    return "other" if change.before else "valid"
+
+
+def _shown(change: Change, now: datetime) -> Shown:
+    image, ruling = change.image, change.ruling
+    return Shown(
+        id=image.public_id,
+        url=picture_url(image, now=now),
+        width=image.width,
+        height=image.height,
+        kind=_kind(change),
+        before=_verdict(ruling.label, ruling.reasons),
+        after=_decided(change.after),
+    )
+
+
+def _decided(decision: Decision | None) -> str:
+    return (decision.label or _verdict("", decision.reasons)) if decision else ""
+
+
+def _verdict(label: str, reasons: Iterable[str]) -> str:
+    return f"valid: {label}" if label else reasons_words(reasons)

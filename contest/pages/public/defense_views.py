@@ -1,0 +1,184 @@
+"""The pages of defenses: public what is published, everything to organizers."""
+
+import csv
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.domain_clock import domain_now
+from common.errors import NotFound
+from common.typed import whole_number
+from contest.core.roles import roles_of
+from contest.defenses import files
+from contest.defenses.eligibility import failures_of, next_step
+from contest.defenses.risk import at_least, marks
+from contest.defenses.selectors import last_moment, standings
+from contest.defenses.stake_rows import newest_stakes
+from contest.models import Entry
+from contest.pages.public.risk_curve import curve
+from contest.record import defense_figures
+from contest.web.file_responses import serve_stored
+from labeling.selectors import policy_in_force
+from scoring.models import Defense
+from scoring.trials import selectors as trials
+from scoring.trials.enums import Standing
+
+COVERAGE = 80
+CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
+
+
+@never_cache
+@require_safe
+def defense_list(request: HttpRequest) -> HttpResponse:
+    """List the published defenses; to organizers also those that are not published yet."""
+    public, now = _is_public(request), domain_now()
+    rows = defense_figures.rows(public=public, now=now)
+    stakes = newest_stakes([row.defense for row in rows], now)
+    context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
+    return render(request, "defenses/defenses.html", context | _zone(now))
+
+
+@never_cache
+@require_safe
+def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
+    public, now = _is_public(request), domain_now()
+    defense, kind = _defense_named(public_id, public), _kind(request)
+    found = defense_figures.figures(defense, public=public)
+    outside = defense_figures.outside_of(defense, public=public)
+    shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
+    context = {
+        "defense": defense,
+        "public": public,
+        "standing": standings([defense], now=now, breaks=defense_figures.breaks_shown(public))[defense.pk],
+        "entry": getattr(defense, "entry", None),
+        "stake": newest_stakes([defense], now).get(defense.pk),
+        "files": files.downloads(defense),
+        "due": _due(request, defense),
+        "figures": found,
+        "breaks": defense_figures.breaks_of(defense, public=public, now=now),
+        "outside": outside[: defense_figures.MOST_BREAKS],
+        "more_outside": len(outside) > defense_figures.MOST_BREAKS,
+        "curve": curve(found.risk) if found.risk else None,
+        "marks": marks(found.risk),
+        "at_coverage": at_least(found.risk, COVERAGE),
+        "coverage": COVERAGE,
+        "kind": kind,
+        "kinds": defense_figures.KINDS,
+        "shown": shown,
+        "before": before,
+        "now": now,
+    }
+    more = {} if public else _for_organizers(defense)
+    return render(request, "defenses/defense.html", context | _zone(now) | more)
+
+
+@never_cache
+@require_safe
+def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Answer every point of the risk-coverage curve as a CSV file."""
+    public = _is_public(request)
+    defense = _defense_named(public_id, public)
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="risk-coverage-{defense.public_id}.csv"'
+    rows = (
+        (repr(point.threshold), point.covered, point.wrong, point.answers, repr(point.coverage), repr(point.risk))
+        for point in defense_figures.figures(defense, public=public).risk
+    )
+    csv.writer(answer).writerows([CSV_COLUMNS, *rows])
+    return answer
+
+
+def _waits(defense: Defense) -> bool:
+    return defense.published_at is None and defense.retired_at is None
+
+
+def _due(request: HttpRequest, defense: Defense) -> datetime | None:
+    """Return until when it is to be published, to organizers: its team has pages of its own."""
+    entry: Entry | None = getattr(defense, "entry", None)
+    waits = entry is not None and defense.published_at is None and entry.withdrawn_at is None
+    return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
+
+
+@require_safe
+def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+    """Send a file of a published open defense, or the part that a broken download is missing (R33).
+
+    It is for saving; nothing in it is ever shown by this site.
+    """
+    defense = _defense_named(public_id, public=True)
+    entry = files.open_entry(defense)
+    if entry is None or defense.published_at is None:
+        raise NotFound("The source of this defense is closed, and so are its files.", "no_source")
+    if name == files.LICENCE:
+        return _licence(defense, entry)
+    found = next((each for each in files.downloads(defense) if each.name == name), None)
+    if found is None:
+        raise NotFound("No such file was handed in with this defense.", "unknown_file")
+    return serve_stored(
+        request,
+        found.key,
+        tag=found.sha256[:32],
+        published_at=max(defense.published_at, entry.opened_at or defense.published_at),
+        content_type=found.content_type,
+        save_as=files.save_as(defense, name),
+    )
+
+
+def _licence(defense: Defense, entry: Entry) -> HttpResponse:
+    text = files.licence_text(defense, entry, settings.PUBLIC_URL)
+    answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{files.save_as(defense, files.LICENCE)}"'
+    answer["Cache-Control"] = "private, no-cache"
+    return answer
+
+
+def _is_public(request: HttpRequest) -> bool:
+    """Say whether only what is public is shown."""
+    return not roles_of(request.user).organizer
+
+
+def _defense_named(public_id: str, public: bool) -> Defense:
+    shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
+    defense = shown.filter(public_id=public_id).first()
+    if defense is None:
+        raise NotFound("There is no published defense with this ID.", "not_found")
+    return defense
+
+
+def _kind(request: HttpRequest) -> str:
+    asked = request.GET.get("show", "")
+    return asked if asked in defense_figures.KINDS else ""
+
+
+def _before(request: HttpRequest) -> int | None:
+    return whole_number(request.GET.get("before", ""))
+
+
+def _zone(now: Any) -> dict[str, str]:
+    return {"zone": policy_in_force(now).policy.time_zone}
+
+
+def _for_organizers(defense: Defense) -> dict[str, Any]:
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    eligibility = trials.eligibility_of(defense, policy, now=now)
+    failed = failures_of(eligibility, policy) if _waits(defense) else ()
+    return {
+        "parted": defense_figures.parted_runs(defense),
+        "dead": defense_figures.dead_runs_of(defense),
+        "reruns": defense_figures.reruns_of(defense, now=now),
+        "trials": list(defense.trials.defer("answers", "log").order_by("created_at", "pk")),
+        "may_retry": set(trials.trials_to_retry().filter(defense=defense).values_list("pk", flat=True)),
+        "smoke_log": trials.smoke_log_of(defense),
+        "eligibility": eligibility,
+        "failed": failed,
+        "next_step": next_step(failed),
+        "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
+        "copy_flags": trials.copy_flags_of(defense),
+    }

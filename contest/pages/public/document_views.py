@@ -1,0 +1,94 @@
+"""The public front page, the rules, and the written instructions."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.domain_clock import domain_now
+from contest.core.roles import roles_of
+from contest.pages.public.documents import document, rule_book
+from contest.pages.public.front_page import clocks, front
+from contest.pages.public.rule_numbers import beside_rules
+from contest.policy.selectors import State, history, holding
+from labeling.enums import TaskerState
+from labeling.selectors import policy_in_force
+
+
+@never_cache
+@require_safe
+def front_page(request: HttpRequest) -> HttpResponse:
+    """Tell strangers what the contest is, what is at stake, and how to take part."""
+    now = domain_now()
+    found = front(now=now)
+    week, at_stake = clocks(found, now=now)
+    context = {
+        "page": found,
+        "policy": found.policy,
+        "at_stake": at_stake,
+        "countdown": week,
+        "now": now,
+        "zone": week.zone,
+        "share": found.policy.min_box_fraction * 100,
+        "days": found.policy.stake_hours // 24,
+    }
+    return render(request, "front/front.html", context)
+
+
+@never_cache
+@require_safe
+def rules(request: HttpRequest) -> HttpResponse:
+    """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
+    now = domain_now()
+    found = history(now=now)
+    numbers, zone = holding(found), policy_in_force(now).policy.time_zone
+    plain = policy_in_force(now).policy.to_json()
+    context = {
+        "document": rule_book(tuple(beside_rules(numbers, zone).items())),
+        "numbers": [(each, _plain(plain[each.number.name])) for each in numbers],
+        "version": policy_in_force(now).version,
+        "versions": found,
+        "coming": [each for each in reversed(found) if each.state is State.TO_COME],
+        "now": now,
+        "zone": zone,
+    }
+    return render(request, "front/rules.html", context)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@require_safe
+def defenses(request: HttpRequest) -> HttpResponse:
+    """Tell how a defense is written, tried, packed and handed in."""
+    return render(request, "front/document.html", {"document": document("defenses.md")})
+
+
+@require_safe
+def release_format(request: HttpRequest) -> HttpResponse:
+    """Tell what lies in a release, and how it is checked."""
+    return render(request, "front/document.html", {"document": document("release-format.md")})
+
+
+@require_safe
+def status(request: HttpRequest) -> HttpResponse:
+    """Tell which of the rules the code has in force today."""
+    return render(request, "front/document.html", {"document": document("status.md")})
+
+
+@never_cache
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Lead everybody to what their account can do now, and show strangers what the contest is."""
+    if not request.user.is_authenticated:
+        return front_page(request)
+    tasker = getattr(request.user, "tasker", None)
+    if tasker is not None and tasker.state == TaskerState.QUALIFIED:
+        return redirect("label")
+    roles = roles_of(request.user)
+    if roles.organizer:
+        return redirect("overview")
+    return render(request, "contest/home.html", {"tasker": tasker, "account_roles": roles})

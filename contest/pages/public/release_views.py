@@ -1,0 +1,132 @@
+"""The public record: the list of releases, one release, its files, and the pictures of a week (R24, R39)."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.paginator import Page, Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.domain_clock import domain_now
+from common.errors import NotFound
+from contest.core.calendar import Week
+from contest.core.embargo import public_attacks, published
+from contest.core.week_pictures import images_of_week
+from contest.core.weeks import week_at, week_called, zone_of
+from contest.record.week_pictures import week_pictures
+from contest.releases import selectors
+from contest.web.file_responses import serve
+
+FILES_SHOWN = 200
+PICTURES_SHOWN = 60
+
+
+@never_cache
+@require_safe
+def release_list(request: HttpRequest) -> HttpResponse:
+    """List every release, the newest first: when, what is in it, and how each holds the hash of the one before."""
+    now = domain_now()
+    week = week_at(now)
+    rows = [(release, selectors.archive_of(release).is_file()) for release in reversed(selectors.releases())]
+    context = {
+        "rows": rows,
+        "now": now,
+        "zone": zone_of(week),
+        "ended": _last_pictures(week),
+        "site": settings.PUBLIC_URL,
+    }
+    return render(request, "record/releases.html", context)
+
+
+def _last_pictures(week: Week) -> str:
+    """Return the name of the newest ended week whose attacks everybody may see; empty without any."""
+    newest = public_attacks(now=week.start).order_by("-received_at").values_list("received_at", flat=True).first()
+    return week_at(newest).name if newest else ""
+
+
+@never_cache
+@require_safe
+def release_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one release: what is in it, every file with its hash, and how to check it."""
+    release, now = selectors.release_named(name), domain_now()
+    before, after = selectors.neighbours(release)
+    pictures = Paginator(range(release.counts.get("images", 0)), FILES_SHOWN)
+    page = _page_of(request, pictures)
+    context = {
+        "release": release,
+        "here": selectors.archive_of(release).is_file(),
+        "parts": selectors.parts_of(release.week),
+        "before": before,
+        "after": after,
+        "counts": sorted((words.replace("_", " "), number) for words, number in release.counts.items()),
+        "tables": selectors.tables_of(release),
+        "page": page,
+        "pictures": selectors.pictures_of(release, page.start_index() - 1, FILES_SHOWN) if len(page) else [],
+        "site": settings.PUBLIC_URL,
+        "now": now,
+        "zone": zone_of(week_called(release.week)),
+    }
+    return render(request, "record/release.html", context)
+
+
+def _page_of(request: HttpRequest, paginator: "Paginator[Any]") -> "Page[Any]":
+    return paginator.get_page(request.GET.get("page", "")[:9])
+
+
+@require_safe
+def release_zip(request: HttpRequest, name: str) -> HttpResponse:
+    """Send the zip of a release, or the part of it that a broken download is missing."""
+    release = selectors.release_named(name)
+    path = selectors.archive_of(release)
+    return serve(
+        request,
+        path,
+        tag=release.manifest_sha256[:32],
+        published_at=release.released_at,
+        content_type="application/zip",
+        save_as=path.name,
+        rewritten=True,  # another library may write the same content as other bytes
+    )
+
+
+@require_safe
+def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
+    """Send one file of a release."""
+    release = selectors.release_named(name)
+    place, content_type = selectors.file_of(release, path)
+    tag = release.manifest_sha256[:32]
+    return serve(request, place, tag=tag, published_at=release.released_at, content_type=content_type)
+
+
+# The pictures of a week, from its end on -----------------------------------------------------------------------------
+
+
+@never_cache
+@require_safe
+def week_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
+    week, now = _week_that_ended(name), domain_now()
+    images = images_of_week(week).filter(published(now=now)).order_by("pk")
+    page = _page_of(request, Paginator(images, PICTURES_SHOWN))
+    parts = selectors.parts_of(week.name)
+    context = {
+        "week": week,
+        "page": page,
+        "shown": week_pictures(list(page), parts, now=now),
+        "parts": parts,
+        "now": now,
+        "zone": zone_of(week),
+    }
+    return render(request, "record/week.html", context)
+
+
+def _week_that_ended(name: str) -> Week:
+    try:
+        week = week_called(name)
+    except ValueError as error:
+        raise NotFound(f"{error}.", "unknown_week") from None
+    if week.end > domain_now():
+        raise NotFound(f"Week {week.name} is not over. Its pictures are shown when it is.", "week_not_over")
+    return week

@@ -1,0 +1,62 @@
+"""The page of a team that everybody may see: what it sent, what that broke, what it defends and won."""
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from common.domain_clock import domain_now
+from contest.core.teams import team_named
+from contest.models import Team
+from contest.record import public_teams
+from contest.teams import selectors
+from contest.teams.selectors import association_marks
+from labeling.selectors import policy_in_force
+
+ON_A_PAGE = 24
+
+
+@never_cache
+@require_safe
+def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show what everybody may know of a team: never who is in it, nor an address."""
+    team, now = team_named(public_id), domain_now()
+    policy = policy_in_force(now).policy
+    context = {
+        "team": team,
+        "entitled": selectors.is_entitled(team, now),
+        **association_marks(team),
+        "paid": selectors.is_paid(team, now),
+        "merged": list(team.merges.select_related("team")),
+        "now": now,
+        "zone": policy.time_zone,
+        "currency": policy.currency,
+    }
+    return render(request, "teams/public.html", context | _record(request, team))
+
+
+def _record(request: HttpRequest, team: Team) -> dict[str, object]:
+    """Return what the team did."""
+    now, teams, kind = domain_now(), public_teams.under_one_name(team), _kind(request)
+    breaks = public_teams.breaks_of(teams, now=now)
+    page = Paginator(public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
+    prizes, cents = public_teams.prizes_of(teams, now=now)
+    return {
+        "counts": public_teams.counts(teams, breaks, now=now),
+        "several": len(teams) > 1,
+        "kind": kind,
+        "kinds": public_teams.KINDS,
+        "page": page,
+        "rows": public_teams.sent(list(page.object_list), now=now),
+        "breaks": breaks[: public_teams.MOST_BREAKS],
+        "more_breaks": len(breaks) - public_teams.MOST_BREAKS,
+        "defenses": public_teams.defenses_of(teams, now=now),
+        "prizes": prizes,
+        "cents": cents,
+    }
+
+
+def _kind(request: HttpRequest) -> str:
+    asked = request.GET.get("show", "")
+    return asked if asked in public_teams.KINDS else ""

@@ -1,0 +1,58 @@
+"""The pages that everybody may open."""
+
+from django.urls import URLPattern, path
+from django.views.generic import RedirectView
+
+from contest.pages.public import (
+    attack_views,
+    defense_views,
+    document_views,
+    feeds,
+    leaderboard_views,
+    money_views,
+    overrule_views,
+    picture_views,
+    policy_views,
+    release_mail_views,
+    release_views,
+    search_views,
+    team_views,
+)
+
+urlpatterns: list[URLPattern] = [
+    path("", document_views.home, name="home"),
+    path("attacks/weeks/<str:name>/", attack_views.week, name="attacks-of-week"),
+    path("attacks/<str:public_id>/", attack_views.attack, name="attack"),
+    path("defenses/", defense_views.defense_list, name="defenses"),
+    path("defenses/<str:public_id>/", defense_views.defense_page, name="defense"),
+    path("defenses/<str:public_id>/risk-coverage.csv", defense_views.risk_coverage_csv, name="risk-coverage-csv"),
+    path("defenses/<str:public_id>/<str:name>", defense_views.defense_file, name="defense-file"),
+    path("front/", document_views.front_page, name="front"),
+    path("rules/", document_views.rules, name="rules"),
+    path("docs/defenses/", document_views.defenses, name="docs-defenses"),
+    path("docs/status/", document_views.status, name="docs-status"),
+    path("docs/release-format/", document_views.release_format, name="docs-release-format"),
+    path("leaderboard/", leaderboard_views.leaderboard, name="leaderboard"),
+    path("leaderboard.csv", leaderboard_views.leaderboard_csv, name="leaderboard-csv"),
+    path("organizer/leaderboard/", leaderboard_views.leaderboard_check, name="leaderboard-check"),
+    path("money/", money_views.money, name="money"),
+    path("rules/versions/<int:number>/", policy_views.policy_version, name="policy-version"),
+    path("releases/", release_views.release_list, name="releases"),
+    path("releases/mail/", release_mail_views.ask, name="release-mail"),
+    path("releases/mail/confirm/<str:token>/", release_mail_views.confirm, name="release-mail-confirm"),
+    path("releases/mail/end/<str:key>/", release_mail_views.end, name="release-mail-end"),
+    path("releases/<str:name>.zip", release_views.release_zip, name="release-zip"),
+    path("releases/<str:name>/", release_views.release_page, name="release"),
+    path("releases/<str:name>/<path:path>", release_views.release_file, name="release-part"),
+    path("weeks/<str:name>/", release_views.week_page, name="week"),
+    path("record/", RedirectView.as_view(pattern_name="search"), name="record"),
+    path("record/<str:public_id>/", picture_views.picture_record, name="picture-record"),
+    path("overrules/", overrule_views.overrules, name="overrules"),
+    path("overrules.csv", overrule_views.overrules_csv, name="overrules-csv"),
+    path("search/", search_views.search, name="search"),
+    path("feeds/overrules.atom", feeds.decisions_atom, name="overrules-atom"),
+    path("feeds/overrules.json", feeds.decisions_json, name="overrules-json"),
+    path("feeds/releases.atom", feeds.atom, name="releases-atom"),
+    path("feeds/releases.json", feeds.json_feed, name="releases-json"),
+    path("teams/<str:public_id>/", team_views.team_public, name="team-public"),
+]

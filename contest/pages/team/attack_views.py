@@ -1,0 +1,157 @@
+"""The pages of attacks: sending them, their receipts, taking one back, and what is public of a week (R23-R26)."""
+
+from datetime import datetime
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from common.answers import http_status, retry_headers
+from common.domain_clock import domain_now
+from common.errors import Conflict, DomainError, NotAllowed
+from contest.attacks import quota
+from contest.attacks.letters import tell_withdrawn
+from contest.attacks.life import attack_rows
+from contest.attacks.receipts import outcomes_json, page_json, receipt_of
+from contest.attacks.selectors import (
+    attack_seen_by,
+    attacks_of,
+    is_own,
+    waiting_for_board,
+)
+from contest.attacks.sending import Outcome, pictures_send
+from contest.attacks.services import attack_withdraw
+from contest.attacks.uploads import parts_of
+from contest.board.grounds import appealable
+from contest.core.countdown import countdown
+from contest.core.enums import AppealSide
+from contest.core.roles import refuse_other_team
+from contest.core.weeks import week_called
+from contest.defenses.selectors import staked
+from contest.models import Team
+from contest.teams.selectors import WAITING, entitlements_of, is_entitled
+from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
+from contest.web.page_context import ON_A_PAGE
+from labeling.pictures import picture_url
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+
+
+@login_required
+@bounded
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def attacks(request: HttpRequest) -> HttpResponse:
+    """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
+    try:
+        team = member_of(request.user)
+    except NoTeam as error:
+        return render(request, "attacks/no_team.html", {"refused": error}, status=http_status(error))
+    if request.method != "POST":
+        return _attacks_page(request, team)
+    try:
+        outcomes, _ = _sent(request, team)
+    except DomainError as error:
+        return _attacks_page(request, team, refused=error)
+    return _attacks_page(request, team, outcomes=outcomes)
+
+
+@for_script
+@bounded
+@never_cache
+@require_POST
+def send(request: HttpRequest) -> HttpResponse:
+    """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
+    team = member_of(request.user)
+    outcomes, now = _sent(request, team)
+    policy = policy_in_force(now).policy
+    return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
+
+
+def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
+    refuse_other_team(request.POST.get("team", ""), team)
+    files = request.FILES.getlist("image")
+    # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+    now = domain_now()
+    outcomes = pictures_send(
+        team=team,
+        by=request.user,  # type: ignore[arg-type]  # a member is signed in
+        parts=parts_of(files),
+        targets=request.POST.getlist("defenses"),
+        policy=policy_in_force(now).policy,
+        now=now,
+    )
+    return outcomes, now
+
+
+def _attacks_page(
+    request: HttpRequest, team: Team, *, outcomes: list[Outcome] | None = None, refused: DomainError | None = None
+) -> HttpResponse:
+    now = domain_now()
+    policy = policy_in_force(now).policy
+    page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.GET.get("page"))
+    chosen = set(request.POST.getlist("defenses")) if request.method == "POST" else set()
+    context = {
+        "team": team,
+        "entitled": is_entitled(team, now),
+        "asked": entitlements_of(team).filter(state__in=WAITING).first(),
+        "size": policy.image_size,
+        "left": quota.left(team, policy=policy, now=now),
+        "a_day": policy.attacks_per_day,
+        "staked": [(each, each.public_id in chosen) for each in staked(now).order_by("name", "pk")],
+        "waiting": waiting_for_board(now),
+        "day_ends": quota.day_ends(policy, now),
+        "page": page,
+        "rows": attack_rows(list(page.object_list), now),
+        "countdown": countdown(now=now),
+        "zone": policy.time_zone,
+        "now": now,
+        "to_appeal": [each for each in appealable(team, now) if each.side is AppealSide.ATTACKER],
+        "outcomes": outcomes,
+        "nothing_chosen": outcomes == [],
+        "refused": refused,
+        "script": page_json(team, policy=policy, now=now),
+    }
+    answer = render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
+    for name, value in retry_headers(refused).items() if refused else ():
+        answer[name] = value
+    return answer
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Ask whether a picture is to be taken back, and take it back; while its week lasts."""
+    now, team = domain_now(), member_of(request.user)
+    found = attack_seen_by(public_id, team=team, organizer=False, now=now)
+    if not is_own(found, team):
+        raise NotAllowed("Only the team that sent a picture withdraws it.", "not_yours")
+    refused = ""
+    if request.method == "POST":
+        try:
+            with transaction.atomic():
+                attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
+                tell_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
+        except Conflict as error:
+            refused = error.message
+        else:
+            messages.success(request, f"Receipt {found.public_id} is withdrawn.")
+            return SeeOther(reverse("attack", args=[found.public_id]))
+    over = found.withdrawn_at is not None or now >= week_called(found.week).end
+    context = {
+        "attack": found,
+        "receipt": receipt_of(found, all_told=False, now=now),
+        "over": over,
+        "refused": refused,
+        "url": picture_url(found.image, now=now),
+        "now": now,
+    }
+    return render(request, "attacks/withdraw.html", context, status=HTTPStatus.CONFLICT if refused else HTTPStatus.OK)

@@ -1,0 +1,248 @@
+"""A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
+
+from datetime import datetime
+from pathlib import Path
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.answers import error_body, http_status, retry_headers
+from common.domain_clock import domain_now
+from common.errors import DomainError, InvalidInput, WrongFields
+from common.queues import hint
+from contest.board.grounds import appealable
+from contest.core import upload_rates
+from contest.core.enums import AppealSide, UploadKind
+from contest.core.roles import refuse_other_team
+from contest.core.scoring_words import why_stuck
+from contest.core.teams import final_team
+from contest.defenses import entries, selectors, stake_rows, staking
+from contest.defenses.eligibility import failures_of, next_step
+from contest.models import Entry
+from contest.web.defense_holder import leads, own_entry, team_held_by
+from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
+from contest.web.page_context import fields_of
+from labeling.selectors import policy_in_force
+from labeling.views import SeeOther
+from scoring.tasks import plan_trials
+from scoring.trials import handed_in
+from scoring.trials import selectors as trials
+
+
+@login_required
+@never_cache
+@require_safe
+def defenses(request: HttpRequest) -> HttpResponse:
+    """List what the team handed in."""
+    team, now = team_held_by(request.user), domain_now()
+    policy = policy_in_force(now).policy
+    context = {
+        "team": team,
+        "rows": stake_rows.entry_rows(selectors.entries_of(team), now),
+        "left": selectors.hand_ins_left(team, policy, now),
+        "most": policy.defenses_per_week,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/team_defenses.html", context)
+
+
+# Handing in ----------------------------------------------------------------------------------------------------------
+
+
+def _may_hand_in(request: HttpRequest) -> None:
+    """Refuse who may not, before a byte of their files is read."""
+    now, team = domain_now(), team_held_by(request.user)
+    refuse_other_team(request.GET.get("team", ""), team)
+    entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
+    upload_rates.check(team, UploadKind.DEFENSE)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@streamed(_may_hand_in)
+def defense_new(request: HttpRequest) -> HttpResponse:
+    """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
+    team = team_held_by(request.user)
+    if request.method == "HEAD":  # how the script asks whether what it is about to send would be refused
+        refuse_other_team(request.GET.get("team", ""), team)
+    if request.method != "POST":
+        return _form(request)
+    try:
+        texts, files = request.POST.dict(), request.FILES
+        # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+        now = domain_now()
+        policy = policy_in_force(now).policy
+        assert isinstance(request.user, User)  # a member is signed in
+        with upload_rates.refusals_counted(team, UploadKind.DEFENSE):
+            given = read_hand_in(texts, files, request)
+            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
+    except DomainError as error:
+        return _refused(request, error)
+    hint(plan_trials)
+    words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
+    messages.success(request, f"{entry.defense.name} {words}")
+    return _answered(request, reverse("team-defense", args=[entry.defense.public_id]))
+
+
+def _answered(request: HttpRequest, address: str) -> HttpResponse:
+    return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
+
+
+def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
+    if wants_json(request):
+        return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
+    return _form(request, error)
+
+
+def _form(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+    team, now = team_held_by(request.user), domain_now()
+    policy = policy_in_force(now).policy
+    context = {
+        "team": team,
+        "left": selectors.hand_ins_left(team, policy, now),
+        "most": policy.defenses_per_week,
+        "due": selectors.last_moment(selectors.due_date(now)),
+        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
+        "given": request.POST if request.method == "POST" else {},
+        "wrong": error,
+        "fields": fields_of(error),
+        "longest_name": handed_in.LONGEST_NAME,
+        "longest_licence": entries.LONGEST_LICENCE,
+        "longest_description": entries.LONGEST_DESCRIPTION,
+        "policy": policy,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/hand_in.html", context, status=http_status(error) if error else 200)
+
+
+# One defense ---------------------------------------------------------------------------------------------------------
+
+
+@login_required
+@never_cache
+@require_safe
+def defense(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Show a team how far its defense is: trials as totals alone (R31), what is missing, its stake and its clock."""
+    return _page(request, own_entry(request.user, public_id))
+
+
+def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
+    now, found = domain_now(), entry.defense
+    policy = policy_in_force(now).policy
+    eligibility = trials.eligibility_of(found, policy, now=now)
+    failed = () if found.published_at or found.retired_at else failures_of(eligibility, policy)
+    stake = selectors.open_stake_of(found)
+    context = {
+        "entry": entry,
+        "defense": found,
+        "state": stake_rows.State(selectors.standing_of(found, now=now)),
+        "failed": failed,
+        "next_step": next_step(failed),
+        "last_moment": selectors.last_moment(entry.due_at),
+        "overdue": found.published_at is None and entry.due_at <= now,
+        "findings": eligibility.findings,
+        "trials": list(found.trials.defer("answers", "log").order_by("created_at", "pk")),
+        "smoke_log": trials.smoke_log_of(found),
+        "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
+        "stake": stake_rows.newest_stakes([found], now).get(found.pk),
+        "to_appeal": [each for each in appealable(final_team(entry.team), now) if each.side is AppealSide.DEFENDER],
+        "asked": stake if stake is not None and stake.staked_at is None else None,
+        "in_force": stake if stake is not None and stake.staked_at is not None else None,
+        "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
+        "waits_for": "" if entry.withdrawn_at else entries.what_it_waits_for(found, now=now),
+        "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
+        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
+        "wrong": error,
+        "fields": fields_of(error),
+        "given": request.POST if request.method == "POST" else {},
+        "policy": policy,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/team_defense.html", context, status=http_status(error) if error else 200)
+
+
+@login_required
+@never_cache
+@require_POST
+def defense_do(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+    """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
+    if name not in ("withdraw", "stake", "cancel", "ask"):
+        raise Http404("there is nothing of this name to do")
+    entry, now = own_entry(request.user, public_id), domain_now()
+    try:
+        words = _do(request, name, entry, now)
+    except DomainError as error:
+        return _page(request, entry, error)
+    messages.success(request, words)
+    return SeeOther(reverse("team-defense", args=[public_id]))
+
+
+def _do(request: HttpRequest, name: str, entry: Entry, now: datetime) -> str:
+    assert isinstance(request.user, User)  # a member is signed in
+    by, found = request.user, entry.defense
+    if name == "withdraw":
+        _confirmed(request)
+        entries.entry_withdraw(entry, by=by, now=now)
+        return f"{found.name} is taken back. Its answers stay in the record."
+    if name == "stake":
+        _confirmed(request)
+        staking.stake_ask(found, by=by, now=now)
+        return "The organizers were told. The stake begins when your payment is received."
+    stake = selectors.open_stake_of(found)
+    if stake is None:
+        raise InvalidInput("This defense is not at stake.", "not_staked")
+    if name == "cancel":
+        staking.stake_cancel(stake, by=by, now=now)
+        return "Your wish to stake it is dropped. Nothing is to be paid."
+    staking.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
+    return "The board was asked. Until it answers, the defense stays at stake."
+
+
+def _confirmed(request: HttpRequest) -> None:
+    if request.POST.get("sure") != "yes":
+        raise InvalidInput("Nothing was changed. Check the box to confirm.", "not_confirmed", field="sure")
+
+
+def _belongs(request: HttpRequest) -> None:
+    upload_rates.check(team_held_by(request.user), UploadKind.DEFENSE)
+
+
+@login_required
+@never_cache
+@require_POST
+@streamed(_belongs)
+def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
+    """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
+    entry = own_entry(request.user, public_id)
+    try:
+        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE):
+            _open(request, entry)
+    except DomainError as error:
+        return (
+            JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
+            if wants_json(request)
+            else _page(request, entry, error)
+        )
+    messages.success(request, f"The source of {entry.defense.name} is received: it is open from now on.")
+    return _answered(request, reverse("team-defense", args=[public_id]))
+
+
+def _open(request: HttpRequest, entry: Entry) -> None:
+    assert isinstance(request.user, User)  # a member is signed in
+    files, now = request.FILES, domain_now()
+    if refused := refused_files(request):
+        raise WrongFields(refused)
+    source: Path | None = path_of(files, "source")
+    if source is None:
+        raise InvalidInput("Choose the zip of its source.", "no_file", field="source")
+    entries.source_open(entry, source, by=request.user, now=now, training_code=path_of(files, "training_code"))

@@ -1,0 +1,314 @@
+"""What the pages of defenses say, as frozen values; `public` narrows everything to the released weeks (R24)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.cache import cache
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Greatest
+
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from contest.core.breaks import mistakes_outside, standing_breaks
+from contest.core.credit import first_receipts
+from contest.core.enums import DefenseStanding
+from contest.core.publication import released
+from contest.core.scoring_words import rerun_words
+from contest.defenses.risk import Point, Tie, risk_coverage
+from contest.defenses.selectors import first_sent, standings
+from contest.models import Attack, Break, Team
+from defense_kit.faults import WORDS, Words
+from labeling.enums import Label
+from labeling.models import Image
+from labeling.pictures import picture_url
+from scoring.enums import Fault, Outcome, RunState
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem
+from scoring.selectors import Spread, dead_runs, places_in_force, predictions_in_force, runs_of_interest, spread
+from scoring.throughput import Throughput, throughput
+
+FRESH_SECONDS = 60
+# What is public changes with the weeks, and anybody may ask for it: 100,000 pictures take seconds to count.
+PUBLIC_FRESH_SECONDS = 600
+PICTURES_SHOWN = 24
+MOST_BREAKS = 12
+MOST_RUNS = 20
+# Which pictures a page lists: the word in the address, and the words on the page.
+KINDS = {
+    "": "All",
+    "mistakes": "Broke it",
+    "outside": "Mistakes outside the contest",
+    "abstained": "With an abstention",
+    "faults": "Without an answer in some round",
+}
+_STANDINGS = {
+    RunState.QUEUED: "waiting",
+    RunState.RUNNING: "running",
+    RunState.FINISHED: "answered",
+    RunState.ASSESSED: "answered",
+    RunState.DEAD: "ended in a fault",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A defense in the list: how many pictures it answered, how many of them break it, and how far it is."""
+
+    defense: Defense
+    pictures: int
+    breaks: int
+    standing: DefenseStanding
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A fault in words, with how many answers it cost."""
+
+    fault: Fault
+    words: Words
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is counted of one defense: answers (picture times round) by how they stand, faults, speed, spread."""
+
+    standings: tuple[tuple[str, int], ...]
+    faults: tuple[FaultRow, ...]
+    breaks: int
+    speed: Throughput | None
+    spread: Spread
+    risk: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A picture with its first receipt if it was sent as an attack, its ruling, the answers to it by round, and whether
+    it breaks the defense."""
+
+    image: Image
+    url: str
+    attack: Attack | None
+    ruling: Ruling | None
+    answers: tuple[Prediction, ...]
+    broke: bool
+
+    @property
+    def same(self) -> Prediction | None:
+        """Return the answer of every round where all of them are the same, scores too; None where they differ."""
+        told = {(each.answer, each.score_bird, each.score_bicycle) for each in self.answers}
+        return self.answers[0] if len(self.answers) > 1 and len(told) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakRow:
+    """A picture that broke a defense, with its first receipt."""
+
+    image: Image
+    attack: Attack
+    label: str
+    found_at: datetime
+
+    @property
+    def sent_at(self) -> datetime:
+        """Return when it came: the week of that decides (R35)."""
+        return self.attack.received_at
+
+    @property
+    def team(self) -> Team:
+        """Return who sent it."""
+        return self.attack.team
+
+
+def visible(public: bool, image: str = "") -> Q:
+    """The pictures that a page may tell of: all to organizers, those of the released weeks to everybody else."""
+    return released(image) if public else Q()
+
+
+# The list ------------------------------------------------------------------------------------------------------------
+
+
+def rows(*, public: bool, now: datetime) -> list[Row]:
+    """Return the published defenses, those in force first; to organizers also those that are not published yet."""
+    shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
+    answered = predictions_in_force().filter(visible(public, "image__")).order_by()
+    pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
+    breaks = dict(breaks_shown(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
+    found = standings(ordered, now=now, breaks=breaks_shown(public))
+    return [Row(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
+
+
+def breaks_shown(public: bool) -> QuerySet[Break]:
+    """Return the breaks that hold, of the pictures that may be told of."""
+    return standing_breaks().filter(visible(public, "image__"))
+
+
+# One defense ---------------------------------------------------------------------------------------------------------
+
+
+def figures(defense: Defense, *, public: bool) -> Figures:
+    """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
+    key = f"defense-{defense.pk}-{'public' if public else 'all'}"
+    found: Figures | None = cache.get(key)
+    if found is None:
+        found = _figures(defense, public)
+        cache.set(key, found, PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS)
+    return found
+
+
+def _figures(defense: Defense, public: bool) -> Figures:
+    asked = visible(public, "image__")
+    items = places_in_force().filter(asked, defense=defense).order_by()
+    counted = list(items.values_list("run__state", "run__fault").annotate(answers=Count("pk")))
+    answers = predictions_in_force().filter(asked, defense=defense)
+    return Figures(
+        standings=tuple(_standings(counted)),
+        faults=tuple(_faults(counted)),
+        breaks=breaks_shown(public).filter(defense=defense).values("image").distinct().count(),
+        speed=throughput(answers),
+        spread=spread(answers),
+        risk=tuple(risk_of(answers)),
+    )
+
+
+_Counted = Sequence[tuple[str, str, int]]
+
+
+def _standings(counted: _Counted) -> Iterator[tuple[str, int]]:
+    sums: dict[str, int] = dict.fromkeys(_STANDINGS.values(), 0)
+    for state, _, answers in counted:
+        sums[_STANDINGS[RunState(state)]] += answers
+    return ((words, answers) for words, answers in sums.items() if answers)
+
+
+def _faults(counted: _Counted) -> Iterator[FaultRow]:
+    """Only what runs ended in for good; a fault that a later try got over is over."""
+    sums = {Fault(fault): answers for state, fault, answers in counted if state == RunState.DEAD and fault}
+    for fault, answers in sorted(sums.items(), key=lambda each: (-each[1], each[0])):
+        yield FaultRow(fault, WORDS[fault], answers)
+
+
+def risk_of(answers: QuerySet[Prediction]) -> list[Point]:
+    """Return the risk-coverage curve over the answers to pictures whose newest ruling is valid."""
+    newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
+    mistake = Q(label=Label.BIRD, answer=Outcome.BICYCLE) | Q(label=Label.BICYCLE, answer=Outcome.BIRD)
+    # A picture that is not ruled valid has no label.
+    valid = answers.annotate(label=Subquery(newest), confidence=Greatest("score_bicycle", "score_bird"))
+    valid = valid.filter(label__in=list(Label)).order_by()
+    grouped = valid.values_list("confidence").annotate(
+        answered=Count("pk"), named=Count("pk", filter=~Q(answer=Outcome.ABSTAIN)), wrong=Count("pk", filter=mistake)
+    )
+    groups = list(grouped)
+    ties = (Tie(confidence, named, wrong) for confidence, _, named, wrong in groups)
+    return risk_coverage(ties, sum(answered for _, answered, _, _ in groups))
+
+
+# What broke it -------------------------------------------------------------------------------------------------------
+
+
+def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow]:
+    """Return what broke a defense, each picture once, in the order in which it was sent: the first MOST_BREAKS."""
+    rows = breaks_shown(public).filter(defense=defense).annotate(sent_at=first_sent()).order_by("sent_at", "pk")
+    once: dict[int, Break] = {}
+    for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
+        once.setdefault(each.image_id, each)
+    shown = list(once.values())[:MOST_BREAKS]
+    attacks = first_receipts(list(once), all_told=not public, now=now)
+    # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
+    known = [(each, attack) for each in shown if (attack := attacks.get(each.image_id))]
+    return [BreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
+
+
+def outside_of(defense: Defense, *, public: bool) -> list[Break]:
+    """Return the mistakes of a defense outside the contest (R29), each picture once, in the order in which the pictures
+    came: the first MOST_BREAKS, and one more where there are more."""
+    rows = mistakes_outside().filter(visible(public, "image__"), defense=defense)
+    rows = rows.select_related("image", "ruling").order_by("image__received_at", "image", "pk")
+    once: dict[int, Break] = {}
+    for each in rows[: 4 * (MOST_BREAKS + 1)]:  # one picture may have several
+        once.setdefault(each.image_id, each)
+    return list(once.values())[: MOST_BREAKS + 1]
+
+
+# The pictures --------------------------------------------------------------------------------------------------------
+
+
+def pictures(
+    defense: Defense, *, public: bool, kind: str, before: int | None, now: datetime
+) -> tuple[list[Shown], int | None]:
+    """Return the newest pictures of `kind` with the defense's answers, from the one before row number `before` on, and
+    where the next page begins."""
+    asked = Image.objects.filter(visible(public)).filter(_of_kind(defense, kind))
+    page = list((asked.filter(pk__lt=before) if before else asked).order_by("-pk")[: PICTURES_SHOWN + 1])
+    shown, more = page[:PICTURES_SHOWN], page[PICTURES_SHOWN:]
+    return list(_shown(defense, shown, public, now)), shown[-1].pk if more else None
+
+
+def _of_kind(defense: Defense, kind: str) -> Q:
+    here = {"defense": defense, "image": OuterRef("pk")}
+    answers = predictions_in_force().filter(**here)
+    if kind == "mistakes":
+        return Q(Exists(standing_breaks().filter(**here)))
+    if kind == "outside":
+        return Q(Exists(mistakes_outside().filter(**here)))
+    if kind == "abstained":
+        return Q(Exists(answers.filter(answer=Outcome.ABSTAIN)))
+    if kind == "faults":
+        return Q(Exists(places_in_force().filter(run__state=RunState.DEAD, **here)))
+    return Q(Exists(answers))
+
+
+def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[Shown]:
+    ids = [image.pk for image in images]
+    rulings, attacks = newest_rulings(ids), first_receipts(ids, all_told=not public, now=now)
+    answers: dict[int, list[Prediction]] = {}
+    for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
+        answers.setdefault(each.image_id, []).append(each)
+    broke = set(standing_breaks().filter(defense=defense, image__in=ids).values_list("image", flat=True))
+    for image in images:
+        url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))
+        yield Shown(image, url, attacks.get(image.pk), rulings.get(image.pk), given, image.pk in broke)
+
+
+# For organizers ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run with how many pictures it has, and the first of them."""
+
+    run: Run
+    pictures: int
+    first: str
+
+    @property
+    def words(self) -> Words | None:
+        """Return what its fault means; None without one."""
+        return WORDS[Fault(self.run.fault)] if self.run.fault else None
+
+
+def parted_runs(defense: Defense) -> list[RunRow]:
+    """Return the runs whose pictures a fault parted, newest first."""
+    return _run_rows(runs_of_interest().filter(defense=defense, splits__gt=0))
+
+
+def dead_runs_of(defense: Defense) -> list[RunRow]:
+    """Return the runs that gave up and whose pictures were never parted, newest first."""
+    return _run_rows(dead_runs().filter(defense=defense, splits=0))
+
+
+def _run_rows(runs: QuerySet[Run]) -> list[RunRow]:
+    items = RunItem.objects.filter(run=OuterRef("pk"))
+    last, first = items.order_by("-position").values("position")[:1], items.order_by("position")
+    found = runs.annotate(
+        planned=Case(When(Exists(items), then=Subquery(last) + 1), default=0),
+        first=Subquery(first.values("image__public_id")[:1]),
+    )
+    return [RunRow(run, run.planned, run.first or "") for run in found.order_by("-pk")[:MOST_RUNS]]
+
+
+def reruns_of(defense: Defense, *, now: datetime) -> list[tuple[Rerun, str]]:
+    """Return the defense's re-runs, newest first, each with how far it is."""
+    rows = Rerun.objects.filter(defense=defense).select_related("asked_by").order_by("-pk")[:MOST_RUNS]
+    return [(each, rerun_words(each, now=now)) for each in rows]

@@ -1,1 +1,0 @@
-"""What scoring does now, and answers done again as a set: the organizers' pages."""
