@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from common.domain_clock import demo_ahead, domain_now
 from common.times import distance
 from contest.core.roles import Roles, header_roles
-from contest.messages.selectors import MOST_COUNTED, unread_count
+from contest.outbox.selectors import MOST_COUNTED, unread_count
 from labeling.enums import TaskerState
 
 if TYPE_CHECKING:

@@ -24,11 +24,11 @@ from contest.board.tending import cases_tend_now_and_then
 from contest.core import breaks
 from contest.defenses.entries import defenses_publish
 from contest.defenses.stake_ends import stakes_end
-from contest.leaderboard import snapshots
 from contest.ledger.nightly_check import ledger_check_now_and_then
-from contest.messages.sending import messages_send
-from contest.messages.sweeps import messages_tell_now_and_then
+from contest.notifications.sweeps import messages_tell_now_and_then
+from contest.outbox.sending import messages_send
 from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard import snapshots
 from contest.releases import announcements, builds
 from contest.teams.same_person import same_persons_find_now_and_then
 from labeling import services as labeling

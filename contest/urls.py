@@ -2,8 +2,8 @@
 
 from django.urls import path
 
-from contest import health
 from contest.api import urls as api
+from contest.operations import health
 from contest.pages.account import urls as account
 from contest.pages.board import urls as board
 from contest.pages.organizer import urls as organizer

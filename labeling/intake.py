@@ -29,8 +29,8 @@ def image_add(
     """Record a picture; returns its row and whether it is new. The same pixels are one image for ever (R2).
 
     Files are written before the row, so that a row never names a file that is not there; what a crash leaves without a
-    row is found again by its key, or removed (`contest.unused_files`). `label_from` is when a panel may be dealt, None
-    for never. Raises InvalidInput without a source or a licence.
+    row is found again by its key, or removed (`contest.operations.unused_files`). `label_from` is when a panel may be
+    dealt, None for never. Raises InvalidInput without a source or a licence.
     """
     provenance = _checked_provenance(source=source, source_id=source_id, licence=licence, author=author)
     with storing_files():

@@ -45,7 +45,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two",
     ),
     "contest/board/examinations.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
-    "contest/board/appeals.py": (
+    "contest/appeals/services.py": (
         "contest/board/test_at_once.py",
         "test_two_teams_that_appeal_at_once_are_in_one_case_each_once",
     ),
@@ -76,7 +76,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/core/test_publication.py",
         "test_a_snapshot_does_not_see_what_happens_meanwhile",
     ),
-    "contest/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
+    "contest/operations/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
     "contest/ledger/triggers.py": ("contest/test_written_once.py", "test_many_at_once_spend_what_is_there_and_no_more"),
     "contest/payments/corrections.py": ("contest/money/test_correcting.py", "test_of_two_who_confirm_at_once_one_does"),
     "contest/ledger/services.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),

@@ -34,7 +34,7 @@ PARTIAL = {
     "contest.pages.team.appeal_rows.OUTCOMES": "a team reads cases of pictures; the others are of motions",
     "contest.pages.team.appeal_rows.VOTES": "a team reads cases of pictures; the others are of motions",
     "contest.pages.board.case_views.TIES": "what a member declares; MEMBER follows from having been in the team",
-    "contest.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
+    "contest.record.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
     "contest.payments.statements.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
     "contest.simulation.attackers._BITES": ".get gives the others the usual bite",
     "contest.simulation.cast._SHARES": ".get gives the others no share",

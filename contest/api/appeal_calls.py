@@ -13,8 +13,8 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.parsers import JSONParser
 from contest.api.appeal_shapes import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
-from contest.board.appeals import appeal_send, appeals_of, decision_of, is_changed
-from contest.board.grounds import Appealed, reader_for
+from contest.appeals.grounds import Appealed, reader_for
+from contest.appeals.services import appeal_send, appeals_of, decision_of, is_changed
 from contest.core.enums import CaseState
 from contest.core.picture_access import picture_seen_by
 from contest.models import Appeal

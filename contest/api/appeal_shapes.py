@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from contest.board.appeals import LEAST, MOST_CHARACTERS, MOST_IN_MARK, MOST_MARKS
+from contest.appeals.services import LEAST, MOST_CHARACTERS, MOST_IN_MARK, MOST_MARKS
 from contest.core.enums import AppealSide, CaseOutcome, CaseState
 
 EXAMPLE = {
@@ -40,7 +40,7 @@ class Mark(serializers.Serializer[Any]):
 
 @extend_schema_field(Mark(many=True))
 class Marks(serializers.ListField):
-    """What `contest.board.appeals.marks_said` reads, as it came."""
+    """What `contest.appeals.services.marks_said` reads, as it came."""
 
     child = serializers.JSONField()
 

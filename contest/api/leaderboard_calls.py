@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from contest.api.leaderboard_shapes import LeaderboardOut
-from contest.leaderboard import snapshots
+from contest.record.leaderboard import snapshots
 from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
 

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from contest.policy.selectors import Recorded, State, history
+from contest.policy_changes.selectors import Recorded, State, history
 from labeling.policy import Policy
 
 _EXAMPLE: dict[str, Any] = {

@@ -14,8 +14,8 @@ from contest.attacks.selectors import against_all
 from contest.core.enums import MessageKind
 from contest.core.teams import final_team, team_of
 from contest.core.weeks import week_called, zone_of
-from contest.messages.writing import write
 from contest.models import Attack, Message
+from contest.outbox.writing import write
 from labeling.policy import Policy
 
 # The letter of an upload waits for its last picture; one whose process died leaves after this long.

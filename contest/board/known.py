@@ -16,8 +16,8 @@ from contest.core.enums import CaseKind
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import attacks_aimed_at
-from contest.messages.telling import told_to_senders
 from contest.models import Appeal, Attack, Case, CaseParty, Team
+from contest.outbox.grouped_facts import told_to_senders
 
 
 def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:

@@ -19,9 +19,9 @@ from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.defenses.selectors import owner_of
-from contest.messages.telling import told_to_senders
-from contest.messages.writing import take_back, was_told, write
 from contest.models import Attack, Case, CaseDecision, Team
+from contest.outbox.grouped_facts import told_to_senders
+from contest.outbox.writing import take_back, was_told, write
 from labeling.models import Image
 from labeling.people import ORGANIZERS
 from labeling.selectors import policy_in_force

@@ -140,7 +140,7 @@ class AccountKind(StrEnum):
 
 
 class MessageKind(StrEnum):
-    """What a message tells of; the name of its text. What each is made of is in contest.messages.kinds."""
+    """What a message tells of; the name of its text. What each is made of is in contest.outbox.kinds."""
 
     ATTACK_RECEIVED = "attack_received"
     ATTACK_WITHDRAWN = "attack_withdrawn"

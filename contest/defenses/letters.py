@@ -15,8 +15,8 @@ from contest.core.weeks import week_at
 from contest.defenses.eligibility import Failure, failures, next_step
 from contest.defenses.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.ledger.amounts import money
-from contest.messages.writing import was_told, write
 from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
+from contest.outbox.writing import was_told, write
 from contest.teams.letters import link_to
 from labeling.models import Image
 from labeling.policy import Policy

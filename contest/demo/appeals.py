@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from contest.board.appeals import appeal_send, statement_send
-from contest.board.grounds import appealable
+from contest.appeals.grounds import appealable
+from contest.appeals.services import appeal_send, statement_send
 from contest.models import Team
 
 ARGUMENT = (

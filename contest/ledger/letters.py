@@ -10,8 +10,8 @@ from common.times import to_the_second
 from contest.core.enums import AccountKind, MessageKind
 from contest.core.teams import final_team
 from contest.ledger.amounts import money
-from contest.messages.writing import write
 from contest.models import Account, LedgerEntry, Payment, Team
+from contest.outbox.writing import write
 from contest.teams.letters import link_to
 from labeling.selectors import policy_in_force
 

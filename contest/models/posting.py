@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Posted(models.Model):
-    """A letter that is to leave, or left (contest.posting).
+    """A letter that is to leave, or left (contest.outbox.posting).
 
     `taken_at` is when a sweep took it to send it: then it is never sent again, unless it could not be made or the mail
     server refused it, which empties the field until `not_before`. `sent_at` is when the mail server had it; taken and

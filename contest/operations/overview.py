@@ -13,23 +13,23 @@ from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, Value
-from contest import pace, stages
-from contest.cockpit.ages import Ages, panel_ages
-from contest.cockpit.cases import Cases, cases
-from contest.cockpit.deadlines import Deadlines, deadlines
-from contest.cockpit.disagreement import Disagreement, disagreement
-from contest.cockpit.gold import Gold, gold_health
-from contest.cockpit.leases import Hanging, hanging
-from contest.cockpit.taskers import Noticed, noticed
-from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
 from contest.core.breaks import standing_breaks
 from contest.core.calendar import Week
 from contest.core.week_pictures import WAITING_WORDS
 from contest.models import Release
+from contest.operations import stages, throughput
+from contest.operations.deadlines import Deadlines, deadlines
+from contest.operations.disagreement import Disagreement, disagreement
+from contest.operations.flagged_taskers import Noticed, noticed
+from contest.operations.gold_supply import Gold, gold_health
+from contest.operations.hanging_leases import Hanging, hanging
+from contest.operations.late_cases import Cases, cases
+from contest.operations.picture_ages import Ages, panel_ages
 from contest.operations.scoring_figures import Again, reruns_not_over
+from contest.operations.stages import RunGroup, Stage
+from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
-from contest.stages import RunGroup, Stage
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
 from labeling.policy import Policy
@@ -120,7 +120,7 @@ class Overview:
     reasons: Chart
     answers: Chart
     rulings: Chart
-    days: tuple[pace.Day, ...]
+    days: tuple[throughput.Day, ...]
     missing: int
     deadlines: Deadlines
     ages: Ages
@@ -175,7 +175,7 @@ def read_overview(*, now: datetime) -> Overview:
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
-    days = pace.days(now=now, zone=policy.time_zone)
+    days = throughput.days(now=now, zone=policy.time_zone)
     dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
     return Overview(
         now=now,
@@ -193,7 +193,7 @@ def read_overview(*, now: datetime) -> Overview:
         answers=_day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
         rulings=_day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
         days=days,
-        missing=pace.answers_missing(undealt, panels, policy.panel_size),
+        missing=throughput.answers_missing(undealt, panels, policy.panel_size),
         deadlines=deadlines(now=now),
         ages=panel_ages(now=now),
         at_work=_at_work(now, policy),

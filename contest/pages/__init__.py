@@ -1,0 +1,1 @@
+"""The pages of the contest, grouped by who opens them."""

@@ -1,0 +1,1 @@
+"""Money that leaves the contest: what is payable, payments, corrections, and statements of it (R34)."""

@@ -15,7 +15,7 @@ from django.urls import reverse
 from common.errors import NotFound
 from common.mail import letter, send_behind
 from contest.models import Announcement, Release, ReleaseLetter, Subscriber
-from contest.posting import post_due
+from contest.outbox.posting import post_due
 from labeling.accounts.invitations import clean_address
 
 CONFIRM_WITHIN = timedelta(days=3)

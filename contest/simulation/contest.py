@@ -15,7 +15,7 @@ from contest.core.breaks import breaks_record
 from contest.defenses.entries import defenses_publish
 from contest.defenses.selectors import stakes_in_force, unbroken_until
 from contest.defenses.stake_ends import stakes_end
-from contest.messages.writing import unsent_drop
+from contest.outbox.writing import unsent_drop
 from contest.payments.payable import payables
 from contest.payments.services import payments_open
 from contest.prizes.sweeps import prizes_settle

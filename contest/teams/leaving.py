@@ -6,8 +6,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from contest.messages.writing import person_forget
 from contest.models import Entitlement, Member, TeamInvitation
+from contest.outbox.writing import person_forget
 from contest.teams.letters import team_tell
 from contest.teams.selectors import speaks_for
 from contest.teams.services import member_end, member_held

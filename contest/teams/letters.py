@@ -12,8 +12,8 @@ from common.mail import letter
 from common.times import to_the_second
 from contest.core.enums import MessageKind
 from contest.core.teams import final_team
-from contest.messages.writing import write
 from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
+from contest.outbox.writing import write
 from contest.teams.selectors import is_entitled
 from labeling.people import ORGANIZERS
 from labeling.selectors import policy_in_force

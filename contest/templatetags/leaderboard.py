@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString
 
 from contest.core.enums import DefenseStanding
 from contest.defenses.stake_rows import LOOKS
-from contest.leaderboard.rows import DefenseRow
 from contest.ledger.amounts import money
+from contest.record.leaderboard.rows import DefenseRow
 
 register = template.Library()
 register.filter("money", money)

@@ -1,0 +1,1 @@
+"""What pages and calls share about requests and answers."""

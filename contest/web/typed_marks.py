@@ -6,7 +6,7 @@ from typing import Any
 from django.http import QueryDict
 
 from common.typed import whole_number
-from contest.board.appeals import MOST_MARKS
+from contest.appeals.services import MOST_MARKS
 
 SIDES = ("x", "y", "width", "height")
 # Rows that a form without its script offers to type into.

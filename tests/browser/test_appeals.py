@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from common.models import UserSession
-from contest.board.appeals import appeal_send
+from contest.appeals.services import appeal_send
 from contest.models import Appeal
 from tests.browser.looking import (
     DESK,

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.models import Ruling
-from contest import pace
 from contest.models import Break, Release
+from contest.operations import throughput
 from contest.operations.overview import Overview, read_overview
 from labeling.enums import Label
 from labeling.models import Assignment, Image, Question, Report, Tasker, TaskerLink
@@ -136,8 +136,8 @@ def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> Non
     # 03:00 UTC on the 18th is still the 17th in New York.
     factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 3, tzinfo=UTC))
     for zone, day in (("UTC", "Wed 18 Nov 2026"), ("America/New_York", "Tue 17 Nov 2026")):
-        days = pace.days(now=now, zone=zone)
-        assert (len(days), [each.name for each in days if each.answers]) == (pace.DAYS, [day])
+        days = throughput.days(now=now, zone=zone)
+        assert (len(days), [each.name for each in days if each.answers]) == (throughput.DAYS, [day])
 
 
 def test_at_work_is_who_was_seen_within_a_quarter_of_an_hour(

@@ -18,17 +18,17 @@ from django.db.models.functions import Concat
 from django.template import TemplateSyntaxError
 
 from common.errors import Conflict
-from contest import pipeline, posting
+from contest import pipeline
 from contest.core.enums import AccountKind, MessageKind, StakeEnd
 from contest.core.weeks import week_at
 from contest.defenses import entries, stake_ends, staking
-from contest.health import pipeline_metrics
 from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
-from contest.messages import letters
-from contest.messages.sending import messages_send
 from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
+from contest.operations.health import pipeline_metrics
 from contest.operations.overview import overview
+from contest.outbox import letters, posting
+from contest.outbox.sending import messages_send
 from contest.payments.corrections import correction_ask, correction_confirm
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes.sweeps import prizes_settle

@@ -20,11 +20,11 @@ from django.db.models.signals import pre_save
 from django.utils import timezone
 
 from common.models import AuditEntry
-from contest import unused_files
 from contest.attacks.services import attack_receive, attack_withdraw
 from contest.defenses import entries
 from contest.models import Attack, Entry, Team
-from contest.unused_files import NAMED_BY, unused_find, unused_remove
+from contest.operations import unused_files
+from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
 from labeling.intake import import_picture
 from labeling.models import Image

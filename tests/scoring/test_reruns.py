@@ -14,7 +14,7 @@ from django.db import DatabaseError, connection, transaction
 from common.errors import Conflict, DomainError, InvalidInput
 from contest.core.breaks import breaks_record
 from contest.models import Break
-from contest.stages import run_groups
+from contest.operations.stages import run_groups
 from labeling.models import Image
 from labeling.policy import Policy
 from scoring import reruns, selectors, services

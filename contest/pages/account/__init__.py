@@ -1,0 +1,1 @@
+"""What every account opens: its messages."""

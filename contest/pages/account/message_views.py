@@ -16,10 +16,10 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
-from contest.messages import preferences
-from contest.messages.kinds import GROUPS, RATE_WORDS
-from contest.messages.selectors import Row, message_of, messages_of, read_mark
 from contest.models import Message
+from contest.outbox import preferences
+from contest.outbox.kinds import GROUPS, RATE_WORDS
+from contest.outbox.selectors import Row, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
 from labeling.accounts.forms import SeeOther, go_to, text
 from labeling.people import is_organizer

@@ -1,0 +1,1 @@
+"""What organizers open."""

@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from contest.board.reminding import case_remind
-from contest.cockpit.deadlines import Waiting, deadlines
-from contest.cockpit.disagreement import disagreement
 from contest.core.weeks import week_called
+from contest.operations.deadlines import Waiting, deadlines
+from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
 from labeling.access import organizer_of
 from labeling.models import Image

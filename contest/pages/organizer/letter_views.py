@@ -12,7 +12,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
-from contest.messages import outbox
+from contest.outbox import services
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
 from labeling.selectors import policy_in_force
@@ -39,17 +39,17 @@ def letters(request: HttpRequest) -> HttpResponse:
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
-        tried = outbox.again(outbox.letter_called(name, now=now)) if name else outbox.given_up_again()
+        tried = services.again(services.letter_called(name, now=now)) if name else services.given_up_again()
         flash.success(request, f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.")
         return go_to("message-outbox")
-    page = Paginator(outbox.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
-    rows = outbox.read(page.object_list, now=now)
+    page = Paginator(services.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = services.read(page.object_list, now=now)
     context = {
         "page": page,
         "rows": rows,
         "failed": any(row.again for row in rows),
-        "all": outbox.shows_all(),
-        "filed": outbox.filed(MOST_FILED) if page.number == 1 else [],
+        "all": services.shows_all(),
+        "filed": services.filed(MOST_FILED) if page.number == 1 else [],
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
@@ -89,10 +89,10 @@ def letter_html(request: HttpRequest, name: str) -> HttpResponse:
     return HttpResponse(html)
 
 
-def _shown(name: str) -> outbox.Letter:
-    if not outbox.shows_all():
+def _shown(name: str) -> services.Letter:
+    if not services.shows_all():
         raise Http404("letters are read by those they are for")
-    return outbox.letter_called(name, now=domain_now())
+    return services.letter_called(name, now=domain_now())
 
 
 def _html(mail: object) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from common.errors import InvalidInput, WrongFields
 from common.typed import whole_number
-from contest.policy.moments import moment_of
-from contest.policy.numbers import NEEDED_OF, NUMBERS, Number, Value
-from contest.policy.services import Draft
+from contest.policy_changes.moments import moment_of
+from contest.policy_changes.numbers import NEEDED_OF, NUMBERS, Number, Value
+from contest.policy_changes.services import Draft
 from labeling.policy import Policy
 
 # More than any field holds: what comes is shown again.

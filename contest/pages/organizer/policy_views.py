@@ -21,10 +21,10 @@ from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.pages.organizer.policy_forms import Typed
 from contest.pages.organizer.what_if_forms import Typed as Tried
-from contest.policy.moments import moment_text
-from contest.policy.numbers import GROUPS, NUMBERS, changes
-from contest.policy.selectors import Recorded, State, history, holding
-from contest.policy.services import MOST_REASON_CHARACTERS, Draft, policy_call_back, policy_draft, policy_record
+from contest.policy_changes.moments import moment_text
+from contest.policy_changes.numbers import GROUPS, NUMBERS, changes
+from contest.policy_changes.selectors import Recorded, State, history, holding
+from contest.policy_changes.services import MOST_REASON_CHARACTERS, Draft, policy_call_back, policy_draft, policy_record
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to
 from labeling.accounts.locale import zone_names

@@ -8,7 +8,7 @@ from adjudication.rules import Policy as Rules
 from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from common.typed import whole_number
-from contest.policy.number_words import share, share_of
+from contest.policy_changes.number_words import share, share_of
 from labeling.enums import OutlineGate
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
 

@@ -21,7 +21,7 @@ from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
 from contest.pages.organizer.what_if_forms import Typed
-from contest.policy.number_words import GATES
+from contest.policy_changes.number_words import GATES
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy

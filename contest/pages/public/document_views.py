@@ -10,7 +10,7 @@ from contest.core.roles import roles_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
-from contest.policy.selectors import State, history, holding
+from contest.policy_changes.selectors import State, history, holding
 from labeling.enums import TaskerState
 from labeling.selectors import policy_in_force
 

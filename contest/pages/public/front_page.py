@@ -13,9 +13,9 @@ from contest.core.countdown import Countdown, clock_words, countdown, script_sec
 from contest.core.credit import first_receipts
 from contest.core.enums import AccountKind, DefenseStanding
 from contest.core.publication import released
-from contest.leaderboard import snapshots
-from contest.leaderboard.rows import DefenseRow
 from contest.models import Account, Attack, Break, Release
+from contest.record.leaderboard import snapshots
+from contest.record.leaderboard.rows import DefenseRow
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.policy import Policy

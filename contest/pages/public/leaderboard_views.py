@@ -14,9 +14,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
-from contest.leaderboard import snapshots
-from contest.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
 from contest.models import Leaderboard
+from contest.record.leaderboard import snapshots
+from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
 from labeling.access import organizer_of
 from labeling.selectors import policy_in_force
 from labeling.views import SeeOther

@@ -6,8 +6,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
-from contest.policy.numbers import GROUPS
-from contest.policy.selectors import history
+from contest.policy_changes.numbers import GROUPS
+from contest.policy_changes.selectors import history
 from labeling.selectors import policy_in_force
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from common.times import absolute
-from contest.policy.selectors import Holding
+from contest.policy_changes.selectors import Holding
 
 
 def beside_rules(numbers: Sequence[Holding], zone: str) -> Mapping[str, str]:

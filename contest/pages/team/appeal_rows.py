@@ -10,8 +10,8 @@ from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from adjudication.wording import verdict_words
-from contest.board.appeals import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
-from contest.board.grounds import Ground, reader_for
+from contest.appeals.grounds import Ground, reader_for
+from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
 from contest.core.picture_access import rulings_seen_by

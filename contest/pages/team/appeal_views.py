@@ -17,8 +17,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from contest.board import appeals
-from contest.board.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
+from contest.appeals import services
+from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
 from contest.core.enums import CaseState
 from contest.core.picture_access import picture_seen_by
 from contest.core.roles import refuse_other_team
@@ -41,7 +41,7 @@ def appeals_list(request: HttpRequest) -> HttpResponse:
     """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
     team, now = team_appealing(request.user), domain_now()
     grounds = Paginator(appealable(team, now), ON_A_PAGE).get_page(request.GET.get("page"))
-    sent = Paginator(appeals.appeals_of(team), ON_A_PAGE).get_page(request.GET.get("sent"))
+    sent = Paginator(services.appeals_of(team), ON_A_PAGE).get_page(request.GET.get("sent"))
     cases = Paginator(appeal_rows.cases_of(team, now=now), ON_A_PAGE).get_page(request.GET.get("cases"))
     context = _common(team, now) | {
         "grounds": grounds,
@@ -95,8 +95,8 @@ def _posted(request: HttpRequest, team: Team, image: Image, now: datetime) -> Ht
         if wish == "send":
             return _sent(request, team, image, argument, marks, now)
         if wish == "preview":
-            argument = appeals.argument_said(argument)
-            drawn = appeals.marks_said([each.value for each in marks], image)
+            argument = services.argument_said(argument)
+            drawn = services.marks_said([each.value for each in marks], image)
     except Appealed as error:
         messages.info(request, error.message)
         return SeeOther(reverse("appeal", args=[error.appeal.public_id]))
@@ -109,7 +109,7 @@ def _posted(request: HttpRequest, team: Team, image: Image, now: datetime) -> Ht
 def _sent(
     request: HttpRequest, team: Team, image: Image, argument: str, marks: list[TypedMark], now: datetime
 ) -> HttpResponse:
-    appeal = appeals.appeal_send(
+    appeal = services.appeal_send(
         image=image,
         team=team,
         argument=argument,
@@ -133,10 +133,10 @@ def _form(request: HttpRequest, team: Team, ground: Ground, typed: _Typed, now: 
         "typed": typed,
         "rows": with_empty_rows(typed.marks),
         "fields": {typed.refused.field: typed.refused.message} if typed.refused and typed.refused.field else {},
-        "least": appeals.LEAST,
-        "most": appeals.MOST_CHARACTERS,
-        "most_marks": appeals.MOST_MARKS,
-        "most_in_mark": appeals.MOST_IN_MARK,
+        "least": services.LEAST,
+        "most": services.MOST_CHARACTERS,
+        "most_marks": services.MOST_MARKS,
+        "most_in_mark": services.MOST_IN_MARK,
         "script": _script(image, team),
     }
     status = http_status(typed.refused) if typed.refused else HTTPStatus.OK
@@ -147,9 +147,9 @@ def _script(image: Image, team: Team) -> dict[str, Any]:
     return {
         "width": image.width,
         "height": image.height,
-        "mostMarks": appeals.MOST_MARKS,
-        "least": appeals.LEAST.characters,
-        "most": appeals.MOST_CHARACTERS,
+        "mostMarks": services.MOST_MARKS,
+        "least": services.LEAST.characters,
+        "most": services.MOST_CHARACTERS,
         "draft": f"appeal {team.public_id} {image.public_id}",
         "words": WORDS,
     }
@@ -178,7 +178,7 @@ WORDS = {
 def appeal(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a team its appeal: the receipt, how far the board is, and what was said and decided."""
     team, now = team_appealing(request.user), domain_now()
-    found = appeals.appeal_seen_by(public_id, team)
+    found = services.appeal_seen_by(public_id, team)
     context = _case_context(found.case, team, now) | {
         "appeal": found,
         "state": appeal_rows.state_of(found),
@@ -195,7 +195,7 @@ def _case_context(case: Case, team: Team, now: datetime) -> dict[str, Any]:
         "case": case,
         "image": case.image,
         "url": picture_url(case.image, now=now),
-        "clock": appeals.clock_of(case, now),
+        "clock": services.clock_of(case, now),
         "decided": appeal_rows.decision_shown(case),
         "answers": appeal_rows.said_by_others(case, team, now=now),
     }
@@ -208,7 +208,7 @@ def appeal_case(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show a team a case that concerns it, and take its one answer to the appeals: typed, looked at once more, and
     sent. Its own appeal has a page."""
     team, now = team_appealing(request.user), domain_now()
-    case = appeals.case_of_party(public_id, team, now=now)
+    case = services.case_of_party(public_id, team, now=now)
     own = _own_appeal(case, team)
     if own is not None:
         return SeeOther(reverse("appeal", args=[own.public_id]))
@@ -217,7 +217,7 @@ def appeal_case(request: HttpRequest, public_id: str) -> HttpResponse:
     try:
         return _answered(request, case, team, now)
     except DomainError as error:
-        return _case_page(request, appeals.case_of_party(public_id, team, now=now), team, now, refused=error)
+        return _case_page(request, services.case_of_party(public_id, team, now=now), team, now, refused=error)
 
 
 def _answered(request: HttpRequest, case: Case, team: Team, now: datetime) -> HttpResponse:
@@ -225,9 +225,9 @@ def _answered(request: HttpRequest, case: Case, team: Team, now: datetime) -> Ht
     refuse_other_team(request.POST.get("team", ""), team)
     words = request.POST.get("words", "")
     if request.POST.get("do") != "send":
-        appeals.refuse_statement(case, team)
-        return _case_page(request, case, team, now, preview=appeals.answer_said(words))
-    appeals.statement_send(
+        services.refuse_statement(case, team)
+        return _case_page(request, case, team, now, preview=services.answer_said(words))
+    services.statement_send(
         case=case,
         team=team,
         words=words,
@@ -239,7 +239,7 @@ def _answered(request: HttpRequest, case: Case, team: Team, now: datetime) -> Ht
 
 
 def _own_appeal(case: Case, team: Team) -> Appeal | None:
-    return appeals.appeals_of(team).filter(case=case).first()
+    return services.appeals_of(team).filter(case=case).first()
 
 
 def _case_page(
@@ -252,7 +252,7 @@ def _case_page(
     preview: str = "",
 ) -> HttpResponse:
     assert case.ruling is not None, "a picture's case has one"
-    statement, said = appeals.statement_of(case, team), appeal_rows.said_by_appellants(case, now=now)
+    statement, said = services.statement_of(case, team), appeal_rows.said_by_appellants(case, now=now)
     alone = said[0].appeal if len(said) == 1 else None
     context = _case_context(case, team, now) | {
         "said": said,
@@ -264,7 +264,7 @@ def _case_page(
         "refused": refused,
         "typed": request.POST.get("words", ""),
         "preview": preview,
-        "least": appeals.LEAST,
-        "most": appeals.MOST_CHARACTERS,
+        "least": services.LEAST,
+        "most": services.MOST_CHARACTERS,
     }
     return render(request, "appeals/case.html", context, status=http_status(refused) if refused else HTTPStatus.OK)

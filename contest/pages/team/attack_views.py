@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
+from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.letters import tell_withdrawn
 from contest.attacks.life import attack_rows
@@ -29,7 +30,6 @@ from contest.attacks.selectors import (
 from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
-from contest.board.grounds import appealable
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide
 from contest.core.roles import refuse_other_team

@@ -16,7 +16,7 @@ from common.answers import error_body, http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
-from contest.board.grounds import appealable
+from contest.appeals.grounds import appealable
 from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind
 from contest.core.roles import refuse_other_team

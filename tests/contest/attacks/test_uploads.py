@@ -31,8 +31,8 @@ from contest.attacks import quota, sending, services, uploads
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
-from contest.messages.sending import messages_send
 from contest.models import Attack, Message, QuotaDay, Team
+from contest.outbox.sending import messages_send
 from contest.web.attack_uploads import UPLOADS, UPLOADS_OF_ONE
 from labeling.images import DECODING
 from labeling.policy import Policy

@@ -13,8 +13,8 @@ from adjudication.models import Ruling
 from common.authentication import issue_token
 from contest.attacks import near, services
 from contest.core.enums import EntitlementKind, EntitlementState
-from contest.messages.sending import messages_send
 from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
+from contest.outbox.sending import messages_send
 from contest.web import attack_uploads
 from labeling.models import Image, Tasker
 from labeling.services import panels_deal

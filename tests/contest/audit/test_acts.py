@@ -27,13 +27,13 @@ from contest.core.decisions import decide
 from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
 from contest.defenses import staking as stakes
-from contest.leaderboard.snapshots import boards_make_anew
 from contest.ledger import deposits
 from contest.models import Entitlement, NearDuplicate
 from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes import sweeps
+from contest.record.leaderboard.snapshots import boards_make_anew
 from contest.releases.builds import build_ask
 from contest.teams import associations, entitlements, merging, same_person
 from labeling.accounts import invitations, leaving

@@ -12,8 +12,6 @@ from contest.board.examinations import queue_of
 from contest.board.moves import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.defenses.selectors import standing_of, standings, unbroken_until
-from contest.leaderboard.reading import read_facts
-from contest.leaderboard.tables import tables as leaderboard
 from contest.ledger import services as ledger
 from contest.models import (
     Association,
@@ -34,6 +32,8 @@ from contest.prizes.awards import award_give, change_of, rerun_begin
 from contest.prizes.conditions import checklist, contenders, own_conditions, ready, why_never
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.tables import tables as leaderboard
 from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
 from labeling.policy import Policy

@@ -12,8 +12,6 @@ from contest.board.moves import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.defenses.selectors import staked, standing_of
 from contest.defenses.stake_rows import stake_shown
-from contest.leaderboard.reading import read_facts
-from contest.leaderboard.tables import tables as leaderboard
 from contest.ledger.services import account, move
 from contest.ledger.withholding import withholdings
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
@@ -22,6 +20,8 @@ from contest.prizes import conditions, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
 from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.tables import tables as leaderboard
 from scoring.models import Rerun
 from tests import factories, tables
 from tests.contest.awards.conftest import HALF

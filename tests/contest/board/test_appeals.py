@@ -13,18 +13,18 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 
 from common.errors import InvalidInput
-from contest.board import appeals
-from contest.board.appeals import case_of_party
+from contest.appeals import services
+from contest.appeals.services import case_of_party
 from contest.board.deciding import cases_close
 from contest.board.known import teams_told
 from contest.board.recusal import recused_from, teams_of
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
-from contest.messages.cases_told import cases_tell
-from contest.messages.sending import messages_send
-from contest.messages.telling import NEWS
 from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Statement, Team
+from contest.notifications.cases import cases_tell
+from contest.outbox.grouped_facts import NEWS
+from contest.outbox.sending import messages_send
 from contest.pages.team.appeal_rows import cases_of
 from contest.teams.merging import teams_merge
 from tests import factories
@@ -59,11 +59,11 @@ def green(scene: Scene) -> Team:
 
 def send(scene: Scene, team: Team | None = None, **told: Any) -> Appeal:
     team, given = team or scene.blue, {"argument": ARGUMENT, "marks": [], "now": LATER} | told
-    return appeals.appeal_send(image=scene.image, team=team, by=captain(team), **given)
+    return services.appeal_send(image=scene.image, team=team, by=captain(team), **given)
 
 
 def answer(case: Case, team: Team, words: str = ANSWER) -> Statement:
-    return appeals.statement_send(case=case, team=team, words=words, by=captain(team), now=LATER)
+    return services.statement_send(case=case, team=team, words=words, by=captain(team), now=LATER)
 
 
 # Sending --------------------------------------------------------------------------------------------------------------
@@ -189,18 +189,18 @@ def test_the_other_side_answers_once_before_the_decision_and_says_something_as_a
 def test_a_team_reads_its_own_appeals_and_those_of_what_was_merged_into_it(scene: Scene, green: Team) -> None:
     appeal = send(scene)
     for name, team in ((appeal.public_id, green), ("L-0000\x00", scene.blue)):
-        refused("not_found", appeals.appeal_seen_by, name, team)
+        refused("not_found", services.appeal_seen_by, name, team)
     teams_merge(team=scene.blue, into=green, reason="One.", by=factories.user("otto", "organizers"), now=LATER)
-    assert list(appeals.appeals_of(green)) == [appeal]
-    assert appeals.appeal_seen_by(appeal.public_id, green) == appeal
+    assert list(services.appeals_of(green)) == [appeal]
+    assert services.appeal_seen_by(appeal.public_id, green) == appeal
 
 
 def test_the_clock_runs_until_the_board_decided(scene: Scene) -> None:
     case = send(scene).case
     for late, now in ((False, case.due_at - timedelta(microseconds=1)), (True, case.due_at)):
-        assert (appeals.clock_of(case, now).due_at, appeals.clock_of(case, now).late) == (LATER + 14 * DAY, late)
+        assert (services.clock_of(case, now).due_at, services.clock_of(case, now).late) == (LATER + 14 * DAY, late)
     decision = decided(case, scene.members, VoteChoice.UPHOLD)
-    clock = appeals.clock_of(Case.objects.get(pk=case.pk), case.due_at + DAY)
+    clock = services.clock_of(Case.objects.get(pk=case.pk), case.due_at + DAY)
     assert (clock.state, clock.late, clock.decided_at) == (CaseState.CLOSED, False, decision.decided_at)
 
 
@@ -210,13 +210,13 @@ def test_an_appeal_changed_something_where_another_outcome_holds(scene: Scene) -
     for ballot, changed in ((VoteChoice.UPHOLD, False), (board.OVERRULE_REJECTED, True)):
         with transaction.atomic():
             decided(case, scene.members, ballot)
-            assert appeals.is_changed(appeals.appeals_of(scene.blue).get()) is changed
+            assert services.is_changed(services.appeals_of(scene.blue).get()) is changed
             transaction.set_rollback(True)
     panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     board.answers(panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
-    assert not appeals.is_changed(appeals.appeals_of(scene.blue).get())
+    assert not services.is_changed(services.appeals_of(scene.blue).get())
     board.rule(panel, now=LATER + 2 * DAY)
-    assert cases_close(now=LATER + 2 * DAY) == 1 and appeals.is_changed(appeals.appeals_of(scene.blue).get())
+    assert cases_close(now=LATER + 2 * DAY) == 1 and services.is_changed(services.appeals_of(scene.blue).get())
 
 
 # Payments wait --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from contest.board.appeals import appeal_send, statement_send
+from contest.appeals.services import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.deciding import case_decide
 from contest.board.motions import motion_drop

@@ -11,7 +11,7 @@ from django.test import Client
 
 from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
-from contest.board.appeals import appeal_send
+from contest.appeals.services import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.deciding import case_decide, cases_close
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice

@@ -12,17 +12,17 @@ from django.conf import settings
 from django.core.cache import cache
 
 from common.errors import DomainError
+from contest.appeals.grounds import appeal_ground, appealable, reader_for
+from contest.appeals.services import appeal_send
 from contest.attacks.life import story
-from contest.board.appeals import appeal_send
-from contest.board.grounds import appeal_ground, appealable, reader_for
 from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
 from contest.core.picture_access import rulings_seen_by
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
-from contest.messages import deadlines
-from contest.messages.verdicts import in_words, verdicts_tell
 from contest.models import Attack, Case, Message, Release, Stake, Team
+from contest.notifications import deadlines
+from contest.notifications.verdicts import in_words, verdicts_tell
 from labeling.models import Image, PolicyVersion
 from labeling.policy import Policy
 from labeling.selectors import forget_versions

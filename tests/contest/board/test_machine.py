@@ -16,7 +16,7 @@ from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common.errors import DomainError
-from contest.board.appeals import appeal_send
+from contest.appeals.services import appeal_send
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.follows import what_follows

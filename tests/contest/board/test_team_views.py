@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from contest.board.appeals import appeal_send, statement_send
+from contest.appeals.services import appeal_send, statement_send
 from contest.core.enums import StakeEnd, VoteChoice
 from contest.core.weeks import week_at
 from contest.models import Appeal, Attack, Case, Stake, Statement, Team

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from contest.cockpit.deadlines import in_words, read_deadlines
 from contest.core.enums import MessageKind
 from contest.core.stuck_panels import ADVICE, CAUSES, read_stuck_groups
-from contest.health import pipeline_metrics
-from contest.messages.letters import written
-from contest.messages.organizing import stuck_panels_tell
 from contest.models import Message
+from contest.notifications.organizers import stuck_panels_tell
+from contest.operations.deadlines import in_words, read_deadlines
+from contest.operations.health import pipeline_metrics
+from contest.outbox.letters import written
 from labeling.enums import AssignmentState, PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, Panel, PolicyVersion, Tasker, VoidedResponse, Voiding
 from labeling.policy import Policy
@@ -194,7 +194,7 @@ class TestWithACrew:
     def test_too_many_pictures_are_said_plainly(
         self, now: datetime, crew: list[Tasker], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("contest.cockpit.deadlines.MOST_PICTURES", 3)
+        monkeypatch.setattr("contest.operations.deadlines.MOST_PICTURES", 3)
         waiting(4)
         found = read_deadlines(now=now)
         assert (found.weeks, found.why_not) == ((), "More than 3 pictures wait: too many for a forecast of each.")

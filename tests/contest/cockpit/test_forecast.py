@@ -4,15 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contest.cockpit.forecast import (
-    DAYS,
-    Task,
-    Worker,
-    chance_of_all,
-    forecast,
-    like_the_middle_one,
-    usual_hours,
-)
+from contest.operations.forecast import DAYS, Task, Worker, chance_of_all, forecast, like_the_middle_one, usual_hours
 
 
 def worker(key: int, *per_day: int, at: int = 12) -> Worker:

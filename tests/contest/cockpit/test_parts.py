@@ -12,15 +12,15 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.models import Ruling
-from contest.cockpit.ages import panel_ages
-from contest.cockpit.cases import cases
-from contest.cockpit.disagreement import read_disagreement
-from contest.cockpit.gold import Left, Suspicious, gold_health
-from contest.cockpit.leases import hanging
-from contest.cockpit.taskers import noticed
-from contest.cockpit.waiting import Waits, for_somebody, in_line, oldest_first
 from contest.core.weeks import week_at, week_called
 from contest.models import Case
+from contest.operations.disagreement import read_disagreement
+from contest.operations.flagged_taskers import noticed
+from contest.operations.gold_supply import Left, Suspicious, gold_health
+from contest.operations.hanging_leases import hanging
+from contest.operations.late_cases import cases
+from contest.operations.picture_ages import panel_ages
+from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
 from labeling.models import (
     Assignment,
     GoldMark,

@@ -28,11 +28,9 @@ from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.weeks import week_at, week_called
 from contest.defenses.selectors import stakeable, standings
 from contest.defenses.stake_ends import stakes_end
-from contest.leaderboard.reading import read_facts
-from contest.leaderboard.tables import tables as leaderboard_tables
 from contest.ledger.services import check
-from contest.messages import breaks_told
 from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange, Team
+from contest.notifications import breaks as breaks_told
 from contest.operations.overview import read_overview
 from contest.pages.public.front_page import _breaks as breaks_of_front_page
 from contest.prizes import facts as money_facts
@@ -40,6 +38,8 @@ from contest.prizes.conditions import own_conditions
 from contest.prizes.sweeps import prizes_settle
 from contest.record import defense_figures
 from contest.record import public_teams as team_public
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.tables import tables as leaderboard_tables
 from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story
 from contest.releases import tables

@@ -15,11 +15,6 @@ from django.utils import timezone
 
 from contest.core.enums import AccountKind, DefenseStanding, StakeKind
 from contest.defenses.stake_ends import stakes_end
-from contest.leaderboard import snapshots
-from contest.leaderboard.columns import ATTACKERS, DEFENSES, sorting
-from contest.leaderboard.reading import read_facts
-from contest.leaderboard.rows import DefenseRow, Tables, TeamRow
-from contest.leaderboard.tables import tables
 from contest.models import (
     Account,
     Association,
@@ -36,6 +31,11 @@ from contest.models import (
     TeamMerge,
 )
 from contest.operations.overview import read_overview
+from contest.record.leaderboard import snapshots
+from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.tables import tables
 from labeling.models import Image, Tasker
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
-from contest.leaderboard import facts as of
-from contest.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamRow
-from contest.leaderboard.tables import ordered, ranks, tables
+from contest.record.leaderboard import facts as of
+from contest.record.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamRow
+from contest.record.leaderboard.tables import ordered, ranks, tables
 
 DAY = timedelta(days=1)
 # Week 2026-W47 ends as Saturday 21 November begins.

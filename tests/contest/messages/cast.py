@@ -8,9 +8,9 @@ from django.core import mail
 from django.core.mail import EmailMessage
 
 from contest.core.enums import MessageKind
-from contest.messages.sending import messages_send
-from contest.messages.writing import write
 from contest.models import Member, Message, Team
+from contest.outbox.sending import messages_send
+from contest.outbox.writing import write
 from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS
 from tests import factories
 

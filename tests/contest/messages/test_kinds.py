@@ -11,11 +11,11 @@ from django.conf import settings as site
 from django.core.mail import EmailMultiAlternatives
 
 from contest.core.enums import MessageKind as K
-from contest.messages.kinds import GROUPS, KINDS, kinds_of, missing_facts
-from contest.messages.letters import mail_of
-from contest.messages.text import COLOURS, SHAPES, Piece, paragraphs
-from contest.messages.writing import write
 from contest.models import Message, Team
+from contest.outbox.kinds import GROUPS, KINDS, kinds_of, missing_facts
+from contest.outbox.letters import mail_of
+from contest.outbox.text import COLOURS, SHAPES, Piece, paragraphs
+from contest.outbox.writing import write
 from tests import factories
 from tests.contest.messages.cast import team
 from tests.contest.pages import lacking

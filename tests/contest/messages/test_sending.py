@@ -18,13 +18,8 @@ from django.test.utils import CaptureQueriesContext
 
 from common.errors import InvalidInput
 from common.mail import send
-from contest import posting
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
 from contest.core.roles import Roles, roles_of
-from contest.messages.outbox import NOBODY
-from contest.messages.preferences import groups_for, wishes_of, wishes_set
-from contest.messages.sending import digests_make, messages_send
-from contest.messages.writing import take_back, write
 from contest.models import (
     Announcement,
     Digest,
@@ -36,6 +31,11 @@ from contest.models import (
     Subscriber,
     Team,
 )
+from contest.outbox import posting
+from contest.outbox.preferences import groups_for, wishes_of, wishes_set
+from contest.outbox.sending import digests_make, messages_send
+from contest.outbox.services import NOBODY
+from contest.outbox.writing import take_back, write
 from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
 from tests.at_once import at_once
@@ -219,7 +219,7 @@ def test_the_morning_is_the_contest_s_own(daily: User) -> None:
 def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monkeypatch: pytest.MonkeyPatch) -> None:
     told(daily)
     with monkeypatch.context() as refusing:
-        refusing.setattr("contest.posting.send", Mock(side_effect=OSError("away")))
+        refusing.setattr("contest.outbox.posting.send", Mock(side_effect=OSError("away")))
         assert sent(MORNING) == []
     assert Digest.objects.values_list("taken_at", "tries", "error").get() == (None, 1, "OSError: away")
     assert (sent(MORNING), len(sent(MORNING + posting.AGAIN_AFTER))) == ([], 1)
@@ -228,8 +228,8 @@ def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monke
 @pytest.mark.parametrize(
     ("where", "left", "why"),
     [
-        ("contest.messages.sending.post_due", 1, "before the letter, which the next sweep sends"),
-        ("contest.posting.send", 0, "with the letter in hand, which is not repeated"),
+        ("contest.outbox.sending.post_due", 1, "before the letter, which the next sweep sends"),
+        ("contest.outbox.posting.send", 0, "with the letter in hand, which is not repeated"),
     ],
 )
 def test_a_sweep_that_is_killed_repeats_nothing(
@@ -249,7 +249,7 @@ def test_a_message_that_cannot_be_made_is_in_the_letter_by_its_kind(
 ) -> None:
     told(daily)
     Message.objects.update(kind=MessageKind.ATTACK_RECEIVED.value, facts={})
-    monkeypatch.setattr("contest.messages.letters.written", Mock(side_effect=KeyError("amount")))
+    monkeypatch.setattr("contest.outbox.letters.written", Mock(side_effect=KeyError("amount")))
     assert ["Receipts" in str(letter.body) for letter in sent(MORNING)] == [True]
 
 

@@ -9,14 +9,6 @@ import pytest
 
 from contest import pipeline
 from contest.core.enums import AppealSide, MessageKind
-from contest.messages import sweeps
-from contest.messages.breaks_told import broke_tell, broken_tell
-from contest.messages.deadlines import UNANSWERED, appeals_closing_tell, questions_tell
-from contest.messages.letters import written
-from contest.messages.organizing import failed_releases_tell, given_up_tell
-from contest.messages.sweeps import messages_tell
-from contest.messages.telling import NEWS, PATIENCE
-from contest.messages.verdicts import valid_tell, verdicts_tell
 from contest.models import (
     Appeal,
     Attack,
@@ -30,7 +22,15 @@ from contest.models import (
     Team,
     Told,
 )
-from contest.posting import MOST_TRIES
+from contest.notifications import sweeps
+from contest.notifications.breaks import broke_tell, broken_tell
+from contest.notifications.deadlines import UNANSWERED, appeals_closing_tell, questions_tell
+from contest.notifications.organizers import failed_releases_tell, given_up_tell
+from contest.notifications.sweeps import messages_tell
+from contest.notifications.verdicts import valid_tell, verdicts_tell
+from contest.outbox.grouped_facts import NEWS, PATIENCE
+from contest.outbox.letters import written
+from contest.outbox.posting import MOST_TRIES
 from labeling.models import Image
 from tests import factories
 from tests.at_once import at_once

@@ -13,11 +13,11 @@ from django.test import Client
 from common.errors import Conflict
 from contest.core.enums import AccountKind
 from contest.core.weeks import week_at
-from contest.leaderboard.reading import read_facts
 from contest.ledger.services import account, check, move
 from contest.models import Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.payments.statements import Money, debts, entries, money_figures
 from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard.reading import read_facts
 from contest.releases.services import release_week
 from tests import factories, tables
 from tests.contest.awards.test_awards import all_met, found_late, give, sweep

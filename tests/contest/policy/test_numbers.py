@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import InvalidInput
-from contest.policy.moments import moment_of, moment_text
-from contest.policy.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
+from contest.policy_changes.moments import moment_of, moment_text
+from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
 from labeling.accounts.locale import zone_names
 from labeling.enums import GoldFeedback, OutlineGate
 from labeling.policy import LIMITS, Policy

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from contest.policy.numbers import NUMBERS
-from contest.policy.services import Draft, policy_call_back, policy_record
+from contest.policy_changes.numbers import NUMBERS
+from contest.policy_changes.services import Draft, policy_call_back, policy_record
 from labeling.models import Tasker
 from labeling.policy import Policy
 from tests import factories

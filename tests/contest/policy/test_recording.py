@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from common.errors import DomainError
 from common.models import AuditEntry
 from contest.models import LedgerEntry
-from contest.policy.numbers import NUMBERS
-from contest.policy.selectors import State, history, holding
-from contest.policy.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record
+from contest.policy_changes.numbers import NUMBERS
+from contest.policy_changes.selectors import State, history, holding
+from contest.policy_changes.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record
 from labeling.models import PolicyVersion, Tasker
 from labeling.policy import Policy
 from labeling.selectors import forget_versions, policies_between, policy_at, policy_in_force, time_zones

@@ -25,10 +25,10 @@ from django.utils import timezone
 from adjudication.verify import verify
 from common import outages
 from common.mail import wait_until_sent
-from contest import posting
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.models import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
+from contest.outbox import posting
 from contest.releases import announcements, builds
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker

@@ -19,8 +19,8 @@ from contest.core.enums import DefenseStanding, MessageKind, StakeEnd
 from contest.core.weeks import week_at
 from contest.defenses import entries, letters, selectors, stake_ends, staking
 from contest.defenses.eligibility import failures, next_step
-from contest.messages.letters import written
 from contest.models import Entry, Member, Message, Stake, Team
+from contest.outbox.letters import written
 from contest.prizes.sweeps import prizes_settle
 from labeling.models import PolicyVersion
 from labeling.policy import Policy

@@ -11,8 +11,8 @@ from django.core import mail
 from django.core.mail import EmailMessage
 
 from common.mail import wait_until_sent
-from contest.messages.sending import messages_send
 from contest.models import Entitlement, Team
+from contest.outbox.sending import messages_send
 from contest.teams.entitlements import entitlement_ask
 from contest.teams.services import member_add, team_create
 from labeling.people import TEAMS

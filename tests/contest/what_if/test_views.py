@@ -12,7 +12,7 @@ from adjudication.services import panels_settle
 from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from contest.pages.organizer.what_if_forms import Typed
-from contest.policy.number_words import share
+from contest.policy_changes.number_words import share
 from labeling.enums import Answer, OutlineGate
 from labeling.models import Panel
 from labeling.policy import Policy

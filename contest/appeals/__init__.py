@@ -1,0 +1,1 @@
+"""Appeals: what may be appealed and until when, and sending one (R18)."""

@@ -1,0 +1,57 @@
+"""What teams are written of appeals, in the transaction of the appeal (R18)."""
+
+from datetime import datetime
+
+from django.urls import reverse
+
+from common.times import absolute
+from contest.board.known import teams_told
+from contest.core.enums import CaseState, MessageKind
+from contest.core.teams import final_team
+from contest.models import Appeal, Case, Team
+from contest.outbox.writing import was_told, write
+from labeling.selectors import policy_in_force
+
+
+def appeal_tell(appeal: Appeal, *, now: datetime) -> None:
+    """Give the team its receipt, and tell the other teams of the case that may know of it; they may answer."""
+    others = _may_answer(appeal.case, now)
+    about = reverse("appeal", args=[appeal.public_id])
+    receipt = _facts(appeal) | {"answer_until": _until(appeal, now) if others else ""}
+    write(appeal.team, MessageKind.APPEAL_RECEIVED, about=about, now=now, key=appeal.public_id, **receipt)
+    for team in others:
+        appeal_against_tell(appeal, team, now=now)
+
+
+def appeal_against_tell(appeal: Appeal, team: Team, *, now: datetime) -> int:
+    """Tell a team of an appeal in a case that is about it; return how many people are told."""
+    about, told = reverse("appeal-case", args=[appeal.case.public_id]), _facts(appeal) | {"until": _until(appeal, now)}
+    return write(team, MessageKind.APPEAL_AGAINST, about=about, now=now, key=appeal.public_id, **told)
+
+
+def appeals_tell_late(case: Case, team: Team, *, now: datetime) -> int:
+    """Tell a team that may know of an open case only now of the appeals in it that it was not told of, where it may
+    answer; return how many people are told."""
+    if case.state != CaseState.OPEN or team not in _may_answer(case, now):
+        return 0
+    appeals = case.appeals.select_related("case", "image").order_by("pk")
+    untold = [each for each in appeals if not was_told(team, MessageKind.APPEAL_AGAINST, each.public_id)]
+    return sum(appeal_against_tell(each, team, now=now) for each in untold)
+
+
+def _facts(appeal: Appeal) -> dict[str, str]:
+    return {
+        "appeal": appeal.public_id,
+        "case": appeal.case.public_id,
+        "picture": appeal.image.public_id,
+        "side": appeal.side,
+    }
+
+
+def _until(appeal: Appeal, now: datetime) -> str:
+    return absolute(appeal.case.due_at, policy_in_force(now).policy.time_zone)
+
+
+def _may_answer(case: Case, now: datetime) -> list[Team]:
+    appellants = {final_team(each.team).pk for each in case.appeals.select_related("team__merged_into")}
+    return [team for team in teams_told(case, now=now) if team.pk not in appellants]

@@ -1,0 +1,206 @@
+"""Appeals: sending one, what the other side answers, and what became of them (R18)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from common.errors import Conflict, InvalidInput, NotFound
+from common.typed import Least, words_enough
+from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
+from contest.appeals.letters import appeal_tell
+from contest.board.cases import image_held, open_case_of, parties_add, party_add, picture_case
+from contest.board.known import cases_known_to
+from contest.board.telling import case_opened_tell, messages_take_back
+from contest.core.enums import CaseState, PartyRole
+from contest.core.teams import final_team, teams_counted_together
+from contest.models import Appeal, Case, CaseDecision, Statement, Team
+from labeling.models import Image
+
+__all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]
+
+# What an argument has at least, so that it says something, and what answers it; and at most.
+LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 8_000
+MOST_MARKS, MOST_IN_MARK = 20, 200
+_SIDES = ("x", "y", "width", "height")
+
+# Sending --------------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any], by: User, now: datetime) -> Appeal:
+    """Record a team's appeal on a picture, in the case that it opens or joins.
+
+    `marks` are `{"x", "y", "width", "height", "words"}` in whole pixels inside the picture. Raises what `appeal_ground`
+    does, and InvalidInput at `argument` or `marks`.
+    """
+    said, drawn = argument_said(argument), marks_said(marks, image)
+    held = image_held(image.pk)
+    final = final_team(Team.objects.get(pk=team.pk))
+    ground = appeal_ground(held, final, now)
+    opened = open_case_of(held) is None
+    case = picture_case(image=held, ruling=ground.ruling, by=by, now=now)
+    party_add(case, final, PartyRole.APPELLANT, now=now)
+    if not opened:
+        parties_add(case, now=now)
+        messages_take_back(case)
+    appeal = Appeal.objects.create(
+        case=case,
+        team=final,
+        image=held,
+        ruling=ground.ruling,
+        defense=ground.defense,
+        side=ground.side,
+        argument=said,
+        marks=drawn,
+        sent_at=now,
+        sent_by=by,
+    )
+    appeal_tell(appeal, now=now)
+    case_opened_tell(case, now=now)
+    return appeal
+
+
+def argument_said(typed: str) -> str:
+    """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
+    long."""
+    ask = "Write why the ruling is wrong."
+    return words_enough(typed, field="argument", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+
+
+def answer_said(typed: str) -> str:
+    """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
+    ask = "Write what the board should know."
+    return words_enough(typed, field="words", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+
+
+def marks_said(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
+    """Return the marks on a picture as they are kept; InvalidInput (`marks`) says which one is wrong, and why."""
+    if len(typed) > MOST_MARKS:
+        raise _wrong_mark(f"Draw at most {MOST_MARKS} marks; there are {len(typed)}.")
+    return [_mark(each, number, image) for number, each in enumerate(typed, 1)]
+
+
+def _mark(typed: Any, number: int, image: Image) -> dict[str, Any]:
+    if not isinstance(typed, Mapping) or set(typed) - {*_SIDES, "words"}:
+        raise _wrong_mark(f"Mark {number} is not one: give x, y, width, height and words.")
+    sides = [each for name in _SIDES if isinstance(each := typed.get(name), int) and not isinstance(each, bool)]
+    if len(sides) < len(_SIDES):
+        raise _wrong_mark(f"Mark {number}: give x, y, width and height as whole pixels.")
+    x, y, width, height = sides
+    if not (0 <= x < x + width <= image.width and 0 <= y < y + height <= image.height):
+        words = f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
+        raise _wrong_mark(words)
+    words = typed.get("words", "")
+    if not isinstance(words, str) or len(words := " ".join(words.replace("\x00", "").split())) > MOST_IN_MARK:
+        raise _wrong_mark(f"Mark {number}: write at most {MOST_IN_MARK} characters.")
+    return {"x": x, "y": y, "width": width, "height": height, "words": words}
+
+
+def _wrong_mark(words: str) -> InvalidInput:
+    return InvalidInput(words, "invalid", field="marks")
+
+
+# The other side -------------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> Statement:
+    """Record what a team that a case is about, and that did not appeal, says to it; once, while members vote.
+
+    Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
+    already, and once it is `decided`.
+    """
+    said = answer_said(words)
+    known = case_of_party(case.public_id, team, now=now)
+    if known.image_id is not None:
+        image_held(known.image_id)
+    held = Case.objects.select_for_update(of=("self",)).get(pk=known.pk)
+    refuse_statement(held, team)
+    return Statement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
+
+
+def refuse_statement(case: Case, team: Team) -> None:
+    """Raise Conflict where a team has nothing more to say in a case: `appealed`, `stated`, or it is `decided`."""
+    together = teams_counted_together(team)
+    if Appeal.objects.filter(case=case, team__in=together).exists():
+        raise Conflict("Your team appealed in this case: its argument is on record, and there is one.", "appealed")
+    if statement_of(case, team) is not None:
+        raise Conflict("Your team has answered in this case already. Each team answers once.", "stated")
+    if case.state != CaseState.OPEN:
+        raise Conflict("The board has decided this case. Nothing more is taken for it.", "decided")
+
+
+def statement_of(case: Case, team: Team) -> Statement | None:
+    """Return what a team, or one merged into it, answered in a case."""
+    rows = Statement.objects.filter(case=case, team__in=teams_counted_together(team))
+    return rows.select_related("team").order_by("pk").first()
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def appeals_of(team: Team) -> QuerySet[Appeal]:
+    """Return what a team, and those merged into it, appealed; newest first."""
+    rows = Appeal.objects.filter(team__in=teams_counted_together(team))
+    related = ("case__decision", "case__result", "case__image", "image", "ruling", "defense", "team")
+    return rows.select_related(*related).order_by("-sent_at", "-pk")
+
+
+def appeal_seen_by(public_id: str, team: Team) -> Appeal:
+    """Return the team's own appeal with this ID; NotFound for everybody else's."""
+    found = appeals_of(team).filter(public_id=public_id).first() if public_id.isprintable() else None
+    if found is None:
+        raise NotFound("Your team has no appeal with this ID.", "not_found")
+    return found
+
+
+def cases_of_party(team: Team, *, now: datetime) -> QuerySet[Case]:
+    """Return the cases that a team may read: they are about it, it may know of them (R24), and they were appealed or
+    decided. What members look at on their own is the board's alone until then."""
+    rows = cases_known_to(team, now=now).filter(Q(appeals__isnull=False) | Q(decision__isnull=False)).distinct()
+    return rows.select_related("decision", "result", "image", "ruling__policy", "ruling__panel")
+
+
+def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
+    """Return a case that this team may read; NotFound for every other."""
+    rows = cases_of_party(team, now=now)
+    found = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
+    if found is None:
+        raise NotFound("There is no case with this ID that is about your team.", "not_found")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How far a case is: members vote until `due_at`, which is `late` once it is over; `decided_at` and `closed_at`."""
+
+    state: CaseState
+    due_at: datetime
+    late: bool
+    decided_at: datetime | None
+    closed_at: datetime | None
+
+
+def clock_of(case: Case, now: datetime) -> Clock:
+    """Return the clock of a case (R19)."""
+    decision = decision_of(case)
+    state = CaseState(case.state)
+    decided = decision.decided_at if decision else None
+    return Clock(state, case.due_at, state is CaseState.OPEN and case.due_at <= now, decided, case.closed_at)
+
+
+def decision_of(case: Case) -> CaseDecision | None:
+    """Return what was decided on a case; None while members vote."""
+    found: CaseDecision | None = getattr(case, "decision", None)
+    return found
+
+
+def is_changed(appeal: Appeal) -> bool:
+    """Say whether another outcome came of an appeal than the one that it was against."""
+    result = appeal.case.result
+    return result is not None and (result.verdict, result.label) != (appeal.ruling.verdict, appeal.ruling.label)

@@ -1,0 +1,1 @@
+"""Which facts become which message: one sweep for each kind."""

@@ -1,0 +1,107 @@
+"""Telling who broke what: senders at once, the makers with the release of the picture's week (R24, R29)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.urls import reverse
+
+from contest.core.breaks import standing_breaks
+from contest.core.enums import MessageKind
+from contest.core.publication import released
+from contest.core.weeks import week_at
+from contest.defenses.selectors import first_sent, owner_of
+from contest.models import Attack, Break, Team, Told
+from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
+from contest.teams.letters import link_to
+from scoring.models import Defense
+
+
+def _news(now: datetime) -> QuerySet[Break]:
+    """Return the breaks that hold and are news, each picture and defense once."""
+    same = standing_breaks().filter(defense=OuterRef("defense"), image=OuterRef("image"), pk__lt=OuterRef("pk"))
+    rows = standing_breaks().filter(~Exists(same), found_at__gte=now - NEWS, defense__published_at__isnull=False)
+    return rows.select_related("defense__entry__team", "image").order_by("found_at", "pk")
+
+
+# To senders ----------------------------------------------------------------------------------------------------------
+
+
+def broke_tell(*, now: datetime) -> int:
+    """Tell senders what their pictures broke, that of a team and week together; return how many messages."""
+    breaks: dict[int, list[Break]] = {}
+    for each in _news(now):
+        breaks.setdefault(each.image_id, []).append(each)
+    sent = Attack.objects.filter(told_to_senders(now=now), image__in=breaks).select_related("team")
+    groups = of_teams(sent.order_by("received_at", "pk"))
+    return sum(_broke_tell(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
+
+
+def _broke_tell(team: Team, week: str, attacks: Sequence[Attack], breaks: dict[int, list[Break]], now: datetime) -> int:
+    pairs = [(attack, each) for attack in attacks for each in breaks[attack.image_id]]
+    known = Told.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
+    before = set(known.values_list("team", "fact"))
+    fresh = [(attack, each) for attack, each in pairs if (attack.team_id, each.pk) not in before]
+    if not fresh or min(each.found_at for _, each in fresh) > now - PATIENCE:
+        return 0
+    return tell(
+        team,
+        MessageKind.ATTACK_BROKE,
+        [(attack.team_id, each.pk) for attack, each in fresh],
+        about=reverse("attacks"),
+        now=now,
+        week=week,
+        rows=[_broke(attack, each.defense) for attack, each in fresh[:MOST_NAMED]],
+        more=max(len(fresh) - MOST_NAMED, 0),
+    )
+
+
+def _broke(attack: Attack, defense: Defense) -> dict[str, Any]:
+    return {"defense": defense.name, "receipt": attack.public_id, "link": link_to("attack", attack.public_id)}
+
+
+# To makers -----------------------------------------------------------------------------------------------------------
+
+
+def broken_tell(*, now: datetime) -> int:
+    """Tell the makers of a defense by whose pictures it was broken, with the release of those; return how many
+    messages."""
+    rows = _news(now).filter(released("image__")).annotate(sent_at=first_sent())
+    by_defense: dict[Defense, list[Break]] = {}
+    for each in rows:
+        by_defense.setdefault(each.defense, []).append(each)
+    return sum(_broken_tell(defense, breaks, now) for defense, breaks in by_defense.items())
+
+
+def _broken_tell(defense: Defense, breaks: Sequence[Break], now: datetime) -> int:
+    owner = owner_of(defense)
+    if owner is None:
+        return 0
+    untold = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
+    wanted = set(untold.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
+    receipts = receipts_of((each.image_id for each in breaks), now=now)
+    fresh = [each for each in breaks if each.pk in wanted and each.image_id in receipts]
+    if not fresh:
+        return 0
+    named = fresh[:MOST_NAMED]
+    return tell(
+        owner,
+        MessageKind.DEFENSE_BROKEN,
+        [(owner.pk, each.pk) for each in fresh],
+        about=reverse("team-defense", args=[defense.public_id]),
+        now=now,
+        defense=defense.name,
+        rows=[_by(each, receipts[each.image_id]) for each in named],
+        more=len(fresh) - len(named),
+        own=link_to("team-defense", defense.public_id),
+    )
+
+
+def _by(found: Break, attack: Attack) -> dict[str, str]:
+    return {
+        "week": week_at(found.sent_at).name,  # type: ignore[attr-defined]  # annotated above
+        "team": attack.team.name,
+        "receipt": attack.public_id,
+        "link": link_to("attack", attack.public_id),
+    }

@@ -1,0 +1,55 @@
+"""Telling the teams that learn of a case with the release of its picture what happened in it before (R18, R24).
+
+Whoever may know of a case is told of it at once, in the transaction of what happened. Who sent a copy, and whose
+defense it turned out to break, may know of it no earlier than everybody else: this sweep tells them, in the same words.
+"""
+
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+from django.db.models import OuterRef
+
+from contest.appeals.letters import appeals_tell_late
+from contest.board.cases import newest_ruling_of
+from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
+from contest.core.publication import released
+from contest.core.teams import final_team
+from contest.models import Case, CaseDecision, CaseParty, Team, Told
+from contest.outbox.grouped_facts import NEWS, told
+
+
+def cases_tell(*, now: datetime) -> int:
+    """Tell teams of the cases that they may know of since the release of the picture; return how many people are told.
+
+    Each party of a case is looked at once: what happens later is told at once.
+    """
+    news = released("case__image__") & ~released("case__image__", by=now - NEWS)
+    unseen = ~told(MessageKind.CASE_DECIDED, fact="case_id", team=OuterRef("team_id"))
+    rows = CaseParty.objects.filter(news, unseen, case__kind=CaseKind.PICTURE).order_by("pk")
+    related = ("case__decision__case", "case__image", "case__ruling__image", "case__result__image", "team__merged_into")
+    return sum(_look(party, now) for party in rows.select_related(*related))
+
+
+def _look(party: CaseParty, now: datetime) -> int:
+    """Tell a party what it was not told; 0 where another sweep did so at the same moment."""
+    try:
+        with transaction.atomic():
+            Told.objects.create(kind=MessageKind.CASE_DECIDED, team=party.team, fact=party.case_id, told_at=now)
+            return _tell(party.case, final_team(party.team), now)
+    except IntegrityError:
+        return 0
+
+
+def _tell(case: Case, team: Team, now: datetime) -> int:
+    decision: CaseDecision | None = getattr(case, "decision", None)
+    if decision is None:
+        return appeals_tell_late(case, team, now=now)
+    people = case_decided_tell(decision, now=now, late=team)
+    if case.state != CaseState.CLOSED or case.result is None or case.ruling is None:
+        return people
+    if decision.outcome == CaseOutcome.MORE_TASKERS:
+        people += panel_ruled_tell(case, case.result, now=now, late=team)
+    if case.result == newest_ruling_of(case.result.image):
+        people += ruling_changed_tell(case.ruling, case.result, now=now, late=team)
+    return people

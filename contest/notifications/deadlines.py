@@ -1,0 +1,93 @@
+"""Telling what ends soon: appeals that close within a day, and questions that wait for an answer (R18, R25)."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.urls import reverse
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from contest.appeals.grounds import Ground, appealable
+from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
+from contest.core.teams import final_team
+from contest.models import Attack, Entitlement, Team
+from contest.notifications.verdicts import defending_teams, in_words, not_told
+from contest.outbox.grouped_facts import MOST_NAMED, NEWS, receipts_of, tell, told_to_senders
+from contest.outbox.writing import write
+from contest.teams.letters import link_to
+
+# Who can appeal is told so long before the end; what closes a little later goes along.
+BEFORE, ALONG = timedelta(hours=24), timedelta(hours=30)
+# A question that was not answered is recalled after this long, once.
+UNANSWERED = timedelta(days=3)
+
+# Appeals -------------------------------------------------------------------------------------------------------------
+
+
+def appeals_closing_tell(*, now: datetime) -> int:
+    """Tell teams a day before which rulings they cannot appeal any more soon; return how many messages."""
+    teams = {each.pk: each for each in [*defending_teams(now=now), *_senders(now)]}
+    return sum(_closing_tell(team, now) for team in teams.values())
+
+
+def _senders(now: datetime) -> Iterator[Team]:
+    """Yield the teams with a picture that was rejected lately."""
+    rejected = Ruling.objects.filter(verdict=Verdict.REJECTED, decided_at__gte=now - NEWS)
+    sent = Attack.objects.filter(told_to_senders(now=now), image__in=rejected.values("image"))
+    for team in Team.objects.filter(attacks__in=sent).distinct().order_by("pk"):
+        yield final_team(team)
+
+
+def _closing_tell(team: Team, now: datetime) -> int:
+    soon = [each for each in appealable(team, now) if each.until <= now + ALONG]
+    fresh = not_told(MessageKind.APPEALS_CLOSING, team, soon)
+    if not fresh or fresh[0].until > now + BEFORE:
+        return 0
+    receipts = receipts_of((each.ruling.image_id for each in fresh[:MOST_NAMED]), now=now)
+    return tell(
+        team,
+        MessageKind.APPEALS_CLOSING,
+        [(team.pk, each.ruling.pk) for each in fresh],
+        about=reverse("appeals"),
+        now=now,
+        rows=[_row(each, receipts.get(each.ruling.image_id)) for each in fresh[:MOST_NAMED]],
+        more=max(len(fresh) - MOST_NAMED, 0),
+        first=in_words(fresh[0].until),
+    )
+
+
+def _row(ground: Ground, attack: Attack | None) -> dict[str, object]:
+    sent, image = ground.side is AppealSide.ATTACKER, ground.ruling.image.public_id
+    return {
+        "sent": sent,
+        "picture": image,
+        "receipt": attack.public_id if sent and attack else "",
+        "label": ground.ruling.label,
+        "until": in_words(ground.until),
+        "link": link_to("appeal-new", image),
+    }
+
+
+# Questions -----------------------------------------------------------------------------------------------------------
+
+
+def questions_tell(*, now: datetime) -> int:
+    """Recall the questions of organizers that teams did not answer for UNANSWERED; return how many are told."""
+    waiting = Entitlement.objects.filter(state=EntitlementState.QUESTION).select_related("team")
+    return sum(_question_tell(each, now) for each in waiting.order_by("pk"))
+
+
+def _question_tell(asked: Entitlement, now: datetime) -> int:
+    step = asked.steps.filter(kind=EntitlementStepKind.QUESTION).order_by("-pk").first()
+    if step is None or step.made_at > now - UNANSWERED:
+        return 0
+    return write(
+        asked.team,
+        MessageKind.QUESTION_WAITING,
+        about=reverse("team"),
+        now=now,
+        key=f"step {step.pk}",
+        paper=asked.arxiv_id,
+        asked_at=in_words(step.made_at),
+        question=step.words,
+    )

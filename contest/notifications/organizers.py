@@ -1,0 +1,91 @@
+"""Telling organizers what does not go by itself: releases that failed, letters that nobody got."""
+
+from datetime import datetime, timedelta
+
+from django.urls import reverse
+
+from common.times import to_the_second
+from contest.core.enums import BuildState, MessageKind
+from contest.core.stuck_panels import StuckGroup, read_stuck_groups
+from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
+from contest.outbox.posting import AGAIN_AFTER, given_up
+from contest.outbox.writing import write
+from labeling.people import ORGANIZERS
+from labeling.selectors import policy_at
+
+_DAY = timedelta(days=1)
+# A panel that waits for less is not told of: most often somebody is about to come back.
+_SOON_MENDED = timedelta(hours=1)
+
+
+def failed_releases_tell(*, now: datetime) -> int:
+    """Tell of the builds that failed, of each week once a day; return how many are told."""
+    failed = ReleaseBuild.objects.filter(state=BuildState.FAILED, ended_at__gte=now - _DAY)
+    return sum(_failed_tell(build, now) for build in failed.order_by("pk"))
+
+
+def _failed_tell(build: ReleaseBuild, now: datetime) -> int:
+    assert build.ended_at is not None, "what failed is over"
+    zone = policy_at(now).time_zone
+    return write(
+        ORGANIZERS,
+        MessageKind.RELEASE_FAILED,
+        about=reverse("organizer-releases"),
+        now=now,
+        key=f"{build.week} {build.ended_at:%Y-%m-%d}",
+        week=build.week,
+        at=to_the_second(build.ended_at, zone),
+        error=build.error,
+    )
+
+
+def stuck_panels_tell(*, now: datetime) -> int:
+    """Tell of the panels that nobody left may finish, of each panel and cause once, each cause at most once a day;
+    return how many are told."""
+    return sum(_stuck_tell(group, now) for group in read_stuck_groups(now=now))
+
+
+def _stuck_tell(group: StuckGroup, now: datetime) -> int:
+    late = [each for each in group.panels if each.panel.waiting_since <= now - _SOON_MENDED]
+    told = Message.objects.filter(kind=MessageKind.PANELS_STUCK, key__startswith=f"{group.cause} ")
+    covered = {panel for facts in told.values_list("facts", flat=True) for panel in facts["covered"]}
+    if all(each.panel.pk in covered for each in late):
+        return 0
+    rows = [
+        {"picture": each.panel.image.public_id, "places": each.places, "people": each.people} for each in group.named
+    ]
+    return write(
+        ORGANIZERS,
+        MessageKind.PANELS_STUCK,
+        about=f"{reverse('overview')}#stuck",
+        now=now,
+        key=f"{group.cause} {now:%Y-%m-%d}",
+        count=group.count_words,
+        why=group.why,
+        advice=group.advice,
+        rows=rows,
+        more=group.others,
+        covered=[each.panel.pk for each in group.panels],
+    )
+
+
+def given_up_tell(*, now: datetime) -> int:
+    """Tell once a day of letters that were given up in the last one; return how many are told.
+
+    Its own letters are not counted: where no mail leaves at all, they are given up too.
+    """
+    lately = {"not_before__gte": now - _DAY + AGAIN_AFTER}
+    own = Message.objects.exclude(kind=MessageKind.LETTERS_GIVEN_UP)
+    rows = [given_up(of).filter(**lately) for of in (own, Digest.objects.all(), ReleaseLetter.objects.all())]
+    if not (count := sum(each.count() for each in rows)):
+        return 0
+    errors = [error for each in rows for error in each.order_by("-pk").values_list("error", flat=True)[:1]]
+    return write(
+        ORGANIZERS,
+        MessageKind.LETTERS_GIVEN_UP,
+        about=reverse("message-outbox"),
+        now=now,
+        key=f"{now:%Y-%m-%d}",
+        count=count,
+        error=errors[0],
+    )

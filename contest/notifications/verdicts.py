@@ -1,0 +1,134 @@
+"""Telling who sent a picture its verdict, and whose defense it can break that it is valid (R18)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.urls import reverse
+
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from adjudication.selectors import newest_rulings
+from adjudication.wording import reasons_words
+from common.times import absolute
+from contest.appeals.grounds import Ground, appealable
+from contest.core.appeal_window import closes_for_sender
+from contest.core.enums import AppealSide, MessageKind
+from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import owner_of
+from contest.models import Attack, Stake, Team, Told
+from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
+from contest.teams.letters import link_to
+from labeling.selectors import policy_at
+
+# To senders ----------------------------------------------------------------------------------------------------------
+
+
+def verdicts_tell(*, now: datetime) -> int:
+    """Tell senders the first verdicts on their pictures, those of a team and week together; return how many messages.
+
+    They go when nothing of that week waits for a verdict any more, or the oldest has waited for PATIENCE. What changes
+    a verdict later is told by who changes it.
+    """
+    lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
+    untold = ~told(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
+    rows = Attack.objects.filter(told_to_senders(now=now), Exists(lately), untold).select_related("image", "team")
+    groups = of_teams(rows.order_by("received_at", "pk"))
+    return sum(_verdicts_tell(team, week, attacks, now) for (team, week), attacks in groups.items())
+
+
+def _verdicts_tell(team: Team, week: str, attacks: Sequence[Attack], now: datetime) -> int:
+    rulings = newest_rulings(attack.image_id for attack in attacks)
+    oldest = min(ruling.decided_at for ruling in rulings.values())
+    if oldest > now - PATIENCE and _waits(team, week, now):
+        return 0
+    return tell(
+        team,
+        MessageKind.ATTACK_VERDICTS,
+        [(attack.team_id, attack.image_id) for attack in attacks],
+        about=reverse("attacks"),
+        now=now,
+        week=week,
+        rows=[_verdict(attack, rulings[attack.image_id]) for attack in attacks[:MOST_NAMED]],
+        more=max(len(attacks) - MOST_NAMED, 0),
+    )
+
+
+def _waits(team: Team, week: str, now: datetime) -> bool:
+    """Say whether a picture of the team's week has no verdict yet."""
+    mine = Attack.objects.filter(told_to_senders(now=now), team__in=teams_counted_together(team), week=week)
+    return mine.filter(image__rulings__isnull=True).exists()
+
+
+def _verdict(attack: Attack, ruling: Ruling) -> dict[str, Any]:
+    valid = ruling.verdict == Verdict.VALID
+    until = closes_for_sender(attack, ruling)
+    return {
+        "valid": valid,
+        "words": f"a {ruling.label}" if valid else reasons_words(ruling.reasons),
+        "receipt": attack.public_id,
+        "file_name": attack.file_name,
+        "link": link_to("attack", attack.public_id),
+        "until": "" if valid or until is None else in_words(until),
+    }
+
+
+def in_words(moment: datetime) -> str:
+    """Return a moment in the zone of the contest."""
+    return absolute(moment, policy_at(moment).time_zone)
+
+
+# To defenders --------------------------------------------------------------------------------------------------------
+
+
+def valid_tell(*, now: datetime) -> int:
+    """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
+    moment to appeal; return how many messages.
+
+    Those are all that could: what a defense answered, and so which of them breaks it, is told no earlier than it was.
+    """
+    return sum(_valid_tell(team, now) for team in defending_teams(now=now))
+
+
+def _valid_tell(team: Team, now: datetime) -> int:
+    grounds = [each for each in appealable(team, now) if each.side is AppealSide.DEFENDER]
+    fresh = not_told(MessageKind.PICTURES_VALID, team, grounds)
+    if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
+        return 0
+    return tell(
+        team,
+        MessageKind.PICTURES_VALID,
+        [(team.pk, each.ruling.pk) for each in fresh],
+        about=reverse("appeals"),
+        now=now,
+        defenses=sorted({each.defense.name for each in fresh if each.defense}),
+        rows=[_valid(each) for each in fresh[:MOST_NAMED]],
+        more=max(len(fresh) - MOST_NAMED, 0),
+        last_day=in_words(max(each.until for each in fresh)),
+    )
+
+
+def _valid(ground: Ground) -> dict[str, str]:
+    image = ground.ruling.image.public_id
+    return {
+        "words": f"a {ground.ruling.label}",
+        "picture": image,
+        "link": link_to("appeal-new", image),
+        "until": in_words(ground.until),
+    }
+
+
+def defending_teams(*, now: datetime) -> list[Team]:
+    """Return the teams with a defense that is at stake, or was lately."""
+    lately = Q(ended_at__isnull=True) | Q(ended_at__gte=now - NEWS)
+    begun = Stake.objects.filter(lately, staked_at__isnull=False).select_related("defense__entry__team")
+    owners = (owner_of(stake.defense) for stake in begun.order_by("pk"))
+    return list({owner.pk: owner for owner in owners if owner is not None}.values())
+
+
+def not_told(kind: MessageKind, team: Team, grounds: Sequence[Ground]) -> list[Ground]:
+    """Return those of whose rulings the team was not told."""
+    known = Told.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
+    before = set(known.values_list("fact", flat=True))
+    return [each for each in grounds if each.ruling.pk not in before]

@@ -1,0 +1,429 @@
+"""Which weeks are being labeled, and whether they will be finished by their Friday with the taskers at work.
+
+The pictures of a week are labeled in the week after it (R24), so that is when they should be finished: its last second
+in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.core.cache import cache
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import TruncHour
+
+from common import charts
+from common.charts import Chart, Value
+from contest.core.calendar import Week
+from contest.core.enums import RELEASED_ORIGINS
+from contest.core.stuck_panels import StuckGroup, stuck_groups
+from contest.core.weeks import week_at, week_called, zone_of
+from contest.operations.forecast import (
+    DAYS,
+    HOURS,
+    Task,
+    Worker,
+    chance_of_all,
+    forecast,
+    like_the_middle_one,
+    usual_hours,
+)
+from labeling.enums import AssignmentState, PanelState, TaskerState
+from labeling.models import Assignment, Image, Panel, Response, VoidedResponse
+from labeling.selectors import policy_in_force
+
+FRESH_SECONDS = 60
+# A picture is at risk from here down, in the chance to be finished in time.
+SURE = 0.99
+# With a week's chance under this the page says how many more taskers would lift it there.
+GOOD = 0.95
+MORE_TASKERS = (1, 2, 3, 5, 10)
+MOST_PICTURES = 5_000
+FEWEST_ANSWERS = 20
+_DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
+_MIDDLE = timedelta(minutes=30)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# With more than half voided lately, what is to come of the other half is anybody's guess.
+_MOST_LOST = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A picture to be finished: how many answers it misses, since when it waits, and its chance to be in time.
+
+    `week` is empty for a picture that has a ruling and is asked about again by the board.
+    """
+
+    image_id: int
+    public_id: str
+    missing: int
+    since: datetime
+    week: str
+    chance: float | None = None
+
+    @property
+    def at_risk(self) -> bool:
+        """Say whether it is not sure to be finished in time; of no forecast nothing is known."""
+        return self.chance is not None and self.chance < SURE
+
+    @property
+    def chance_words(self) -> str:
+        """Return the chance as pages write it, empty for none."""
+        return in_words(self.chance)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A week that is being labeled. `pictures` are all of it, `left` what misses answers, `held` what a report holds,
+    `stuck` what nobody left may finish.
+
+    `answers` is what these miss, `ahead` what the whole queue misses up to its last picture. Without a forecast
+    `chance` is None, after the deadline too. `given` are the answers that a tenth, half, and nine tenths of the trials
+    stay below until then. `finish` is when the last answer comes if every day is a usual one. `more` taskers like the
+    middle one would make it likely.
+    """
+
+    week: str
+    at: datetime
+    zone: str
+    pictures: int
+    left: int
+    held: int
+    answers: int
+    ahead: int
+    stuck: int = 0
+    chance: float | None = None
+    at_risk: int = 0
+    given: tuple[int, int, int] | None = None
+    finish: datetime | None = None
+    more: int | None = None
+
+    @property
+    def last_second(self) -> datetime:
+        """Return the deadline as it is told: the last second before it (R23)."""
+        return self.at - timedelta(seconds=1)
+
+    @property
+    def chance_words(self) -> str:
+        """Return the chance as pages write it, empty for none."""
+        return in_words(self.chance)
+
+    @property
+    def unlikely(self) -> bool:
+        """Say whether somebody should do something about it."""
+        return self.chance is not None and self.chance < GOOD
+
+
+@dataclass(frozen=True, slots=True)
+class AtWork:
+    """A tasker whom the forecast counts on: public ID, answers of a usual day, and over how many days that is."""
+
+    public_id: str
+    per_day: float
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """The weeks, oldest first, and what the forecast rests on.
+
+    `why_not` says in words why there is none; of too many pictures not even the weeks are told. `again` is how many the
+    board has asked taskers about again, `stuck` are the causes for which nobody left may finish a picture.
+    """
+
+    now: datetime
+    zone: str
+    again: int
+    at_work: tuple[AtWork, ...]
+    lost: float
+    why_not: str
+    hours: Chart
+    weeks: tuple[Deadline, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    stuck: tuple[StuckGroup, ...] = ()
+
+    @property
+    def per_day(self) -> float:
+        """Return the answers of a usual day."""
+        return sum(each.per_day for each in self.at_work)
+
+
+def in_words(chance: float | None) -> str:
+    """Return a chance in whole percent. A thousand trials tell neither the impossible nor the certain."""
+    if chance is None:
+        return ""
+    if chance < 0.01:
+        return "under 1 %"
+    return "over 99 %" if chance > 0.99 else f"{100 * chance:.0f} %"
+
+
+def deadlines(*, now: datetime) -> Deadlines:
+    """Return the weeks being labeled with their forecast; the same for all who ask within FRESH_SECONDS."""
+    found: Deadlines | None = cache.get("deadlines")
+    if found is None:
+        found = read_deadlines(now=now)
+        cache.set("deadlines", found, FRESH_SECONDS)
+    return found
+
+
+def read_deadlines(*, now: datetime) -> Deadlines:
+    """Return the weeks being labeled with their forecast, read afresh."""
+    policy = policy_in_force(now).policy
+    waiting = [*_in_panels(), *_without_panel(now, policy.panel_size)]
+    names = {tasker: (key, name) for tasker, key, name in _at_work(now)}
+    answered = _hours(now)
+    hours = _by_person(answered, names)
+    workers = [_worker(key, hours[key]) for key in sorted(hours)]
+    again = sum(not each.week for each in waiting)
+    found = Deadlines(
+        now=now,
+        zone=policy.time_zone,
+        again=again,
+        stuck=stuck_groups(now=now),
+        at_work=_shown(workers, names),
+        lost=_share_lost(answered, now),
+        why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
+        hours=_hour_chart(workers, now, policy.time_zone),
+    )
+    return found if len(waiting) > MOST_PICTURES else _with_weeks(found, waiting, workers, names)
+
+
+def _with_weeks(
+    found: Deadlines, waiting: list[Waiting], workers: Sequence[Worker], names: Mapping[int, tuple[int, str]]
+) -> Deadlines:
+    stuck = {each.panel.image_id for group in found.stuck for each in group.panels}
+    weeks = list(_weeks(waiting, stuck))
+    if weeks and not found.why_not:
+        weeks, waiting = _forecast(weeks, waiting, _tasks(waiting, names), workers, found.lost, found.now)
+    return replace(found, weeks=tuple(weeks), waiting=tuple(waiting))
+
+
+# What is to be done -------------------------------------------------------------------------------------------------
+
+
+def _in_panels() -> Iterator[Waiting]:
+    """The pictures in open panels as the queue has them: urgent ones (R19), then what misses least, the oldest."""
+    panels = Panel.objects.filter(state=PanelState.OPEN).order_by("-urgent", "missing", "waiting_since", "pk")
+    columns = ("image_id", "image__public_id", "missing", "waiting_since", "image__received_at", "urgent")
+    rows = panels.values_list(*columns)[: MOST_PICTURES + 1]
+    named = _Names()
+    for image, public_id, missing, since, received, again in rows:
+        yield Waiting(image, public_id, missing, since, "" if again else named.of(received))
+
+
+def _without_panel(now: datetime, panel_size: int) -> Iterator[Waiting]:
+    due = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now).order_by("label_from", "pk")
+    rows = due.values_list("pk", "public_id", "label_from", "received_at")[: MOST_PICTURES + 1]
+    named = _Names()
+    for image, public_id, since, received in rows:
+        yield Waiting(image, public_id, panel_size, since or now, named.of(received))
+
+
+class _Names:
+    """The names of weeks, looked up once for all the moments of one."""
+
+    def __init__(self) -> None:
+        self._weeks: list[Week] = []
+
+    def of(self, moment: datetime) -> str:
+        """Return the name of the week that contains `moment`."""
+        for week in self._weeks:
+            if week.start <= moment < week.end:
+                return week.name
+        self._weeks.append(week_at(moment))
+        return self._weeks[-1].name
+
+
+def _weeks(waiting: Sequence[Waiting], stuck: Collection[int]) -> Iterator[Deadline]:
+    """The weeks that something waits of, oldest first, still without a forecast."""
+    left, missing, ahead, hopeless = Counter[str](), Counter[str](), dict[str, int](), Counter[str]()
+    before = 0
+    for each in waiting:
+        before += each.missing
+        left[each.week] += 1
+        missing[each.week] += each.missing
+        hopeless[each.week] += each.image_id in stuck
+        ahead[each.week] = before
+    weeks = sorted((week_called(name) for name in left if name), key=lambda week: week.start)
+    pictures, held = _pictures(weeks), _held(weeks)
+    for week in weeks:
+        due = week_at(week.end)
+        name = week.name
+        numbers = (pictures[name], left[name], held[name], missing[name], ahead[name], hopeless[name])
+        yield Deadline(name, due.end, zone_of(due), *numbers)
+
+
+def _received_in(week: Week, image: str = "") -> Q:
+    return Q(**{f"{image}received_at__gte": week.start, f"{image}received_at__lt": week.end})
+
+
+def _pictures(weeks: Sequence[Week]) -> Mapping[str, int]:
+    rows = Image.objects.filter(origin__in=RELEASED_ORIGINS, label_from__isnull=False)
+    return _counted(rows, weeks, "")
+
+
+def _held(weeks: Sequence[Week]) -> Mapping[str, int]:
+    return _counted(Panel.objects.filter(state=PanelState.HELD), weeks, "image__")
+
+
+def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], image: str) -> Mapping[str, int]:
+    """Count rows by week in one statement."""
+    if not weeks:
+        return {}
+    spans = {f"week_{number}": week for number, week in enumerate(weeks)}
+    since = rows.filter(**{f"{image}received_at__gte": weeks[0].start, f"{image}received_at__lt": weeks[-1].end})
+    found = since.aggregate(**{key: Count("pk", filter=_received_in(week, image)) for key, week in spans.items()})
+    return {week.name: found[key] for key, week in spans.items()}
+
+
+# Who is at it -------------------------------------------------------------------------------------------------------
+
+
+def _at_work(now: datetime) -> Iterable[tuple[int, int, str]]:
+    """Whoever may label and answered in the last 24 hours: the tasker, the person they are, and the public ID."""
+    rows = Response.objects.filter(submitted_at__gt=now - _DAY, submitted_at__lte=now)
+    qualified = rows.filter(tasker__state=TaskerState.QUALIFIED).order_by()
+    found = qualified.values_list("tasker_id", "tasker__person", "tasker__public_id").distinct()
+    return [(tasker, person or tasker, public_id) for tasker, person, public_id in found]
+
+
+def _hours(now: datetime) -> dict[int, Counter[int]]:
+    """The answers that filled places, by tasker and by how many whole hours ago."""
+    rows = Response.objects.filter(submitted_at__gt=now - DAYS * _DAY, submitted_at__lte=now, place__isnull=False)
+    by_hour = rows.order_by().annotate(hour=TruncHour("submitted_at", tzinfo=UTC)).values_list("tasker_id", "hour")
+    found: dict[int, Counter[int]] = {}
+    for tasker, hour, count in by_hour.annotate(count=Count("pk")):
+        ago = max(int((now - hour - _MIDDLE) / _HOUR), 0)
+        found.setdefault(tasker, Counter())[min(ago, DAYS * HOURS - 1)] += count
+    return found
+
+
+def _by_person(hours: Mapping[int, Counter[int]], names: Mapping[int, tuple[int, str]]) -> dict[int, Counter[int]]:
+    """The hours of the persons at work; of linked taskers both are one."""
+    found: dict[int, Counter[int]] = {}
+    for tasker, (person, _) in names.items():
+        found.setdefault(person, Counter()).update(hours.get(tasker, {}))
+    return found
+
+
+def _worker(key: int, hours: Mapping[int, int]) -> Worker:
+    """What a person did on each of the last days since their first answer among these."""
+    days = max(hours, default=0) // HOURS + 1
+    return Worker(key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days)))
+
+
+def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[Worker], pictures: int) -> str:
+    """Why there is no forecast, in words; empty where there is one."""
+    answers = sum(count.total() for count in hours.values())
+    oldest = max((max(count, default=0) for count in hours.values()), default=0)
+    if not workers:
+        return "No answer in the last 24 hours: no forecast."
+    if pictures > MOST_PICTURES:
+        return f"More than {MOST_PICTURES:,} pictures wait: too many for a forecast of each."
+    if answers < FEWEST_ANSWERS:
+        return f"Only {answers} answers by those at work in the last {DAYS} days: too few for a forecast."
+    if oldest < HOURS - 1:
+        return f"Those at work began {oldest + 1} h ago: a forecast needs what they do in a whole day."
+    return ""
+
+
+def _share_lost(hours: Mapping[int, Counter[int]], now: datetime) -> float:
+    """The share of the last days' answers that was voided, whose places were opened again (R6)."""
+    answers = sum(count.total() for count in hours.values())
+    voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()
+    return min(voided / answers, _MOST_LOST) if answers else 0.0
+
+
+def _tasks(waiting: Sequence[Waiting], names: Mapping[int, tuple[int, str]]) -> list[Task]:
+    seen = _seen(names)
+    return [Task(each.missing, frozenset(seen.get(each.image_id, ()))) for each in waiting]
+
+
+def _seen(names: Mapping[int, tuple[int, str]]) -> dict[int, set[int]]:
+    """By whom of those at work each picture in an open panel was answered, or given back for good (R8)."""
+    images = Panel.objects.filter(state=PanelState.OPEN).values("image")
+    over = Q(state=AssignmentState.ANSWERED) | ~Q(problem="")
+    rows = Assignment.objects.filter(over, image__in=images, tasker__in=names)
+    found: dict[int, set[int]] = {}
+    for image, tasker in rows.values_list("image_id", "tasker_id"):
+        found.setdefault(image, set()).add(names[tasker][0])
+    return found
+
+
+# What comes of it ---------------------------------------------------------------------------------------------------
+
+
+def _forecast(
+    weeks: Sequence[Deadline],
+    waiting: Sequence[Waiting],
+    tasks: Sequence[Task],
+    workers: Sequence[Worker],
+    lost: float,
+    now: datetime,
+) -> tuple[list[Deadline], list[Waiting]]:
+    judged = list(waiting)
+    found = []
+    for week in weeks:
+        places = [at for at, each in enumerate(waiting) if each.week == week.week]
+        queue = tasks[: places[-1] + 1]
+        found.append(_of_week(week, places, queue, judged, workers, lost, now))
+    return found, judged
+
+
+def _of_week(
+    week: Deadline,
+    places: Sequence[int],
+    queue: Sequence[Task],
+    judged: list[Waiting],
+    workers: Sequence[Worker],
+    lost: float,
+    now: datetime,
+) -> Deadline:
+    usual = usual_hours(queue, workers, lost=lost)
+    week = replace(week, finish=None if usual is None else _to_the_hour(now + usual * _HOUR))
+    if week.at <= now:
+        return week
+    hours = (week.at - now) / _HOUR
+    result = forecast(queue, workers, hours=hours, lost=lost)
+    for at in places:
+        judged[at] = replace(judged[at], chance=result.chances[at])
+    chance = result.of_all(places)
+    risk = sum(judged[at].at_risk for at in places)
+    more = _more(queue, workers, hours, lost) if chance < GOOD else None
+    return replace(week, chance=chance, at_risk=risk, given=result.answers, more=more)
+
+
+def _to_the_hour(moment: datetime) -> datetime:
+    """What is known by the hour is not told by the minute; rounded up."""
+    return -(-(moment - _EPOCH) // _HOUR) * _HOUR + _EPOCH
+
+
+def _more(queue: Sequence[Task], workers: Sequence[Worker], hours: float, lost: float) -> int | None:
+    """How many more taskers like the middle one would make it likely; None where ten would not."""
+    for more in MORE_TASKERS:
+        with_them = [*workers, *like_the_middle_one(workers, more)]
+        if chance_of_all(queue, with_them, hours=hours, lost=lost) >= GOOD:
+            return more
+    return None
+
+
+def _shown(workers: Sequence[Worker], names: Mapping[int, tuple[int, str]]) -> tuple[AtWork, ...]:
+    """One line for each person, by the public IDs they have."""
+    ids: dict[int, list[str]] = {}
+    for key, public_id in names.values():
+        ids.setdefault(key, []).append(public_id)
+    rows = [AtWork(", ".join(sorted(ids[each.key])), each.per_day, len(each.days)) for each in workers]
+    return tuple(sorted(rows, key=lambda row: (-row.per_day, row.public_id)))
+
+
+def _hour_chart(workers: Sequence[Worker], now: datetime, zone: str) -> Chart:
+    """A usual day of those at work, hour by hour from now on."""
+    values = []
+    for at in range(HOURS):
+        usual = sum(sum(day[at] for day in each.days) / len(each.days) for each in workers)
+        hour = f"{now.astimezone(ZoneInfo(zone)) + at * _HOUR:%H}"
+        values.append(Value(f"from {hour}:00", round(usual), short=hour))
+    return charts.columns("usual-hours", f"Answers in each hour of a usual day, {zone}", values)

@@ -1,0 +1,62 @@
+"""What sweeps tell teams of facts: several together, each fact once (R18, R24)."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from contest.core.embargo import attacks_public, public_attacks
+from contest.core.enums import MessageKind
+from contest.core.publication import released
+from contest.core.teams import final_team
+from contest.models import Attack, Team, Told
+from contest.outbox.writing import write
+
+# Facts of one kind wait so long for others, so that ten verdicts are one message.
+PATIENCE = timedelta(hours=6)
+# What is older than this is no news: it was never told, and is not told by a sweep that begins today.
+NEWS = timedelta(days=60)
+# A message names so many.
+MOST_NAMED = 60
+
+# A team by its number, and the number of a fact that it is told of.
+Fact = tuple[int, int]
+
+
+def told(kind: MessageKind, *, fact: str, team: Team | OuterRef) -> Exists:
+    """Return whether a team was told of a fact, as a condition on rows of which `fact` is the number of it."""
+    return Exists(Told.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
+
+
+def tell(team: Team, kind: MessageKind, facts: Iterable[Fact], *, about: str, now: datetime, **said: Any) -> int:
+    """Tell a team of facts; returns 0 where another sweep did so at the same moment."""
+    rows = [Told(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
+    try:
+        with transaction.atomic():
+            Told.objects.bulk_create(rows)
+            write(team, kind, about=about, now=now, **said)
+    except IntegrityError:
+        return 0
+    return 1
+
+
+def told_to_senders(*, now: datetime) -> Q:
+    """The attacks whose senders may know what came of them: their week has ended, and they are no copy of a picture
+    that is not released (R24)."""
+    return attacks_public(now=now) & (Q(copy_of__isnull=True) | released("image__"))
+
+
+def of_teams(attacks: Iterable[Attack]) -> dict[tuple[Team, str], list[Attack]]:
+    """Return team and week -> its attacks, by the team that each sender is part of now."""
+    found: dict[tuple[Team, str], list[Attack]] = {}
+    for attack in attacks:
+        found.setdefault((final_team(attack.team), attack.week), []).append(attack)
+    return found
+
+
+def receipts_of(images: Iterable[int], *, now: datetime) -> dict[int, Attack]:
+    """Return picture -> the first attack with it that everybody may know of."""
+    rows = public_attacks(now=now).filter(image__in=list(images)).select_related("team")
+    return {attack.image_id: attack for attack in rows.order_by("-received_at", "-pk")}

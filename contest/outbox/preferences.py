@@ -1,0 +1,53 @@
+"""How a person wants to be written to: for each group of kinds at once, in the letter of the day, or only here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from common.errors import InvalidInput
+from contest.core.enums import MessageGroup, MessageRate
+from contest.core.roles import Roles
+from contest.models import Message, MessagePreference
+from contest.outbox.kinds import GROUPS, KINDS, Group, kinds_of
+
+_OF_TEAMS = (MessageGroup.ATTACKS, MessageGroup.DEFENSES, MessageGroup.TEAM, MessageGroup.MONEY, MessageGroup.CASES)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A group with what a person wishes for it."""
+
+    name: MessageGroup
+    group: Group
+    rate: MessageRate
+
+
+def groups_for(roles: Roles) -> tuple[MessageGroup, ...]:
+    """Return the groups of which somebody with these roles is told anything, in their order."""
+    if roles.organizer:
+        return (MessageGroup.CASES, MessageGroup.ORGANIZING)
+    return (MessageGroup.CASES,) if roles.board else _OF_TEAMS
+
+
+def wishes_of(user: User, roles: Roles) -> list[Wish]:
+    """Return what a person wishes for each group; at once where they said nothing."""
+    said = dict(MessagePreference.objects.filter(user=user).values_list("group", "rate"))
+    return [Wish(name, GROUPS[name], MessageRate(said.get(name, MessageRate.AT_ONCE))) for name in groups_for(roles)]
+
+
+@transaction.atomic
+def wishes_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
+    """Take a person's wishes; what waits to be sent follows them too.
+
+    Raises InvalidInput (at the group) for a rate that the group does not offer.
+    """
+    for name, typed in wishes.items():
+        rate = next((each for each in GROUPS[name].rates if each.value == typed), None)
+        if rate is None:
+            raise InvalidInput("Choose one of the ways that are offered for this.", "invalid", field=name.value)
+        MessagePreference.objects.update_or_create(user=user, group=name, defaults={"rate": rate})
+        kinds = [kind for kind in kinds_of(name) if not KINDS[kind].urgent]
+        waiting = Message.objects.filter(user=user, kind__in=kinds, taken_at__isnull=True, digest__isnull=True)
+        waiting.exclude(rate=MessageRate.APP).update(rate=rate)

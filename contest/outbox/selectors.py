@@ -1,0 +1,65 @@
+"""A person's messages: which there are, and how many they have not read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from common.errors import NotFound
+from contest.core.enums import MessageGroup, MessageKind
+from contest.models import Message
+from contest.outbox.kinds import KINDS, kinds_of
+from contest.outbox.letters import Written, look_of, shown
+
+# More than so many unread ones are not counted: the header says "99+".
+MOST_COUNTED = 99
+
+
+@dataclass(frozen=True)
+class Row:
+    """A message as a page shows it."""
+
+    message: Message
+
+    @cached_property
+    def said(self) -> Written:
+        """Return its title and text."""
+        return shown(self.message)
+
+    @property
+    def look(self) -> str:
+        """Return the state whose shape and colour stand for it."""
+        return look_of(self.message)
+
+    @property
+    def words(self) -> str:
+        """Return what kind of message it is."""
+        return KINDS[MessageKind(self.message.kind)].words
+
+
+def messages_of(user: User, *, group: MessageGroup | None = None, unread: bool = False) -> QuerySet[Message]:
+    """Return a person's messages, newest first; of one group, or the unread ones."""
+    rows = Message.objects.filter(user=user).select_related("team", "user").order_by("-made_at", "-pk")
+    if group is not None:
+        rows = rows.filter(kind__in=kinds_of(group))
+    return rows.filter(read_at__isnull=True) if unread else rows
+
+
+def message_of(user: User, number: int) -> Message:
+    """Return a person's own message; NotFound for anybody else's."""
+    found = messages_of(user).filter(pk=number).first()
+    if found is None:
+        raise NotFound("There is no such message of yours.", "not_found")
+    return found
+
+
+def unread_count(user: User) -> int:
+    """Return how many messages a person has not read, at most one more than MOST_COUNTED."""
+    return Message.objects.filter(user=user, read_at__isnull=True)[: MOST_COUNTED + 1].count()
+
+
+def read_mark(messages: QuerySet[Message], *, now: datetime | None) -> int:
+    """Mark messages as read at `now`, or as unread for None; return how many changed."""
+    return messages.filter(read_at__isnull=now is not None).order_by().update(read_at=now)

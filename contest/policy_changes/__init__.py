@@ -1,0 +1,1 @@
+"""Recording a version of the policy, and what a change leaves as it was."""

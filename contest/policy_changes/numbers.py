@@ -1,0 +1,378 @@
+"""Every number of the policy in words: what it is, which rule it belongs to, and what a change of it leaves as it was.
+
+Pure. `labeling.policy` says which values each may have; here is how they are called, grouped, written and read.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from common.typed import whole_number
+from contest.ledger.amounts import money
+from contest.policy_changes.number_words import GATES, share, share_of
+from labeling.accounts.locale import zone_names
+from labeling.enums import GoldFeedback, OutlineGate
+from labeling.policy import LIMITS, Policy
+
+Value = bool | int | str | Fraction
+YES_OR_NO = {"yes": "yes", "no": "no"}
+FEEDBACK: Mapping[str, str] = {
+    GoldFeedback.NONE: "nothing",
+    GoldFeedback.SHARE: "the share of right answers",
+    GoldFeedback.RETIRED: "the share, and the pictures once they are retired",
+}
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}", re.ASCII)
+_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number: its field in Policy, its words, and its rules. `kept` says what a change of it does not touch."""
+
+    name: str
+    title: str
+    meaning: str
+    rules: tuple[str, ...] = ()
+    unit: str = ""
+    kept: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def range(self) -> str:
+        """Return in words what it may be."""
+        if self.name in LIMITS:
+            least, most = LIMITS[self.name]
+            return f"A whole number from {least:,} to {most:,}."
+        return _RANGES.get(self.name, "")
+
+    def text(self, value: Value) -> str:
+        """Return a value as it is typed into its field."""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return share(value) if isinstance(value, Fraction) else str(value)
+
+    def words(self, value: Value, currency: str) -> str:
+        """Return a value for reading, with its unit."""
+        if self.choices:
+            return self.choices[self.text(value)]
+        if self.name == "attacker_prize_cents" and isinstance(value, int):
+            return money(value, currency)
+        if not isinstance(value, int):
+            return self.text(value)
+        unit = self.unit.removesuffix("s") if value == 1 else self.unit
+        return f"{value:,} {unit}".strip()
+
+    def read(self, typed: str) -> Value | None:
+        """Return the value that was typed; None for what makes no sense or is out of range."""
+        text = typed.strip()
+        if self.name in LIMITS:
+            least, most = LIMITS[self.name]
+            value = whole_number(text.replace(",", ""))
+            return value if value is not None and least <= value <= most else None
+        return _READ[self.name](text)
+
+    def of(self, policy: Policy) -> Value:
+        """Return its value in a policy."""
+        value: Value = getattr(policy, self.name)
+        return value
+
+
+def _gate(text: str) -> Value | None:
+    return next((each for each in OutlineGate if each == text), None)
+
+
+def _feedback(text: str) -> Value | None:
+    return next((each for each in GoldFeedback if each == text), None)
+
+
+def _yes_or_no(text: str) -> Value | None:
+    return {"yes": True, "no": False}.get(text)
+
+
+def _matching(pattern: re.Pattern[str], text: str) -> Value | None:
+    return text if pattern.fullmatch(text) else None
+
+
+_READ: Mapping[str, Callable[[str], Value | None]] = {
+    "name": lambda text: _matching(_NAME, text),
+    "currency": lambda text: _matching(_CURRENCY, text),
+    "time_zone": lambda text: text if text in zone_names() else None,
+    "min_box_fraction": share_of,
+    "outline_gate": _gate,
+    "gold_feedback": _feedback,
+    "occlusion_allowed": _yes_or_no,
+    "eligibility_strict": _yes_or_no,
+}
+_RANGES = {
+    "name": "Up to 40 small letters, digits, points and hyphens.",
+    "currency": "Three capital letters, as USD.",
+    "time_zone": "A name of the IANA list, as Europe/Berlin, or UTC.",
+    "min_box_fraction": "A percentage, as 25 %, or a ratio, as 1/4: more than 0 and at most all of it.",
+    "outline_gate": "One of the two.",
+    "gold_feedback": "One of the three.",
+    "occlusion_allowed": "One of the two.",
+    "eligibility_strict": "Yes or no.",
+}
+
+_DEALT = "Panels that are dealt before keep what they were dealt with"
+_HELD = "Pictures that are held when it changes keep their time until it is renewed."
+_RUNS = "Answers of defenses that are recorded stay."
+_ROUNDS = "Answers that are recorded stay. With more runs, pictures from before are run as often as is missing."
+GROUPS: Mapping[str, tuple[Number, ...]] = {
+    "Taskers and panels": (
+        Number(
+            "panel_size",
+            "Taskers for each picture",
+            "How many are asked about a picture.",
+            ("R7",),
+            "taskers",
+            f"{_DEALT}: their taskers, and their verdict (R7).",
+        ),
+        Number(
+            "lease_seconds",
+            "Time for a picture",
+            "How long a picture stays with a tasker who does nothing.",
+            ("R8",),
+            "seconds",
+            _HELD,
+        ),
+        Number(
+            "pictures_held", "Pictures held at once", "The one on screen, and those loaded ahead.", ("R8",), "pictures"
+        ),
+        Number(
+            "break_minutes", "Time until a break", "A break is suggested after this long without one.", (), "minutes"
+        ),
+        Number(
+            "qualification_size",
+            "Pictures of the qualification",
+            "How many pictures one try has.",
+            ("R5",),
+            "pictures",
+            "Who is qualified stays so. A try that has begun keeps its pictures, and what it needs.",
+        ),
+        Number("qualification_needed", "Needed to qualify", "How many of them fully right.", ("R5",), "pictures"),
+        Number(
+            "short_qualification_size",
+            "Pictures of the short qualification",
+            "How many pictures a try has after new instructions.",
+            ("R5",),
+            "pictures",
+        ),
+        Number(
+            "short_qualification_needed",
+            "Needed for the short qualification",
+            "How many of them fully right.",
+            ("R5",),
+            "pictures",
+        ),
+        Number("free_tries", "Tries without waiting", "How many tries follow each other at once.", ("R5",), "tries"),
+        Number("retry_hours", "Wait between tries", "How long after those.", ("R5",), "hours"),
+        Number("gold_percent", "Gold pictures", "Their share of what a tasker gets.", ("R6",), "%"),
+        Number(
+            "gold_pass_percent",
+            "Gold threshold",
+            "The share of gold pictures that has to be fully right.",
+            ("R6",),
+            "%",
+            "Who is paused already stays paused until an organizer decides.",
+        ),
+        Number(
+            "gold_minimum",
+            "Gold before judging",
+            "How many gold pictures before anybody is judged by them.",
+            ("R6",),
+            "pictures",
+        ),
+        Number(
+            "gold_doubt_percent",
+            "Chance of being wronged",
+            "The chance that the true share is at the threshold after all.",
+            ("R6",),
+            "%",
+        ),
+        Number(
+            "gold_most_uses",
+            "Uses of a gold picture",
+            "How many taskers one gold picture is shown to at most.",
+            ("R6",),
+            "taskers",
+        ),
+        Number(
+            "gold_feedback", "What taskers learn of their gold", "How much they are told.", ("R6",), choices=FEEDBACK
+        ),
+    ),
+    "Pictures and the verdict": (
+        Number("name", "Name of the rules", "What releases and pages call them.", ("R17",)),
+        Number(
+            "image_size",
+            "Size of a picture",
+            "Pixels along one side.",
+            ("R2",),
+            "pixels",
+            "Pictures that were taken before keep their size.",
+        ),
+        Number(
+            "outline_gate",
+            "Asked for an outline",
+            "Who is asked for an outline and the three statements.",
+            ("R10",),
+            kept=f"{_DEALT}.",
+            choices={gate.value: words for gate, words in GATES.items()},
+        ),
+        Number(
+            "min_box_fraction",
+            "Smallest box",
+            "The least that the smallest box covers of a valid picture.",
+            ("R14",),
+            kept=f"{_DEALT}, for their verdict.",
+        ),
+        Number(
+            "occlusion_allowed",
+            "Partly hidden objects",
+            "Whether a picture with a partly hidden object is valid.",
+            ("R15",),
+            kept=f"{_DEALT}, for their verdict.",
+            choices={"yes": "allowed", "no": "not allowed"},
+        ),
+    ),
+    "Appeals and the board": (
+        Number(
+            "appeal_days",
+            "Time for an appeal",
+            "From the ruling on.",
+            ("R18",),
+            "days",
+            "For rulings from before the time stays as it was.",
+        ),
+        Number("appeal_taskers", "Taskers asked in an appeal", "Asked in addition, or anew.", ("R19",), "taskers"),
+        Number("board_days", "Time for a decision", "In which the board decides a case.", ("R19",), "days"),
+        Number(
+            "board_quorum",
+            "Quorum",
+            "Votes of members without a conflict that a decision needs.",
+            ("R21",),
+            "votes",
+            "Decisions that were made stay.",
+        ),
+        Number(
+            "examination_members",
+            "Members for each rejected picture",
+            "How many confirm each rejected picture before an award.",
+            ("R37",),
+            "members",
+        ),
+    ),
+    "Attacks and weeks": (
+        Number(
+            "time_zone",
+            "Time zone of the contest",
+            "Weeks end at midnight in it, and days of a quota are its days.",
+            ("R23", "R25"),
+            kept="The running week ends as it would have: a week keeps the zone it began in. The week after it ends at"
+            " midnight in the new zone, so it is shorter or longer by the difference, once.",
+        ),
+        Number(
+            "attacks_per_day", "Pictures a day", "How many a team may send on one calendar day.", ("R25",), "pictures"
+        ),
+        Number(
+            "near_duplicate_bits",
+            "Near duplicates",
+            "Of 64, by which two perceptual hashes may differ.",
+            ("R26",),
+            "bits",
+            "Pairs that are flagged stay flagged.",
+        ),
+    ),
+    "Defenses": (
+        Number(
+            "defenses_per_week", "Defenses a week", "How many a team may hand in in one week.", ("R31",), "defenses"
+        ),
+        Number(
+            "evaluation_runs",
+            "Official runs",
+            "How often each picture runs against each defense.",
+            ("R29",),
+            "runs",
+            _ROUNDS,
+        ),
+        Number("batch_size", "Batch", "Pictures of one fixed, padded batch.", ("R29",), "pictures", _RUNS),
+        Number(
+            "seconds_per_picture",
+            "Time for an answer",
+            "A batch has the time of its pictures together.",
+            ("R31",),
+            "seconds",
+            _RUNS,
+        ),
+        Number("start_seconds", "Time to connect", "From the start of the container.", ("R30",), "seconds"),
+        Number("hello_seconds", "Time to say hello", "From the connection to the first frame.", ("R30",), "seconds"),
+        Number("defense_memory_mib", "Memory of a container", "Swap included.", ("R28",), "MiB"),
+        Number("defense_cpus", "Processors of a container", "How many it may use.", ("R28",), "processors"),
+        Number(
+            "defense_processes", "Processes in a container", "Processes and threads together.", ("R28",), "processes"
+        ),
+        Number(
+            "defense_scratch_mib", "Scratch space", "Of /tmp, the only place a container may write to.", ("R28",), "MiB"
+        ),
+        Number(
+            "eligibility_percent",
+            "Right on the private set",
+            "The share a defense needs to be eligible.",
+            ("R31",),
+            "%",
+        ),
+        Number(
+            "eligibility_strict",
+            "No wrong answer at all",
+            "Whether the rest has to be abstained.",
+            ("R31",),
+            choices=YES_OR_NO,
+        ),
+    ),
+    "Stakes and money": (
+        Number(
+            "stake_hours",
+            "Time unbroken to win",
+            "From the beginning of the clock of a stake.",
+            ("R36",),
+            "hours",
+            "Clocks that run keep the time they began with.",
+        ),
+        Number(
+            "attacker_prize_cents",
+            "Attacker prize",
+            "For each staked defense, in cents.",
+            ("R32", "R35"),
+            "cents",
+            "Stakes that were made keep their prize.",
+        ),
+        Number(
+            "currency",
+            "Currency",
+            "Of every amount, ISO 4217. It is fixed once the ledger has an entry: amounts are kept in cents of it.",
+            ("R34",),
+        ),
+    ),
+}
+NUMBERS: Mapping[str, Number] = {each.name: each for group in GROUPS.values() for each in group}
+# What can be at most as much as something else: how many are needed, of how many.
+NEEDED_OF = {"qualification_needed": "qualification_size", "short_qualification_needed": "short_qualification_size"}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A number that one version has otherwise than the one before it, both in words."""
+
+    number: Number
+    old: str
+    new: str
+
+
+def changes(before: Policy, after: Policy) -> tuple[Change, ...]:
+    """Return what `after` has otherwise, in the order of the groups."""
+    return tuple(
+        Change(each, each.words(each.of(before), before.currency), each.words(each.of(after), after.currency))
+        for each in NUMBERS.values()
+        if each.of(before) != each.of(after)
+    )

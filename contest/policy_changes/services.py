@@ -1,0 +1,115 @@
+"""Recording a version of the policy, and calling back one that is to come. Versions are only ever added."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from common.audit import audit
+from common.errors import Conflict, InvalidInput
+from common.times import absolute
+from common.typed import words_said
+from contest.ledger.currency_lock import currency_keep
+from contest.policy_changes.numbers import changes
+from contest.policy_changes.selectors import Recorded, State, history
+from labeling.models import PolicyVersion
+from labeling.policy import Policy
+from labeling.selectors import forget_versions
+
+MOST_REASON_CHARACTERS = 4_000
+# Every process hears of a version before it holds: none remembers the policy for as long.
+AHEAD = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A version that somebody means to record, on top of version `base`, which was the newest when they began."""
+
+    policy: Policy
+    base: int
+    since: datetime
+    reason: str
+
+
+def policy_draft(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+    """Return the row that would be recorded, not saved.
+
+    Conflict `policy_changed` where another version was recorded meanwhile, `currency_fixed` (R34); InvalidInput at the
+    field that is wrong. `zone` is the one that moments are told in.
+    """
+    newest = history(now=now)[0]
+    if newest.version != draft.base:
+        raise Conflict(_other(newest.version), "policy_changed")
+    reason = words_said(draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    if not changes(newest.policy, draft.policy):
+        raise InvalidInput(f"Nothing differs from version {newest.version}. Change a number.", "unchanged")
+    _check_moment(draft.since, newest, zone, now)
+    row = _row(newest.version + 1, draft.policy, draft.since, reason, by, now)
+    currency_keep(row)
+    return row
+
+
+def policy_record(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+    """Record a version; raises what `policy_draft` raises. Of two at once the second is told."""
+    row = policy_draft(draft, by=by, zone=zone, now=now)
+    return _add(row, "policy.record", row.version, by=by, now=now)
+
+
+def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> PolicyVersion:
+    """Call back the newest version before it holds: record one that goes on with what holds until then.
+
+    It holds from now on, or from when what it goes on with does, and so leaves no time to the one called back. Conflict
+    where that is in force, or is not the newest; InvalidInput without a reason: it is public.
+    """
+    said = words_said(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    newest = history(now=now)[0]
+    if newest.version != version:
+        raise Conflict(_other(newest.version), "policy_changed")
+    if newest.state is not State.TO_COME or newest.since < now + AHEAD or newest.before is None:
+        raise Conflict(
+            f"Version {version} is in force, or will be within a minute. Record another one to change it.",
+            "policy_in_force",
+        )
+    since = max(now, newest.before.since)
+    return _add(
+        _row(version + 1, newest.before.policy, since, said, by, now), "policy.call_back", version, by=by, now=now
+    )
+
+
+def _check_moment(since: datetime, newest: Recorded, zone: str, now: datetime) -> None:
+    if since < now + AHEAD:
+        words = f"Choose a moment at least one minute from now: it is {absolute(now, zone)}. No policy holds backwards."
+        raise InvalidInput(words, "too_early", field="since")
+    if since <= newest.since:
+        words = f"Version {newest.version} holds from {absolute(newest.since, zone)} on."
+        words += " Choose a later moment, or call that version back first."
+        raise InvalidInput(words, "too_early", field="since")
+
+
+def _row(number: int, policy: Policy, since: datetime, reason: str, by: User, now: datetime) -> PolicyVersion:
+    return PolicyVersion(
+        version=number,
+        numbers=policy.to_json(),
+        in_force_from=since,
+        reason=reason,
+        recorded_by=by,
+        recorded_at=now,
+    )
+
+
+def _add(row: PolicyVersion, action: str, subject: int, *, by: User, now: datetime) -> PolicyVersion:
+    """Save a row, and that `by` did `action` to version `subject`; who comes second with its number is told."""
+    told = {"version": row.version, "in_force_from": row.in_force_from.isoformat(), "numbers": row.numbers}
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+            audit(action, by=by, subject={"policy": [subject]}, now=now, why=row.reason, public=told, published=True)
+    except IntegrityError:
+        raise Conflict(_other(row.version), "policy_changed") from None
+    forget_versions()
+    return row
+
+
+def _other(version: int) -> str:
+    return f"Nothing was recorded: version {version} was recorded meanwhile. Look at what it changed first."

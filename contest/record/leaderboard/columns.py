@@ -1,0 +1,152 @@
+"""The columns of both tables: what a page may be sorted by, and what a file of them holds."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adjudication import release_format as form
+from contest.core.enums import DefenseStanding
+from contest.record.leaderboard.rows import DefenseRow, TeamName, TeamRow
+from contest.record.leaderboard.tables import ordered
+
+# The best first.
+_STATES = (
+    DefenseStanding.WON,
+    DefenseStanding.STAKED,
+    DefenseStanding.PUBLISHED,
+    DefenseStanding.BROKEN,
+    DefenseStanding.WITHDRAWN,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that a table may be sorted by: its name in the address, its words, and the value that decides.
+
+    `first` says that a table sorted by it begins with the largest.
+    """
+
+    name: str
+    words: str
+    key: Callable[[Any], Any]
+    numbers: bool = True
+    first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column as a page shows it: where its link leads, and how the table is sorted by it, if it is."""
+
+    column: Column
+    url: str
+    sorted: str
+
+
+def _right(row: DefenseRow) -> int | None:
+    found = row.eligibility
+    return 10_000 * found.right // max(found.pictures, 1) if found else None
+
+
+def _broken(row: DefenseRow) -> datetime | None:
+    return row.broken_at
+
+
+DEFENSES = (
+    Column("rank", "Rank", lambda row: row.rank, first=False),
+    Column("name", "Defense", lambda row: row.name.casefold(), numbers=False, first=False),
+    Column("state", "State", lambda row: _STATES.index(row.state), numbers=False, first=False),
+    Column("staked", "Staked since", lambda row: row.staked_since, numbers=False),
+    Column("days", "Days unbroken", lambda row: row.days_unbroken),
+    Column("survived", "Attacks survived", lambda row: row.survived),
+    Column("eligibility", "Private set", _right),
+    Column("source", "Source", lambda row: not row.open_source, numbers=False, first=False),
+    Column("randomised", "Randomised", lambda row: row.randomised, numbers=False),
+    Column("broken", "Broken", _broken, numbers=False),
+)
+ATTACKERS = (
+    Column("rank", "Rank", lambda row: row.rank, first=False),
+    Column("name", "Team", lambda row: row.name.casefold(), numbers=False, first=False),
+    Column("sent", "Pictures sent", lambda row: row.sent),
+    Column("valid", "Valid attacks", lambda row: row.valid),
+    Column("breaks", "Breaks", lambda row: row.breaks),
+    Column("defenses", "Defenses broken", lambda row: row.defenses),
+    Column("prizes", "Prizes", lambda row: row.cents),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """By which column a table is sorted, and whether the largest comes first."""
+
+    column: Column
+    descending: bool
+
+    @property
+    def name(self) -> str:
+        """Return what the address says: the column's name, with a minus where the largest comes first."""
+        return f"-{self.column.name}" if self.descending else self.column.name
+
+    def of(self, rows: Iterable[Any]) -> list[Any]:
+        """Return the rows in this order."""
+        return ordered(rows, self.column.key, descending=self.descending)
+
+
+def sorting(columns: Sequence[Column], asked: str) -> Sorting:
+    """Return what an address asks for; by rank where it asks for nothing that there is."""
+    by_name = {column.name: column for column in columns}
+    found = by_name.get(asked.removeprefix("-"))
+    return Sorting(found, asked.startswith("-")) if found else Sorting(columns[0], False)
+
+
+def headings(columns: Sequence[Column], by: Sorting, address: Callable[[str], str]) -> list[Heading]:
+    """Return the columns with their links: each sorts by its own, or the other way round where it did already."""
+    return [_heading(column, by, address) for column in columns]
+
+
+def _heading(column: Column, by: Sorting, address: Callable[[str], str]) -> Heading:
+    here = column is by.column
+    largest_first = not by.descending if here else column.first
+    word = ("descending" if by.descending else "ascending") if here else ""
+    return Heading(column, address(f"-{column.name}" if largest_first else column.name), word)
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+DEFENSE_FIELDS = (
+    *("rank", "id", "name", "demo", "team_id", "team", "state", "staked_since", "days_unbroken", "survived", "cents"),
+    *("clock_ends", "private_pictures", "private_right", "private_wrong", "private_abstained", "private_faults"),
+    *("open_source", "randomised", "broken_at", "broken_week", "broken_by", "broken_by_at"),
+)
+TEAM_FIELDS = ("rank", "id", "name", "unpaid", "sent", "valid", "breaks", "defenses", "cents")
+
+
+def file_rows(table: str, rows: Iterable[Any]) -> list[Sequence[Any]]:
+    """Return the lines of a CSV file: the heading, and one line for each row."""
+    flat, fields = (_defense, DEFENSE_FIELDS) if table == "defenses" else (_team, TEAM_FIELDS)
+    return [fields, *([_written(flat(row)[name]) for name in fields] for row in rows)]
+
+
+def _team(row: TeamRow) -> Mapping[str, Any]:
+    return {name: getattr(row, name) for name in TEAM_FIELDS}
+
+
+def _defense(row: DefenseRow) -> Mapping[str, Any]:
+    own = {name: getattr(row, name, None) for name in DEFENSE_FIELDS}
+    totals = ("pictures", "right", "wrong", "abstained", "faults")
+    private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}
+    team = row.team or TeamName("", "")
+    by = {"broken_by": ";".join(t.id for t in row.broken_by)}
+    by["broken_by_at"] = ";".join(t.at.isoformat() for t in row.broken_by)
+    return own | private | by | {"team_id": team.id, "team": team.name}
+
+
+def _written(value: Any) -> Any:
+    """Return what a cell says."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        return form.text(value)
+    return "" if value is None else value

@@ -1,0 +1,263 @@
+"""The leaderboard as it is shown: made by a sweep, told with its age, and compared with the facts every night."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import Max, Min
+
+from common.audit import audit
+from common.errors import NotFound
+from contest.core.calendar import Week, day_of, week_of
+from contest.core.weeks import week_at, week_called
+from contest.models import (
+    Attack,
+    Award,
+    Leaderboard,
+    LeaderboardCheck,
+    LedgerEntry,
+    Release,
+    Stake,
+    StakeChange,
+    TeamMerge,
+)
+from contest.record.leaderboard.facts import Facts
+from contest.record.leaderboard.facts import Stake as StakeFact
+from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.tables import tables
+from labeling.selectors import policy_in_force, time_zones
+from scoring.models import Defense
+
+PRESENT = ""
+FRESH = timedelta(minutes=10)
+LOOK_EVERY = timedelta(seconds=10)
+_LAST_LOOK = "leaderboards-looked"
+_UNSTORED_SECONDS = 60
+_MOST_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The tables of a page: of the week called `week`, or the present ones, made at `made_at`."""
+
+    week: str
+    tables: Tables
+    made_at: datetime
+
+
+# What is shown --------------------------------------------------------------------------------------------------------
+
+
+def shown(week: str, *, now: datetime) -> Shown:
+    """Return the tables of a week that is over, or the present ones for an empty name.
+
+    NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
+    """
+    week = _over(week, now).name if week else PRESENT
+    row = Leaderboard.objects.filter(week=week).first()
+    if row is not None:
+        return Shown(week, Tables.from_json(row.tables), row.made_at)
+    found: Shown | None = cache.get(f"leaderboard-{week}")
+    if found is None:
+        found = Shown(week, tables(read_facts(), _moment(week, now)), now)
+        cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
+    return found
+
+
+def weeks_over(*, now: datetime) -> list[Week]:
+    """Return the weeks from the first public fact on that are over, the newest first."""
+    first = _first_fact()
+    return [] if first is None else list(_weeks(first, now))[::-1]
+
+
+def _first_fact() -> datetime | None:
+    sent = Attack.objects.aggregate(at=Min("received_at"))["at"]
+    published = Defense.objects.aggregate(at=Min("published_at"))["at"]
+    return min((at for at in (sent, published) if at is not None), default=None)
+
+
+def _weeks(first: datetime, now: datetime) -> Iterator[Week]:
+    zones = time_zones()
+    week = week_of(first, zones)
+    while week.end <= now:
+        yield week
+        week = week_of(week.end, zones)
+
+
+def _over(name: str, now: datetime) -> Week:
+    first = _first_fact()
+    try:
+        week = week_called(name)
+    except ValueError as error:
+        raise NotFound(f"{error}.", "unknown_week") from None
+    if first is None or not (week_at(first).start <= week.start and week.end <= now):
+        raise NotFound(
+            f"There is no leaderboard of week {name}: choose a week of the contest that is over.", "unknown_week"
+        )
+    return week
+
+
+def _moment(week: str, now: datetime) -> datetime:
+    return week_called(week).end if week else now
+
+
+# Making ---------------------------------------------------------------------------------------------------------------
+
+
+def boards_make(*, now: datetime) -> int:
+    """Make the tables that are missing or no longer fresh; returns how many. Those of a past week are made once."""
+    there = set(Leaderboard.objects.values_list("week", flat=True))
+    wanted = [week.name for week in weeks_over(now=now) if week.name not in there]
+    if _is_stale(Leaderboard.objects.filter(week=PRESENT).defer("tables").first(), now):
+        wanted.append(PRESENT)
+    return _make(wanted, now) if wanted else 0
+
+
+def boards_make_now_and_then(*, now: datetime) -> int:
+    """Look for what to make when this process has not for LOOK_EVERY: for sweeps that come oftener."""
+    last: datetime | None = cache.get(_LAST_LOOK)
+    if last is not None and last <= now < last + LOOK_EVERY:
+        return 0
+    cache.set(_LAST_LOOK, now, LOOK_EVERY.total_seconds())
+    return boards_make(now=now)
+
+
+def _is_stale(row: Leaderboard | None, now: datetime) -> bool:
+    return row is None or now - row.made_at >= FRESH or row.seen != _seen()
+
+
+def _seen() -> dict[str, str]:
+    """Return what happened last of what people look for at once; the rest may wait until the tables are old.
+
+    Numbers and times, to be compared for being the same: a release says when its build began, and may be recorded long
+    after tables that were made meanwhile.
+    """
+    columns = (
+        (Release, "released_at"), (Stake, "staked_at"), (StakeChange, "known_at"), (LedgerEntry, "made_at"),
+        (Award, "awarded_at"), (Defense, "published_at"), (TeamMerge, "merged_at"),
+    )  # fmt: skip
+    last = ((model, model._default_manager.aggregate(pk=Max("pk"), at=Max(column))) for model, column in columns)
+    return {model._meta.model_name or "": f"{found['pk']} {found['at']}" for model, found in last}
+
+
+def _make(weeks: list[str], now: datetime) -> int:
+    seen = _seen()  # before the facts: what comes between is seen by the next look
+    facts = read_facts()
+    for week in weeks:
+        _store(week, facts, seen, now)
+    return len(weeks)
+
+
+def _store(week: str, facts: Facts, seen: dict[str, str], now: datetime) -> None:
+    found = tables(facts, _moment(week, now))
+    values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
+    Leaderboard.objects.update_or_create(week=week, defaults=values)
+
+
+@transaction.atomic
+def boards_make_anew(*, by: User, now: datetime) -> int:
+    """Make every stored table anew from the facts, and check them; returns how many there are."""
+    weeks = list(Leaderboard.objects.values_list("week", flat=True))
+    made = _make(weeks, now) if weeks else 0
+    board_check(now=now)
+    audit("leaderboard.make", by=by, subject={}, now=now, private={"tables": made})
+    return made
+
+
+# Checking -------------------------------------------------------------------------------------------------------------
+
+
+def boards_check_nightly(*, now: datetime) -> int:
+    """Check the stored tables once a day of the contest's zone; returns whether it did."""
+    zone = policy_in_force(now).policy.time_zone
+    last = newest_check()
+    if last is not None and day_of(last.checked_at, zone) >= day_of(now, zone):
+        return 0
+    board_check(now=now)
+    return 1
+
+
+def board_check(*, now: datetime) -> LeaderboardCheck:
+    """Compare every stored table with one made anew from the facts as of the same moment, and record what differs.
+
+    A stake says how it stands, and its changes say how it came to that: where these two differ, one was tampered with.
+    """
+    facts, found, rows = read_facts(), [], list(Leaderboard.objects.order_by("week"))
+    for row in rows:
+        kept, anew = Tables.from_json(row.tables), tables(facts, row.at)
+        found += [f"{row.week or 'Now'}: {words}" for words in differences(kept, anew)]
+    found += _stakes_unlike(facts)
+    return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
+
+
+def _stakes_unlike(facts: Facts) -> Iterator[str]:
+    names = {each.defense: each.public_id for each in facts.defenses}
+    for stake in facts.stakes:
+        last = stake.changes[-1] if stake.changes else stake
+        if (stake.end, stake.ended_at) != (last.end, last.ended_at):
+            words = f"the stake says {_end_words(stake)}, its changes say {_end_words(last)}"
+            yield f"Now: defense {names.get(stake.defense, stake.defense)}, {words}"
+
+
+def _end_words(of: StakeFact | StakeChangeFact) -> str:
+    return f"{of.end} at {of.ended_at}" if of.end else "in force"
+
+
+def newest_check() -> LeaderboardCheck | None:
+    """Return the last comparison."""
+    return LeaderboardCheck.objects.order_by("-pk").first()
+
+
+def open_differences() -> int:
+    """Return how many differences the last comparison found."""
+    last = newest_check()
+    return len(last.differences) if last else 0
+
+
+def differences(kept: Tables, anew: Tables) -> list[str]:
+    """Say in which rows and columns two tables differ. Names are left out: a team may take another one."""
+    return [
+        *_differences("defense", kept.defenses, anew.defenses),
+        *_differences("team", kept.attackers, anew.attackers),
+    ]
+
+
+_Rows = tuple[DefenseRow, ...] | tuple[TeamRow, ...]
+
+
+def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
+    before, after = {row.id: row for row in kept}, {row.id: row for row in anew}
+    for name in sorted(before.keys() | after.keys()):
+        if name not in after:
+            yield f"{kind} {name} is shown, and by the facts it is not there"
+        elif name not in before:
+            yield f"{kind} {name} is missing"
+        else:
+            yield from (f"{kind} {name}, {words}" for words in _unlike(before[name], after[name]))
+
+
+def _unlike(kept: DefenseRow | TeamRow, anew: DefenseRow | TeamRow) -> Iterator[str]:
+    before, after = _without_names(kept), _without_names(anew)
+    for column, value in after.items():
+        if before[column] != value:
+            yield f"{column.replace('_', ' ')}: shown {before[column]}, by the facts {value}"
+
+
+def _without_names(row: DefenseRow | TeamRow) -> dict[str, object]:
+    values: dict[str, object] = asdict(replace(row, name=""))
+    for column in ("team", "broken_by"):
+        if column in values:
+            values[column] = _nameless(values[column])
+    return values
+
+
+def _nameless(teams: object) -> object:
+    """Return teams without their names: the ID of one, and of each of several its ID and when it broke a defense."""
+    if isinstance(teams, dict):
+        return teams["id"]
+    return [f"{team['id']} at {team['at']}" for team in teams] if isinstance(teams, (list, tuple)) else teams
