@@ -6,7 +6,8 @@ from django.db.models import F, Q
 from adjudication.enums import DecidedBy, Verdict
 from common.choices import choices
 from labeling.enums import Label
-from labeling.models import Image, Panel, PolicyVersion
+from labeling.models import Image, Panel
+from policy.models import PolicyVersion
 
 
 class Ruling(models.Model):

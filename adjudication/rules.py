@@ -11,10 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from adjudication.enums import Reason, Verdict
-from labeling.enums import Answer, Label, OutlineGate
+from labeling.enums import Answer, Label
 from labeling.geometry import Box
-from labeling.policy import Policy as ContestPolicy
 from labeling.rules import outline_asked_of
+from policy.enums import OutlineGate
+from policy.numbers import Policy as ContestPolicy
 
 # Boxes are in hundredths of a pixel, so one square pixel is this many units of area.
 UNITS_PER_SQUARE_PIXEL = 100 * 100
@@ -25,7 +26,7 @@ _DECIDED: dict[str, Any] = {field.name: field.default for field in fields(Contes
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The numbers of the policy that a verdict depends on. What was decided stands in labeling.policy alone."""
+    """The numbers of the policy that a verdict depends on. What was decided stands in policy.numbers alone."""
 
     name: str = _DECIDED["name"]
     min_box_fraction: Fraction = _DECIDED["min_box_fraction"]

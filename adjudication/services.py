@@ -18,7 +18,7 @@ from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
 from labeling.more_taskers import kept_out, newest_panel, newest_panel_locked
-from labeling.selectors import PolicyInForce
+from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
 # What a public explanation has at least, so that it says something (R20), and at most.

@@ -3,7 +3,7 @@
 from adjudication import services
 from common.domain_clock import domain_now
 from common.queues import quick_task
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @quick_task

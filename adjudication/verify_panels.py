@@ -14,7 +14,7 @@ from adjudication.derived import Counted
 from adjudication.enums import DecidedBy
 from adjudication.verify_reading import Findings, Manifest, Row
 from labeling.enums import PanelState
-from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL
+from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 # The revision of the format up to which a ruling names no responses: then each panel was ruled upon once.
 _WITHOUT_IDS = 2

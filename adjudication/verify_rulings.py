@@ -15,9 +15,10 @@ from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import Opinion, Policy, adjudicate
 from adjudication.verify_panels import Panels, check_counted, check_panels, counted_ids
 from adjudication.verify_reading import Findings, Manifest, Row
-from labeling.enums import Answer, OutlineGate
+from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
-from labeling.policy import LARGEST_PANEL, MOST_EVALUATION_RUNS, SMALLEST_PANEL
+from policy.enums import OutlineGate
+from policy.numbers import LARGEST_PANEL, MOST_EVALUATION_RUNS, SMALLEST_PANEL
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 _RATIO = re.compile(r"\d{1,9}/\d{1,9}", re.ASCII)

@@ -17,8 +17,8 @@ import psycopg2
 from adjudication.rules import Opinion, Policy, adjudicate
 from bench.forms import form
 from labeling.answers import Answers, read_answers
-from labeling.enums import OutlineGate
 from labeling.png import encode_png, pixels_sha256
+from policy.enums import OutlineGate
 
 PANEL = 3
 TASKERS = 30

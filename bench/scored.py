@@ -19,8 +19,9 @@ def pictures(first: int, count: int, side: int, now: datetime) -> None:
     import numpy as np
 
     from adjudication.models import Ruling
-    from labeling.models import Image, Panel, PolicyVersion
+    from labeling.models import Image, Panel
     from labeling.png import pixels_sha256
+    from policy.models import PolicyVersion
     from scoring.arrays import cache_picture
 
     policy = PolicyVersion.objects.latest("pk")
@@ -82,8 +83,8 @@ def defense(name: str, image: str, now: datetime) -> Any:
 
 def policy_of(batch_size: int, side: int, rounds: int, now: datetime) -> Any:
     """Put a policy in force and return it."""
-    from labeling.models import PolicyVersion
-    from labeling.policy import Policy
+    from policy.models import PolicyVersion
+    from policy.numbers import Policy
 
     policy = Policy(image_size=side, batch_size=batch_size, evaluation_runs=rounds)
     version = 1 + PolicyVersion.objects.count()

@@ -14,7 +14,7 @@ from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from defense_kit import archive, frames, layers
 from labeling import containers, images, outlines
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.trials import handed_in
 
 _POLICY = Policy()

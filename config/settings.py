@@ -1,4 +1,4 @@
-"""All settings. Contest numbers are not here: they are the recorded policy (labeling.policy)."""
+"""All settings. Contest numbers are not here: they are the recorded policy (policy.numbers)."""
 
 import logging
 from pathlib import Path

@@ -19,8 +19,8 @@ class ContestConfig(AppConfig):
         from contest.demo.known import known_runner
         from contest.ledger.currency_lock import currency_keep
         from contest.teams.leaving import account_forget
-        from labeling.models import PolicyVersion
         from labeling.signals import account_leaving
+        from policy.models import PolicyVersion
         from scoring.known_programs import known_programs_are
         from scoring.trials.published import attacks_are, published_are
 

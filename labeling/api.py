@@ -19,10 +19,9 @@ from labeling import services
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.asking.services import report_make
-from labeling.enums import OutlineGate, ReportKind
+from labeling.enums import ReportKind
 from labeling.models import Assignment
 from labeling.pictures import picture_url
-from labeling.selectors import only_outline_gate, policy_at, policy_in_force
 from labeling.serializers import (
     AssignmentOut,
     ErrorOut,
@@ -33,6 +32,8 @@ from labeling.serializers import (
     ReleaseIn,
     ResponseIn,
 )
+from policy.enums import OutlineGate
+from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
 RETRY_AFTER_SECONDS = 10
 MOST_PROBLEM_CHARACTERS = 2000

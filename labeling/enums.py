@@ -81,13 +81,6 @@ class TaskerState(StrEnum):
     PAUSED = "paused"
 
 
-class OutlineGate(StrEnum):
-    """When questions 3 and 4 are asked (R10)."""
-
-    BEST_GUESS_YES = "best_guess_yes"
-    NOT_EXCLUDED = "not_excluded"
-
-
 class Role(StrEnum):
     """What an account is for; it has one role (R8)."""
 
@@ -156,14 +149,6 @@ class ReportDecision(StrEnum):
 
     REOPENED = "reopened"
     KEPT_OUT = "kept_out"
-
-
-class GoldFeedback(StrEnum):
-    """What a tasker may know about their gold answers: nothing; the share right; also the retired pictures."""
-
-    NONE = "none"
-    SHARE = "share"
-    RETIRED = "retired"
 
 
 # state -> states it may go to; the only home of this knowledge (R8).

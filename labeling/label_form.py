@@ -12,14 +12,15 @@ from django.utils.translation import gettext_lazy as _
 from labeling import wording
 from labeling.answers import STATEMENTS
 from labeling.asking.words import KIND_WORDS
-from labeling.enums import Answer, Label, OutlineGate, TieBreak
+from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
 from labeling.label_words import page_words
 from labeling.models import Tasker
 from labeling.notices import notices_json
-from labeling.policy import Policy
 from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
 from labeling.rules import outline_asked_of
+from policy.enums import OutlineGate
+from policy.numbers import Policy
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -15,7 +15,7 @@ from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report
-from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL
+from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 
 @again_after_deadlock

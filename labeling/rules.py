@@ -1,6 +1,7 @@
 """What is asked, pure (R9-R12)."""
 
-from labeling.enums import Answer, Label, OutlineGate
+from labeling.enums import Answer, Label
+from policy.enums import OutlineGate
 
 _GUESSED = {
     OutlineGate.BEST_GUESS_YES: frozenset({Answer.DEFINITELY_YES, Answer.UNSURE_YES}),

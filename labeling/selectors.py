@@ -1,35 +1,26 @@
 """Questions to the tables of labeling."""
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import Q, QuerySet
 
 from common.lookups import Given, Lookup, Statement
-from labeling.enums import AssignmentState, KnownUse, OutlineGate, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, PolicyVersion, Tasker
-from labeling.policy import LARGEST_PANEL, Policy
+from common.versions import Versions
+from labeling.enums import AssignmentState, KnownUse, PanelState
+from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, Tasker
+from policy.numbers import LARGEST_PANEL
+from policy.selectors import policy_versions
 
 # How many panels a claim looks at. The oldest are dealt first, in an order of each tasker's own within this many (R8).
 WINDOW = 16
-_MEMORY_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyInForce:
-    """A recorded policy version with its numbers."""
-
-    id: int
-    version: int
-    policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,77 +29,6 @@ class InstructionsInForce:
 
     version: int
     qualified_since: int
-
-
-def policy_at(moment: datetime) -> Policy:
-    """Return the numbers that were in force at `moment`."""
-    return policy_in_force(moment).policy
-
-
-def only_outline_gate() -> OutlineGate | None:
-    """Return the gate that all versions of the policy share (R10); None where they differ."""
-    gates = {version.policy.outline_gate for _, version in _policies.all()}
-    return gates.pop() if len(gates) == 1 else None
-
-
-def policies_between(first: datetime, last: datetime) -> list[tuple[datetime, Policy]]:
-    """Return the numbers that were in force at any moment from `first` to `last`, newest first, and since when."""
-    return [(since, version.policy) for since, version in _policies.between(first, last)]
-
-
-Version = TypeVar("Version")
-
-
-class _Versions(Generic[Version]):
-    """Immutable versions, newest first, with the moment each came into force; a process remembers them briefly."""
-
-    def __init__(self, read: Callable[[], list[tuple[datetime, Version]]]) -> None:
-        self._read = read
-        self._remembered: tuple[float, list[tuple[datetime, Version]]] | None = None
-
-    def at(self, moment: datetime) -> Version:
-        """Return the newest version that was in force at `moment`."""
-        return next(version for since, version in self.all() if since <= moment)
-
-    def between(self, first: datetime, last: datetime) -> list[tuple[datetime, Version]]:
-        """Return what was in force at any moment from `first` to `last`, newest first, and since when."""
-        begun = [(since, version) for since, version in self.all() if since <= last]
-        over_before = sum(since <= first for since, _ in begun) - 1
-        return begun[: len(begun) - max(over_before, 0)]
-
-    def all(self) -> list[tuple[datetime, Version]]:
-        """Return every version with the moment it came into force, newest first."""
-        if self._remembered is None or time.monotonic() - self._remembered[0] > _MEMORY_SECONDS:
-            self._remembered = (time.monotonic(), self._read())
-        return self._remembered[1]
-
-    def forget(self) -> None:
-        """Read the versions afresh next time."""
-        self._remembered = None
-
-
-def never_held(rows: Iterable[PolicyVersion]) -> dict[int, int]:
-    """Return the versions that no moment is left to, each with the newer one that holds from then on or before.
-
-    `rows` are in the order of their versions. That is how a version to come is called back.
-    """
-    held: list[PolicyVersion] = []
-    found: dict[int, int] = {}
-    for row in rows:
-        while held and held[-1].in_force_from >= row.in_force_from:
-            found[held.pop().version] = row.version
-        held.append(row)
-    return found
-
-
-def _read_policies() -> list[tuple[datetime, PolicyInForce]]:
-    rows = list(PolicyVersion.objects.order_by("version"))
-    never = never_held(rows)
-    return [
-        (row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers)))
-        for row in reversed(rows)
-        if row.version not in never
-    ]
 
 
 def _read_instructions() -> list[tuple[datetime, InstructionsInForce]]:
@@ -120,27 +40,7 @@ def _read_instructions() -> list[tuple[datetime, InstructionsInForce]]:
     return found[::-1]
 
 
-_policies = _Versions(_read_policies)
-_instructions = _Versions(_read_instructions)
-
-
-def policy_in_force(now: datetime) -> PolicyInForce:
-    """Return the newest policy in force at `now`."""
-    return _policies.at(now)
-
-
-def largest_panel_dealt() -> int:
-    """Return the most places that a panel is dealt with under any version of the policy (R7)."""
-    return max(version.policy.panel_size for _, version in _policies.all())
-
-
-def time_zones() -> list[tuple[datetime, str]]:
-    """Return from when on which time zone holds, oldest first (R23); versions that keep the zone are left out."""
-    found: list[tuple[datetime, str]] = []
-    for since, version in reversed(_policies.all()):
-        if not found or found[-1][1] != version.policy.time_zone:
-            found.append((since, version.policy.time_zone))
-    return found
+_instructions = Versions(_read_instructions)
 
 
 def instructions_in_force(now: datetime) -> InstructionsInForce:
@@ -150,7 +50,7 @@ def instructions_in_force(now: datetime) -> InstructionsInForce:
 
 def forget_versions() -> None:
     """Read policies and instructions afresh next time: for who records a new version in this process."""
-    _policies.forget()
+    policy_versions.forget()
     _instructions.forget()
 
 

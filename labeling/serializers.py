@@ -6,7 +6,8 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from labeling.enums import Answer, OutlineGate, ReportKind, TieBreak
+from labeling.enums import Answer, ReportKind, TieBreak
+from policy.enums import OutlineGate
 
 _LEASE_TOKEN = "9f2c41d07be84a6f8f3f0f1a5e6d7c8b"
 

@@ -21,10 +21,11 @@ from common.errors import Conflict, NotFound
 from common.lookups import Change, Given, Statement
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
-from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, OutlineGate, PanelState, TaskerState, TieBreak
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.gold import gold_mark
 from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Response, Tasker
-from labeling.policy import LARGEST_PANEL, Policy
+from policy.enums import OutlineGate
+from policy.numbers import LARGEST_PANEL, Policy
 
 DEALT_AT_ONCE = 500
 LAPSED_AT_ONCE = 500

@@ -18,7 +18,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from labeling.enums import AssignmentState, PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, Panel, Response, StateChange, Tasker
-from labeling.selectors import ALL_LEVELS, instructions_in_force, largest_panel_dealt
+from labeling.selectors import ALL_LEVELS, instructions_in_force
+from policy.selectors import largest_panel_dealt
 
 # Who has not answered for so long is away, and a panel that waits for them alone is stuck.
 AWAY_AFTER = timedelta(days=3)

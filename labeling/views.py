@@ -32,7 +32,7 @@ from labeling.models import Assignment, Tasker
 from labeling.notices import notice_see
 from labeling.people import is_organizer
 from labeling.plain_form import assignment_id_of, read_plain_form
-from labeling.selectors import policy_at, policy_in_force
+from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.
 LOOK_AGAIN_SECONDS = 60

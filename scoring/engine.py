@@ -15,8 +15,8 @@ from types import TracebackType
 
 import structlog
 
-from labeling.selectors import policy_in_force
 from labeling.store import PictureMissing
+from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault

@@ -12,7 +12,7 @@ from django.db import connection
 
 from common.outages import outages
 from defense_kit.container import LOADING_SECONDS
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import leases
 from scoring.leases import LeaseLost
 from scoring.models import Leased

@@ -15,8 +15,8 @@ from common.domain_clock import domain_now
 from defense_kit.container import connect
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.limits import Limits
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.arrays import make_room
 from scoring.engine import Scorer
 from scoring.inference import card_uuid, cards, choose_device, use_card

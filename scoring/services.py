@@ -12,7 +12,7 @@ from django.db.models import Max
 
 from adjudication.models import Ruling
 from common.audit import audit
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Scorer

@@ -5,7 +5,7 @@ import time
 
 from common.domain_clock import domain_now
 from common.queues import gpu_task, hint, quick_task, slow_task
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring import services
 from scoring.rerun_preparation import reruns_prepare
 from scoring.scorers import this_scorer

@@ -17,17 +17,8 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.weeks import week_at
 from contest.models import Attack, Case, CaseDecision, Team
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import (
-    Assignment,
-    Image,
-    InstructionVersion,
-    KnownPicture,
-    Panel,
-    Place,
-    PolicyVersion,
-    Response,
-    Tasker,
-)
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, Response, Tasker
+from policy.models import PolicyVersion
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
 PASSWORD = "demo-only"
@@ -150,7 +141,7 @@ def response(
 
 def policy_version() -> PolicyVersion:
     """The first policy and instructions, as recorded by the migrations; made again where a test emptied the tables."""
-    from labeling.policy import Policy
+    from policy.numbers import Policy
 
     row, _ = PolicyVersion.objects.get_or_create(
         version=1,

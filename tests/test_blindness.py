@@ -25,12 +25,13 @@ from django.utils import timezone
 from config.audience import OPEN_TO_TASKERS
 from contest.models import Attack, Member, Release, Team
 from labeling import services
-from labeling.enums import GoldFeedback, OutlineGate
-from labeling.models import Assignment, Image, Panel, PolicyVersion, Response, Tasker
+from labeling.models import Assignment, Image, Panel, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.pictures import picture_url
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
+from policy.enums import GoldFeedback, OutlineGate
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.addresses import patterns
 from tests.contest import release_fixtures as cast

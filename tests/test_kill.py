@@ -151,7 +151,7 @@ from random import Random
 from django.utils import timezone
 from labeling import services
 from labeling.models import Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 now, policy = timezone.now(), Policy()
 for tasker in Tasker.objects.all():
     held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))

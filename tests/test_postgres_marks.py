@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("adjudication", "common", "contest", "labeling", "scoring")
+ROOMS = ("adjudication", "common", "contest", "labeling", "policy", "scoring")
 MARKS = {"postgres", "both"}
 SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE TRIGGER")
 

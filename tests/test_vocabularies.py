@@ -22,11 +22,12 @@ import common
 import contest
 import defense_kit
 import labeling
+import policy
 import scoring
 from adjudication.rules import REASONS
 from contest.record.certificate import NEEDED
 
-ROOMS = (adjudication, common, contest, defense_kit, labeling, scoring)
+ROOMS = (adjudication, common, contest, defense_kit, labeling, policy, scoring)
 # Tables that leave members out, each with the reason; what is left out is never looked up there.
 PARTIAL = {
     "contest.record.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",

@@ -29,8 +29,8 @@ from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of
 from contest.models import Team
-from labeling.selectors import policy_at
 from labeling.serializers import ErrorOut
+from policy.selectors import policy_at
 
 # Many people may share an address, and each needs one token.
 MOST_TOKENS_AN_HOUR = 300

@@ -20,8 +20,8 @@ from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive
 from contest.models import Team
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES, member_of, uploading
-from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly this picture before: receipt A-7Q4M2K9X."}

@@ -11,8 +11,8 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from contest.api.leaderboard_shapes import LeaderboardOut
 from contest.record.leaderboard import snapshots
-from labeling.selectors import policy_in_force
 from labeling.serializers import ErrorOut
+from policy.selectors import policy_in_force
 
 _TEAM = {"id": "G-7Q4M2", "name": "red"}
 _EXAMPLE: dict[str, Any] = {

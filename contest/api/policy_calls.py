@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from contest.policy_changes.selectors import Recorded, State, history
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 _EXAMPLE: dict[str, Any] = {
     "policies": [

@@ -21,7 +21,7 @@ from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import breaks_of_stake, first_sent, unbroken_until
 from contest.models import Appeal, Attack, Case, Stake, Team
 from labeling.models import Image
-from labeling.selectors import policy_at
+from policy.selectors import policy_at
 from scoring.models import Defense
 
 _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)

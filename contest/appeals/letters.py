@@ -10,7 +10,7 @@ from contest.core.enums import CaseState, MessageKind
 from contest.core.teams import final_team
 from contest.models import Appeal, Case, Team
 from contest.outbox.writing import was_told, write
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 def appeal_tell(appeal: Appeal, *, now: datetime) -> None:

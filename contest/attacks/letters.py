@@ -16,7 +16,7 @@ from contest.core.teams import final_team, team_of
 from contest.core.weeks import week_called, zone_of
 from contest.models import Attack, Message
 from contest.outbox.writing import write
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 # The letter of an upload waits for its last picture; one whose process died leaves after this long.
 _UPLOAD_TAKES = timedelta(minutes=1)

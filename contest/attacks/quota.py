@@ -14,7 +14,7 @@ from common.times import to_the_second
 from contest.core.calendar import day_of, day_span
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import QuotaDay, Team
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 
 def used(team: Team, day: date) -> int:

@@ -19,8 +19,8 @@ from contest.core.weeks import week_called, zone_of
 from contest.models import Attack, Team
 from labeling.images import MAX_BYTES, MAX_PIXELS
 from labeling.notices import iso
-from labeling.policy import Policy
 from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
+from policy.numbers import Policy
 
 
 @dataclass(frozen=True, slots=True)

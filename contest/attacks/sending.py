@@ -14,7 +14,7 @@ from contest.attacks.uploads import Part
 from contest.core import upload_rates
 from contest.core.enums import UploadKind
 from contest.models import Attack, Team
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 
 @dataclass(frozen=True, slots=True)

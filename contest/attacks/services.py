@@ -23,9 +23,9 @@ from labeling.enums import KnownUse, Origin
 from labeling.images import Picture, read_attack
 from labeling.intake import image_add
 from labeling.models import Image, KnownPicture
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
 from labeling.store_transactions import storing_files
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 LICENCE = "sent under the contest's terms"

@@ -23,7 +23,7 @@ from contest.prizes.awards import award_check, award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold
 from contest.prizes.lost_races import ending_check, race_end
 from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 _Carrier = Callable[[Mandate, datetime], object]

@@ -29,7 +29,7 @@ from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statemen
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.people import is_on_board
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 # What a member says on a vote or moves something for has at least, so that it says something.

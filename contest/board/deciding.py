@@ -21,8 +21,8 @@ from contest.models import Case, CaseDecision
 from labeling.enums import Label
 from labeling.models import Image, Panel
 from labeling.more_taskers import kept_out, panel_fresh, panel_join, room_in
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from contest.ledger.book import DryRun
 from contest.models import Case, LedgerEntry, Release, Stake
 from contest.prizes.sweeps import Settlement
 from labeling.models import Image
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defenses_in_force, predictions_in_force
 

@@ -25,7 +25,7 @@ from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import defenses_locked
 from contest.models import Case, CaseDecision, Team
 from labeling.people import is_on_board
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 ASK_REASON = "Give the reason: it is published with the decision."

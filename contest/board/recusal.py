@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from contest.core.conflicts import board_members, conflicts_in_force
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Case, CaseParty, Conflict, Disclosure, Stake, Team
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 # For how long a member's word that nothing ties them to a team stands, before they are asked again.
 DISCLOSURE_STANDS = timedelta(days=30)

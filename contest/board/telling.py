@@ -24,7 +24,7 @@ from contest.outbox.grouped_facts import told_to_senders
 from contest.outbox.writing import take_back, was_told, write
 from labeling.models import Image
 from labeling.people import ORGANIZERS
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 # So long before its end a clock is called due.
 DUE_SOON = timedelta(days=1)

@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at
 from contest.models import Attack, Release
-from labeling.selectors import policies_between, policy_at
+from policy.selectors import policies_between, policy_at
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from common.errors import NotAllowed
 from common.typed import words_said
 from contest.core.enums import CaseState, DecisionKind
 from contest.models import BoardDecision, Case
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 MOST_REASON_CHARACTERS = 4_000
 Subject = Mapping[str, Sequence[int]]

@@ -26,7 +26,7 @@ from contest.core.weeks import week_at, week_called
 from contest.models import Attack, Case
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
-from labeling.selectors import policies_between
+from policy.selectors import policies_between
 from scoring.models import Defense
 from scoring.selectors import ITEM_SETTLED, places_in_force
 

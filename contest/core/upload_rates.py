@@ -17,7 +17,7 @@ from contest.core.enums import UploadKind
 from contest.core.teams import final_team
 from contest.models import Team
 from labeling.refusals import PictureRefused
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 MOST_REFUSED_AN_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}
 _WHAT = {

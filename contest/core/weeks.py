@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from contest.core.calendar import Week, week_named, week_of, zone_at
-from labeling.selectors import time_zones
+from policy.selectors import time_zones
 
 
 def week_at(moment: datetime) -> Week:

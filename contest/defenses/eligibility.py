@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from defense_kit.faults import WORDS, Fault
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from scoring.trials import totals

@@ -19,8 +19,8 @@ from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
 from contest.outbox.writing import was_told, write
 from contest.teams.letters import link_to
 from labeling.models import Image
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 # A letter names so many of the pictures that broke a defense.

@@ -14,8 +14,8 @@ from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
 from contest.teams.selectors import is_paid_throughout
-from labeling.policy import Policy
-from labeling.selectors import policy_at, policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_at, policy_in_force
 from scoring.models import Defense
 from scoring.trials.enums import Standing
 from scoring.trials.selectors import Eligibility, eligibilities

@@ -11,7 +11,7 @@ from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.defenses import selectors
 from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
 from contest.models import Entry, Stake
-from labeling.selectors import policy_at
+from policy.selectors import policy_at
 from scoring.models import Defense
 
 # The class of a state's colour and shape.

@@ -19,7 +19,7 @@ from contest.ledger.stake_money import stake_funded
 from contest.models import Account, Entry, Stake, StakeBatch, Team
 from contest.teams.services import captain_held
 from labeling.people import is_organizer
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 MOST_IN_A_BATCH = 50

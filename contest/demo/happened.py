@@ -12,7 +12,7 @@ from contest.core.enums import CaseState, DecisionKind
 from contest.ledger.amounts import money
 from contest.models import Award, Case, LedgerEntry, Release, Stake
 from labeling.models import Response
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 class Happened:

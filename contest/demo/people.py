@@ -28,8 +28,9 @@ from labeling import services
 from labeling.enums import AssignmentState, Origin
 from labeling.images import read_dataset
 from labeling.models import Assignment, Panel, Tasker
-from labeling.policy import Policy
-from labeling.selectors import panels_open_to, policy_at, policy_in_force
+from labeling.selectors import panels_open_to
+from policy.numbers import Policy
+from policy.selectors import policy_at, policy_in_force
 from scoring.enums import RerunState
 from scoring.models import Rerun
 from scoring.reruns import progress, rerun_apply

@@ -23,7 +23,7 @@ from contest.ledger.deposits import pool_deposit
 from contest.models import Entry, Team
 from labeling.enums import Label
 from labeling.png import encode_png
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.engine import Scorer
 from scoring.models import Defense
 from scoring.reference.drawing import draw

@@ -5,9 +5,9 @@ from typing import Any
 
 from common.errors import Conflict
 from contest.models import LedgerEntry
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 
 
 def currency_keep(instance: PolicyVersion, **_: Any) -> None:

@@ -13,7 +13,7 @@ from contest.ledger.amounts import money
 from contest.models import Account, LedgerEntry, Payment, Team
 from contest.outbox.writing import write
 from contest.teams.letters import link_to
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 def posted_tell(entries: Iterable[LedgerEntry], *, now: datetime) -> None:

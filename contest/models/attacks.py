@@ -7,7 +7,8 @@ from django.db import models
 
 from common.ids import random_id
 from contest.models.teams import Team
-from labeling.models import Image, PolicyVersion
+from labeling.models import Image
+from policy.models import PolicyVersion
 from scoring.models import Defense
 
 

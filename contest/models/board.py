@@ -21,7 +21,8 @@ from contest.core.enums import (
 )
 from contest.models.teams import Team
 from labeling.enums import Label
-from labeling.models import Image, Panel, PolicyVersion
+from labeling.models import Image, Panel
+from policy.models import PolicyVersion
 from scoring.models import Defense
 
 

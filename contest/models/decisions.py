@@ -5,7 +5,7 @@ from django.db import models
 
 from common.choices import choices
 from contest.core.enums import DecisionKind
-from labeling.models import PolicyVersion
+from policy.models import PolicyVersion
 
 
 class BoardDecision(models.Model):

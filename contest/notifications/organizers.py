@@ -11,7 +11,7 @@ from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
 from contest.outbox.posting import AGAIN_AFTER, given_up
 from contest.outbox.writing import write
 from labeling.people import ORGANIZERS
-from labeling.selectors import policy_at
+from policy.selectors import policy_at
 
 _DAY = timedelta(days=1)
 # A panel that waits for less is not told of: most often somebody is about to come back.

@@ -20,7 +20,7 @@ from contest.defenses.selectors import owner_of
 from contest.models import Attack, Stake, Team, Told
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
 from contest.teams.letters import link_to
-from labeling.selectors import policy_at
+from policy.selectors import policy_at
 
 # To senders ----------------------------------------------------------------------------------------------------------
 

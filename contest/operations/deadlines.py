@@ -32,7 +32,7 @@ from contest.operations.forecast import (
 )
 from labeling.enums import AssignmentState, PanelState, TaskerState
 from labeling.models import Assignment, Image, Panel, Response, VoidedResponse
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
 # A picture is at risk from here down, in the chance to be finished in time.

@@ -8,8 +8,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from labeling.enums import KnownUse, TaskerState
 from labeling.models import Assignment, GoldMark, KnownPicture, Response, Tasker
-from labeling.policy import Policy
 from labeling.watching.statistics import wilson
+from policy.numbers import Policy
 
 ACTIVE = timedelta(days=7)
 MOST_LISTED = 5

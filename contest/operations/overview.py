@@ -32,8 +32,8 @@ from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Run
 from scoring.selectors import dead_runs, is_randomised, predictions_in_force

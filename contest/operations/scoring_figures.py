@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 
 from contest.core.scoring_words import SILENT_AFTER, Stuck, runs_to_retry, stuck
 from defense_kit.faults import WORDS, Words
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, Fault, RunState
 from scoring.models import Rerun, Run, RunItem, Scorer, Trial

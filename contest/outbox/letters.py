@@ -17,7 +17,7 @@ from contest.core.teams import final_team
 from contest.models import Digest, Member, Message
 from contest.outbox.kinds import KINDS
 from contest.outbox.text import Paragraph, Piece, paragraphs
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 LANGUAGE = "en"
 log = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from contest.core.enums import MessageRate
 from contest.models import Digest, Message
 from contest.outbox.letters import digest_mail_of, mail_of
 from contest.outbox.posting import post_due
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 # When the letter of the day is made, by the clock of the contest's zone.
 MORNING = time(7)

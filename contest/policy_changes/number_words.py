@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from labeling.enums import OutlineGate
+from policy.enums import OutlineGate
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%?", re.ASCII)
 

@@ -1,6 +1,6 @@
 """Every number of the policy in words: what it is, which rule it belongs to, and what a change of it leaves as it was.
 
-Pure. `labeling.policy` says which values each may have; here is how they are called, grouped, written and read.
+Pure. `policy.numbers` says which values each may have; here is how they are called, grouped, written and read.
 """
 
 import re
@@ -12,8 +12,8 @@ from common.typed import whole_number
 from contest.ledger.amounts import money
 from contest.policy_changes.number_words import GATES, share, share_of
 from labeling.accounts.locale import zone_names
-from labeling.enums import GoldFeedback, OutlineGate
-from labeling.policy import LIMITS, Policy
+from policy.enums import GoldFeedback, OutlineGate
+from policy.numbers import LIMITS, Policy
 
 Value = bool | int | str | Fraction
 YES_OR_NO = {"yes": "yes", "no": "no"}

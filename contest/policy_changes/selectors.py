@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from contest.policy_changes.numbers import NUMBERS, Change, Number, Value, changes
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
-from labeling.selectors import never_held
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import never_held
 
 
 class State(StrEnum):

@@ -13,9 +13,9 @@ from common.typed import words_said
 from contest.ledger.currency_lock import currency_keep
 from contest.policy_changes.numbers import changes
 from contest.policy_changes.selectors import Recorded, State, history
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 
 MOST_REASON_CHARACTERS = 4_000
 # Every process hears of a version before it holds: none remembers the policy for as long.

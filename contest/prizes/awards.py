@@ -26,7 +26,7 @@ from contest.prizes.facts import Found, found
 from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
 from contest.prizes.shares import Outcome, defender_shares
 from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import reruns
 from scoring.models import Rerun
 from scoring.rerun_scope import Scope

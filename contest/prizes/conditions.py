@@ -34,7 +34,7 @@ from contest.prizes.award_order import Group, StakeTime, groups_in_order, waits_
 from contest.prizes.examined_pictures import examined_share
 from labeling.enums import Label
 from labeling.people import REVIEW_BOARD
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem
 from scoring.rules import DEFENSE_FAULTS

@@ -15,7 +15,7 @@ from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
 from contest.models import Attack, Examination, Stake
 from labeling.models import Image
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 

@@ -16,10 +16,10 @@ from contest.record.certificate import QUESTIONS, Certificate, Line, certify, pe
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Response
-from labeling.policy import Policy
-from labeling.selectors import PolicyInForce
 from labeling.watching.drawing import drawn_outline
 from labeling.wording import ANSWERS
+from policy.numbers import Policy
+from policy.selectors import PolicyInForce
 
 # A colour and a pattern for each outline; more begin again, with their numbers beside them.
 LOOKS = 9

@@ -43,7 +43,7 @@ from defense_kit.faults import WORDS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS

@@ -40,9 +40,10 @@ from contest.releases.contest_tables import attacks_of, decisions_of
 from contest.releases.files import Progress, sync_folder
 from contest.releases.folders import copy_folder, remove_folder, same_folder
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, PolicyVersion
-from labeling.policy import Policy
-from labeling.selectors import never_held
+from labeling.models import Image, Panel
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import never_held
 from scoring.selectors import defenses_in_force, settled_items
 
 

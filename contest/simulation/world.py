@@ -25,10 +25,11 @@ from contest.simulation.minds import DEVICE, Memory, SimulatedRunner
 from contest.simulation.painting import Painted, pixels_of
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import Truth
-from labeling.models import PolicyVersion
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give
-from labeling.policy import Policy
-from labeling.selectors import PolicyInForce, forget_versions, policy_in_force
+from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import PolicyInForce, policy_in_force
 from scoring.engine import Scorer
 
 PASSWORD = "demo-only"

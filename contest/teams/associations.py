@@ -14,7 +14,7 @@ from common.typed import words_said
 from contest.models import Association, AssociationMistake, Team
 from contest.teams.letters import association_tell
 from labeling.people import is_organizer
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 MOST_CHARACTERS = 1_000
 _ASK_WHY = "Give the reason: the team reads it."

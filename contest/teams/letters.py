@@ -16,7 +16,7 @@ from contest.models import Association, AssociationMistake, EntitlementStep, Tea
 from contest.outbox.writing import write
 from contest.teams.selectors import is_entitled
 from labeling.people import ORGANIZERS
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 LANGUAGE = "en"
 

@@ -10,7 +10,7 @@ from common.errors import DomainError, WrongFields
 from common.typed import whole_number
 from contest.ledger import amounts as words
 from labeling.accounts.forms import errors_of
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 def before_of(request: HttpRequest) -> int | None:

@@ -30,7 +30,7 @@ from labeling.accounts.leaving import account_delete
 from labeling.accounts.letters import invitation_letter
 from labeling.enums import Role
 from labeling.models import Invitation, Tasker
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
 _random = SystemRandom()

@@ -32,8 +32,8 @@ from labeling.enums import ReportDecision, ReportKind
 from labeling.learning.organizer import asked_again_by
 from labeling.models import Report, Tasker
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 _EVERYBODY, _ASKER = "everybody", "asker"
 

@@ -23,9 +23,9 @@ from labeling.learning.services import Answered, item_answer
 from labeling.models import QualificationItem, Tasker
 from labeling.notices import iso
 from labeling.pictures import picture_url
-from labeling.policy import Policy
-from labeling.selectors import policy_at, policy_in_force
 from labeling.serializers import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
+from policy.numbers import Policy
+from policy.selectors import policy_at, policy_in_force
 
 
 class MarkedReceiptOut(ReceiptOut):

@@ -17,7 +17,7 @@ from labeling.enums import Answer, KnownUse, Origin, Topic
 from labeling.intake import import_picture
 from labeling.models import Image, KnownPicture
 from labeling.outlines import read_outline
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 PICTURES = Path(__file__).parent / "pictures"
 _SAID = (

@@ -10,7 +10,7 @@ from labeling.enums import KnownUse, TaskerState
 from labeling.learning import selectors, wording
 from labeling.models import InstructionVersion, KnownPicture, QualificationAttempt, Tasker
 from labeling.pictures import picture_url
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from labeling.access import organizer_of
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
 from labeling.learning.services import instructions_publish
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 
 @dataclass(frozen=True, slots=True)

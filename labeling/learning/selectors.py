@@ -18,8 +18,8 @@ from labeling.models import (
     StateChange,
     Tasker,
 )
-from labeling.policy import Policy
 from labeling.selectors import instructions_in_force
+from policy.numbers import Policy
 
 Due = Literal["tutorial", "qualification", "short_qualification"]
 

@@ -29,9 +29,9 @@ from labeling.models import (
     QualificationItem,
     Tasker,
 )
-from labeling.policy import Policy
 from labeling.selectors import forget_versions, instructions_in_force
 from labeling.states import tasker_state_change
+from policy.numbers import Policy
 
 MOST_CHARACTERS = 4_000
 QUALIFIED = "qualified"

@@ -26,9 +26,9 @@ from labeling.learning.services import attempt_start, item_answer, lesson_see
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
 from labeling.pictures import picture_url
 from labeling.plain_form import assignment_id_of, read_plain_form
-from labeling.policy import Policy
-from labeling.selectors import policy_at, policy_in_force
 from labeling.views import SeeOther
+from policy.numbers import Policy
+from policy.selectors import policy_at, policy_in_force
 
 _random = SystemRandom()
 

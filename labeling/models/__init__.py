@@ -8,7 +8,7 @@ from labeling.models.learning import (
     QualificationAttempt,
     QualificationItem,
 )
-from labeling.models.panels import Assignment, Image, Panel, Place, PolicyVersion, Response, Tasker
+from labeling.models.panels import Assignment, Image, Panel, Place, Response, Tasker
 from labeling.models.people import AccountRole, Invitation
 from labeling.models.watching import (
     GoldFlag,
@@ -21,6 +21,7 @@ from labeling.models.watching import (
     WatchEvent,
     WatchRule,
 )
+from policy.models import PolicyVersion
 
 __all__ = [
     "AccountRole",

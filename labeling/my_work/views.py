@@ -19,7 +19,6 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from labeling.access import tasker_of
-from labeling.enums import GoldFeedback
 from labeling.models import GoldMark, Response, Tasker
 from labeling.my_work import selectors, words
 from labeling.my_work.feedback import Share, retired_marks, weekly_shares
@@ -28,8 +27,9 @@ from labeling.my_work.record import record_lines
 from labeling.my_work.signing import signed
 from labeling.my_work.standing import standing_reader
 from labeling.pictures import picture_url
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.enums import GoldFeedback
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 
 # So many lines of a download are sent at once: one piece each would be slow.
 _LINES_AT_ONCE = 200

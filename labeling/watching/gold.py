@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from common.audit import audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling.enums import Answer, KnownUse, OutlineGate, PanelState, Topic
+from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS
 from labeling.models import GoldMark, KnownPicture, Panel
 from labeling.more_taskers import newest_panel_locked
@@ -23,6 +23,7 @@ from labeling.rules import outline_asked_of
 from labeling.watching.figures import Share
 from labeling.watching.reading import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
 from labeling.watching.rules import majority_of
+from policy.enums import OutlineGate
 
 USUAL_IOU_PERCENT = 70
 # Of several equally large objects the form names one at random (R11), so there is no one outline to expect.

@@ -22,12 +22,12 @@ from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from labeling.watching import gold
 from labeling.watching.drawing import drawn_outline
 from labeling.watching.gold import Expected
 from labeling.wording import ANSWERS
+from policy.selectors import policy_in_force
 
 MOST_SHOWN = 48
 # Pictures of these origins are published with their answers: whoever reads the releases could know them.

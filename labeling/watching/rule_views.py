@@ -19,12 +19,12 @@ from common.typed import whole_number
 from labeling.access import organizer_of
 from labeling.enums import WatchAction
 from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from labeling.watching.days import day_of, today_in
 from labeling.watching.figures import Agreement, Period, agreement_of_period
 from labeling.watching.rule_changes import rule_add, rule_retire
 from labeling.watching.rules import COLLECTORS, COMPARISONS
+from policy.selectors import policy_in_force
 
 MOST_EVENTS = 50
 USUAL_DAYS = 7

@@ -23,7 +23,6 @@ from labeling.access import organizer_of
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Response, Tasker, TaskerLink
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from labeling.watching import actions, links
 from labeling.watching.access import reviewer_of, tasker_named
@@ -40,6 +39,7 @@ from labeling.watching.taskers import (
     tasker_rows,
     timeline,
 )
+from policy.selectors import policy_in_force
 
 SPANS = (7, 14, 30)
 LATEST_SHOWN = 12

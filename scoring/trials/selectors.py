@@ -17,7 +17,7 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import leases, selectors
 from scoring.enums import RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial

@@ -10,7 +10,7 @@ from django.db.models import Max
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from labeling.people import is_on_board
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import leases
 from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, FrameworkCheck, PrivateSet, Trial

@@ -18,8 +18,8 @@ from django.conf import settings
 
 from defense_kit.examine import ROUNDS, examine
 from defense_kit.faults import WORDS, RunnerFault
-from labeling.selectors import policy_in_force
 from labeling.store import PictureMissing
+from policy.selectors import policy_in_force
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture
 from scoring.enums import Fault, TrialKind

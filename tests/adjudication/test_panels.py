@@ -28,10 +28,10 @@ from labeling.asking.services import report_decide, report_make
 from labeling.enums import AssignmentState, Label, PanelState, ReportDecision, ReportKind, TaskerState, WatchAction
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.policy import LARGEST_PANEL, Policy
-from labeling.selectors import policy_in_force
 from labeling.voiding import responses_void
 from labeling.watching.actions import action_take, tasker_return
+from policy.numbers import LARGEST_PANEL, Policy
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.at_once import at_once
 from tests.processes import wait_for

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from adjudication.counting import CHOICES, ON_A_TIE, Ballot, agrees, decided_by, is_tie
 from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
 from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
-from labeling.enums import Answer, Label, OutlineGate
+from labeling.enums import Answer, Label
 from labeling.geometry import Box
 from labeling.rules import outline_asked_of
+from policy.enums import OutlineGate
 
 YES, MAYBE, DOUBT, NO = Answer
 SIDE = 299

@@ -20,12 +20,15 @@ from adjudication.rules import Policy as Rules
 from adjudication.services import explanation_said, panel_settle, panels_settle, rule_by_board
 from adjudication.what_if import Numbers, pictures_decided, try_out
 from common.errors import InvalidInput
-from labeling.enums import Answer, Label, OutlineGate, PanelState
-from labeling.models import Assignment, Panel, PolicyVersion, Report, Response, Tasker
+from labeling.enums import Answer, Label, PanelState
+from labeling.models import Assignment, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.policy import Policy
-from labeling.selectors import forget_versions, policy_in_force
+from labeling.selectors import forget_versions
 from labeling.services import assignment_next, response_submit
+from policy.enums import OutlineGate
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.at_once import at_once
 from tests.refusals import refused

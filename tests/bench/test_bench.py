@@ -20,7 +20,7 @@ from bench.networks import CNN, RESNET50, Bare, build, source, weights
 from bench.outcome import Requirement, Section, median_ratio, percentiles, put_section
 from bench.servers import Cluster
 from labeling.answers import read_answers
-from labeling.enums import OutlineGate
+from policy.enums import OutlineGate
 from scoring.inference import load_torch
 from tests.engine import VARIABLE
 

@@ -11,7 +11,7 @@ from labeling import wording
 from labeling.enums import Label
 from labeling.learning.content import known_pictures_load
 from labeling.models import Panel, Report, Response, Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests import factories
 from tests.browser.looking import DESK, PHONE
 from tests.browser.screen_reader import Reader, Steps

@@ -16,22 +16,14 @@ from django.utils import timezone
 from playwright.sync_api import Route, expect
 
 from common.models import UserSession
-from labeling.enums import AssignmentState, OutlineGate, WatchAction
+from labeling.enums import AssignmentState, WatchAction
 from labeling.label_form import MODULES
-from labeling.models import (
-    Assignment,
-    InstructionVersion,
-    Notice,
-    Panel,
-    PolicyVersion,
-    Question,
-    Report,
-    Response,
-    Tasker,
-)
-from labeling.policy import Policy
+from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.selectors import forget_versions
 from labeling.watching.actions import action_take
+from policy.enums import OutlineGate
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.browser.label_desk import RECEIVED, SIZE, SQUARE, Desk, picture, wait_until
 from tests.browser.looking import CHECKED, DESK, EMPTY, FOCUSED, HIDDEN, OPEN, PHONE, SHOWN, UNCHECKED, counts, has

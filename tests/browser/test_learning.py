@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from labeling.enums import KnownUse
 from labeling.learning.content import known_pictures_load, rows
 from labeling.models import KnownPicture, LessonSeen, QualificationItem, Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests import factories
 from tests.browser.label_desk import Desk
 from tests.browser.looking import FOCUSED, HIDDEN, PHONE, SHOWN, Look, once, organizer, shows

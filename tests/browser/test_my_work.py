@@ -11,11 +11,13 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from labeling.asking.services import question_answer, question_ask, report_decide, report_make
-from labeling.enums import AssignmentState, GoldFeedback, ReportDecision, ReportKind
-from labeling.models import Assignment, GoldMark, Image, Panel, PolicyVersion, Tasker
+from labeling.enums import AssignmentState, ReportDecision, ReportKind
+from labeling.models import Assignment, GoldMark, Image, Panel, Tasker
 from labeling.my_work import selectors
-from labeling.policy import Policy
 from labeling.voiding import responses_void
+from policy.enums import GoldFeedback
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.browser.label_desk import picture
 from tests.browser.looking import HIDDEN, SHOWN, Look, once, organizer, shows

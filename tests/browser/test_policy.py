@@ -8,7 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from adjudication.services import panels_settle
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.browser.looking import Look, counts, fill, holds, organizer, push, shows
 

@@ -33,7 +33,7 @@ from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEnt
 from labeling import services
 from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker
-from labeling.selectors import policy_at, policy_in_force
+from policy.selectors import policy_at, policy_in_force
 from scoring.models import Run, Trial
 from tests import factories
 

@@ -29,10 +29,12 @@ from contest.demo.programs import PROGRAMS, program_of
 from contest.demo.stakes import Staking
 from labeling import services
 from labeling.answers import read_answers
-from labeling.enums import Label, OutlineGate, PanelState, TaskerState
+from labeling.enums import Label, PanelState, TaskerState
 from labeling.models import Assignment, Panel, Tasker
 from labeling.people import tasker_register
-from labeling.selectors import WINDOW, policy_in_force
+from labeling.selectors import WINDOW
+from policy.enums import OutlineGate
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from tests import factories
 from tests.contest.pages import lacking

@@ -21,7 +21,7 @@ from contest.releases import services
 from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.enums import Outcome
 from tests import factories
 from tests.adjudication.test_verify import Forger

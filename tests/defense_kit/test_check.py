@@ -19,7 +19,7 @@ from defense_kit.examine import ROUNDS, Report, Round, examine, synthetic_pictur
 from defense_kit.faults import WORDS, Fault, RunnerFault
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from labeling import services
 from labeling.enums import Answer
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests import factories
 from tests.factories import NOW
 

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 from common.errors import WrongFields
 from labeling.answers import read_answers
-from labeling.enums import OutlineGate
 from labeling.geometry import (
     Box,
     Ring,
@@ -30,6 +29,7 @@ from labeling.geometry import (
     without_repeats,
 )
 from labeling.outlines import OutlineError, read_outline
+from policy.enums import OutlineGate
 from tests.labeling.cast import refused
 from tests.tables import cases as table
 

@@ -13,12 +13,13 @@ from django.contrib.auth.models import User
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import selectors, services
 from labeling.api import assignment_json, receipt_json
-from labeling.enums import Answer, AssignmentState, OutlineGate, PanelState
+from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
-from labeling.policy import Policy
 from labeling.watching import gold
 from labeling.watching.gold import Expected
 from labeling.watching.leaks import Rise, gold_flag_leaks, rise_of
+from policy.enums import OutlineGate
+from policy.numbers import Policy
 from tests import factories
 from tests.factories import NOW
 from tests.labeling import cast

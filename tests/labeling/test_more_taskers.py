@@ -11,13 +11,15 @@ from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
 from labeling import more_taskers, selectors, services, voiding
-from labeling.enums import OutlineGate, PanelState, StuckCause, TaskerState
+from labeling.enums import PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, InstructionVersion, Panel, Place, Report, Tasker, Voiding
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.policy import LARGEST_PANEL
 from labeling.states import tasker_state_change
 from labeling.stuck_panels import AWAY_AFTER, stuck_panels
 from labeling.watching import gold, links
+from policy.enums import OutlineGate
+from policy.numbers import LARGEST_PANEL
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.labeling.cast import (
     claim,
@@ -263,7 +265,7 @@ class TestWhoIsAsked:
 def test_a_claim_takes_no_further_statement(settled: Panel, tara: Tasker, otto: Tasker, now: datetime) -> None:
     """With a panel that the board waits for, and without one."""
     factories.panel(), factories.panel()
-    selectors.policy_in_force(now), selectors.instructions_in_force(now)
+    policy_in_force(now), selectors.instructions_in_force(now)
     without = statements(lambda: claim(tara, now))
     join(settled, now)
     assert len(statements(lambda: claim(otto, now))) == len(without)

@@ -41,9 +41,9 @@ from labeling.models import (
     WatchEvent,
     WatchRule,
 )
-from labeling.policy import Policy
 from labeling.watching import leaks, links
 from labeling.watching.watch import watch
+from policy.numbers import Policy
 from tests import factories
 from tests.at_once import at_once
 from tests.labeling.cast import Heads, beat, claim, give_back, gold_answer, gold_answers, kept, own, people, submit

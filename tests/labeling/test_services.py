@@ -13,12 +13,14 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from adjudication.services import panels_settle
+from common import versions
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import selectors, services, signals, voiding
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.models import Assignment, Image, Panel, Place, Report, Response, StateChange, Tasker, VoidedResponse
-from labeling.policy import LARGEST_PANEL, Policy
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
+from policy.numbers import LARGEST_PANEL, Policy
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.factories import NOW
 from tests.labeling.cast import (
@@ -393,8 +395,8 @@ def test_statements_do_not_grow_with_the_pictures(
 ) -> None:
     """A claim takes at most 4 statements and a submit at most 8, BEGIN and COMMIT not among them."""
     _many_panels(pictures, now)
-    monkeypatch.setattr(selectors, "_MEMORY_SECONDS", 600.0)
-    for remembered in (selectors.policy_in_force, selectors.instructions_in_force):
+    monkeypatch.setattr(versions, "_MEMORY_SECONDS", 600.0)
+    for remembered in (policy_in_force, selectors.instructions_in_force):
         remembered(now)
     ask = {"tasker": tara, "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
     claiming = statements(lambda: services.assignment_next(**ask))
@@ -549,13 +551,13 @@ def test_a_full_panel_waits_again(full: Panel, tara: Tasker, now: datetime) -> N
     assert kept(full, "state", "missing", "full_at") == (PanelState.OPEN, 1, None)
     new = label(factories.tasker("ines"), now).response
     assert (kept(full, "state"), new.place.replaces) == (PanelState.FULL, Response.objects.get(tasker=tara).place)
-    assert panels_settle(policy_at=selectors.policy_in_force, now=now) == 1
+    assert panels_settle(policy_at=policy_in_force, now=now) == 1
     counted = Response.objects.exclude(tasker=tara).values_list("pk", flat=True)
     assert sorted(full.rulings.get().response_ids) == sorted(counted)
 
 
 def test_settled_pictures_are_listed_and_left_alone(full: Panel, tara: Tasker, now: datetime) -> None:
-    panels_settle(policy_at=selectors.policy_in_force, now=now)
+    panels_settle(policy_at=policy_in_force, now=now)
     assert not void(tara, now).responses.exists()
     assert (kept(full, "state"), full.rulings.count()) == (PanelState.SETTLED, 1), "nothing is silently ruled again"
     assert [each.panel for each in voiding.settled_responses(tara, None)] == [full]

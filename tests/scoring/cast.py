@@ -15,8 +15,8 @@ from adjudication.models import Ruling
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.png import encode_png, pixels_sha256
-from labeling.policy import Policy
 from labeling.store import picture_key, picture_store
+from policy.numbers import Policy
 from scoring import reruns, services
 from scoring.arrays import load_picture
 from scoring.engine import Scorer

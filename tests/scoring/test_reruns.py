@@ -16,7 +16,7 @@ from contest.core.breaks import breaks_record
 from contest.models import Break
 from contest.operations.stages import run_groups
 from labeling.models import Image
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import reruns, selectors, services
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Superseded

@@ -21,8 +21,8 @@ from defense_kit import container
 from defense_kit.faults import Fault
 from defense_kit.limits import Limits
 from labeling.png import encode_png
-from labeling.policy import Policy
 from labeling.store import PictureMissing, picture_store
+from policy.numbers import Policy
 from scoring import arrays
 from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner

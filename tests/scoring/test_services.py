@@ -18,7 +18,7 @@ from django.utils import timezone
 from adjudication.models import Ruling
 from common.errors import InvalidInput
 from labeling.models import Image
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import engine, inference, leases, persistence, plan, reruns, rules, selectors, services, tasks, warm
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Trial

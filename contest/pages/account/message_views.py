@@ -23,7 +23,7 @@ from contest.outbox.selectors import Row, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
 from labeling.accounts.forms import SeeOther, go_to, text
 from labeling.people import is_organizer
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 30
 

@@ -38,8 +38,8 @@ from contest.pages.board.case_views import TIES
 from contest.web.page_context import frame
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.selectors import policy_in_force
 from labeling.watching.days import day_of
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 KIND_WORDS = {

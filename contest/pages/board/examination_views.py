@@ -26,7 +26,7 @@ from contest.web.page_context import frame
 from labeling.accounts.forms import go_to, text
 from labeling.models import Image
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 

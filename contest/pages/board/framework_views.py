@@ -24,8 +24,8 @@ from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
 from contest.web.defense_access import defense_of
 from labeling.people import is_organizer
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials.enums import Condition
 from scoring.trials.handed_in import open_source, source_listing

@@ -23,7 +23,7 @@ from contest.core.roles import board_member_of
 from contest.models import Case, Entitlement, Team
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from labeling.accounts.forms import errors_of, text
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @never_cache

@@ -29,7 +29,7 @@ from contest.ledger.services import account
 from contest.models import Case, Stake, StakeBatch
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.web.page_context import fields_of
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials.selectors import copy_flags_of, probe_of
 

@@ -20,8 +20,8 @@ from contest.models import Attack, NearDuplicate
 from contest.web.page_context import ON_A_PAGE
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 PAIRS_ON_A_PAGE = 20
 

@@ -21,9 +21,9 @@ from contest.operations import audit_trail
 from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
 from labeling.access import organizer_of
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
 from labeling.watching.days import day_of
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 _AT_ONCE = 500

@@ -15,7 +15,7 @@ from common.domain_clock import domain_now
 from contest.outbox import services
 from labeling.access import organizer_of
 from labeling.accounts.forms import go_to, text
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 MOST_FILED = 50

@@ -9,7 +9,7 @@ from common.typed import whole_number
 from contest.policy_changes.moments import moment_of
 from contest.policy_changes.numbers import NEEDED_OF, NUMBERS, Number, Value
 from contest.policy_changes.services import Draft
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 # More than any field holds: what comes is shown again.
 MOST_TYPED = 5_000

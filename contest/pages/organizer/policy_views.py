@@ -28,7 +28,7 @@ from contest.policy_changes.services import MOST_REASON_CHARACTERS, Draft, polic
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to
 from labeling.accounts.locale import zone_names
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 # The fields that are no numbers.
 _ELSE = {"since": "From when on", "reason": "Reason"}

@@ -25,8 +25,8 @@ from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_
 from contest.web.defense_access import defense_of
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, RerunState
 from scoring.models import Defense, Rerun

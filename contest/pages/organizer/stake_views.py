@@ -21,8 +21,8 @@ from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
 from contest.web.page_context import fields_of
 from labeling.access import organizer_of
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 from scoring.models import CopyFlag
 from scoring.trials.selectors import copy_flags_of
 

@@ -24,7 +24,7 @@ from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 _PER_PAGE = 25
 

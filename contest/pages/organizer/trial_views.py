@@ -18,9 +18,9 @@ from common.errors import Conflict
 from common.queues import hint
 from contest.web.defense_access import defense_of
 from labeling.access import organizer_of
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, Trial
 from scoring.tasks import work_runs

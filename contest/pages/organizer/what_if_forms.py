@@ -9,8 +9,8 @@ from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from common.typed import whole_number
 from contest.policy_changes.number_words import share, share_of
-from labeling.enums import OutlineGate
-from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
+from policy.enums import OutlineGate
+from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from contest.pages.organizer.what_if_forms import Typed
 from contest.policy_changes.number_words import GATES
 from labeling.access import organizer_of
 from labeling.pictures import picture_url
-from labeling.policy import LARGEST_PANEL, SMALLEST_PANEL, Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
+from policy.selectors import policy_in_force
 
 # How many of the changed pictures are shown; the counts are of all.
 MOST_SHOWN = 200

@@ -25,7 +25,7 @@ from contest.payments.winnings import won_with
 from contest.web.page_context import ON_A_PAGE
 from labeling.models import Image
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @never_cache

@@ -23,7 +23,7 @@ from contest.models import Entry
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials import selectors as trials
 from scoring.trials.enums import Standing

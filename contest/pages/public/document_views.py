@@ -12,7 +12,7 @@ from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
 from contest.policy_changes.selectors import State, history, holding
 from labeling.enums import TaskerState
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @never_cache

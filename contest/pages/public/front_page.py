@@ -18,8 +18,8 @@ from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.rows import DefenseRow
 from labeling.models import Image
 from labeling.pictures import picture_url
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 FRESH_SECONDS = 60

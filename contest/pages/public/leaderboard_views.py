@@ -18,8 +18,8 @@ from contest.models import Leaderboard
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
 from labeling.access import organizer_of
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 

@@ -13,7 +13,7 @@ from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from contest.record.overrules import CSV_COLUMNS, OUTCOMES, Asked, csv_rows, decided, decisions_asked
 from labeling.enums import Label
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 20
 

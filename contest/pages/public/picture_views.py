@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from contest.core.picture_access import Reader, picture_seen_by
 from contest.record.picture_story import picture_content
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @never_cache

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from contest.policy_changes.numbers import GROUPS
 from contest.policy_changes.selectors import history
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 @never_cache

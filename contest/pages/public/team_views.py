@@ -12,7 +12,7 @@ from contest.models import Team
 from contest.record import public_teams
 from contest.teams import selectors
 from contest.teams.selectors import association_marks
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 24
 

@@ -21,7 +21,7 @@ from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
 from contest.record.certificate import NEEDED, percent
 from labeling.models import Image
 from labeling.pictures import picture_url
-from labeling.policy import Policy
+from policy.numbers import Policy
 
 OUTCOMES = {
     CaseOutcome.UPHOLD: "The board upheld the ruling.",

@@ -28,8 +28,8 @@ from contest.web.appeal_access import team_appealing
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
 from labeling.models import Image
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
 

@@ -40,8 +40,8 @@ from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures import picture_url
-from labeling.selectors import policy_in_force
 from labeling.views import SeeOther
+from policy.selectors import policy_in_force
 
 
 @login_required

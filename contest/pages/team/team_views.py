@@ -21,7 +21,7 @@ from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
 from contest.teams.selectors import association_marks
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 Action = Callable[[HttpRequest, User], str]
 

@@ -16,7 +16,7 @@ from contest.record.leaderboard import facts as of
 from contest.releases.tables import snapshot
 from labeling.enums import Origin
 from labeling.models import Image
-from labeling.selectors import policy_at, time_zones
+from policy.selectors import policy_at, time_zones
 from scoring.enums import RerunState, RunState, TrialKind
 from scoring.models import Defense, Prediction, Trial
 from scoring.trials import totals

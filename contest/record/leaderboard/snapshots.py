@@ -30,7 +30,7 @@ from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
 from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
-from labeling.selectors import policy_in_force, time_zones
+from policy.selectors import policy_in_force, time_zones
 from scoring.models import Defense
 
 PRESENT = ""

@@ -25,7 +25,7 @@ from contest.models import (
     TeamMerge,
 )
 from contest.record.rebuild.reading import Record
-from labeling.models import PolicyVersion
+from policy.models import PolicyVersion
 from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 

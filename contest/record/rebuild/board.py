@@ -11,8 +11,9 @@ from contest.models import Appeal, Case, CaseDecision, CaseParty, Examination, S
 from contest.record.rebuild.around import at, ids_of, number
 from contest.record.rebuild.pictures import Filled
 from contest.record.rebuild.reading import Part, Record
-from labeling.models import Panel, PolicyVersion
-from labeling.policy import Policy
+from labeling.models import Panel
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 
 _Rulings = dict[tuple[str, str], int]
 # In the order in which they are kept and shown; a release sorts them.

@@ -26,7 +26,7 @@ from labeling.enums import Origin
 from labeling.images import MAX_BYTES
 from labeling.intake import import_picture
 from labeling.manifest import MANIFEST_SUFFIXES, Entry, Provenance, folder_entries, manifest_entries
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 _ORIGINS = [origin.value for origin in (Origin.DATASET, Origin.EXAMPLE, Origin.GOLD)]

@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.progress import still_working
 from labeling.learning.content import PICTURES, known_pictures_load
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 
 
 class Command(RecordedCommand):

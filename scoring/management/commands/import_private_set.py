@@ -17,7 +17,7 @@ from common.progress import every_few_seconds
 from labeling.enums import Label
 from labeling.images import MAX_BYTES
 from labeling.manifest import Provenance, folder_entries
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import PrivateSet
 from scoring.trials import private_set as private
 

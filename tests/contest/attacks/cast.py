@@ -15,10 +15,10 @@ from contest.attacks.services import attack_receive
 from contest.core.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
 from contest.teams.services import team_create
-from labeling.models import PolicyVersion
 from labeling.png import encode_png
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories
 

@@ -33,9 +33,9 @@ from labeling.images import read_attack
 from labeling.intake import image_add
 from labeling.models import Image, KnownPicture
 from labeling.png import encode_png
-from labeling.policy import Policy
 from labeling.services import panels_deal
 from labeling.store import original_key, picture_store
+from policy.numbers import Policy
 from tests import factories, tables
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, picture, send

@@ -35,8 +35,8 @@ from contest.models import Attack, Message, QuotaDay, Team
 from contest.outbox.sending import messages_send
 from contest.web.attack_uploads import UPLOADS, UPLOADS_OF_ONE
 from labeling.images import DECODING
-from labeling.policy import Policy
 from labeling.refusals import refused as picture_refused
+from policy.numbers import Policy
 from tests import factories, tables
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, picture, send, stored, upload, zipped

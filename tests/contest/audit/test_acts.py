@@ -41,9 +41,9 @@ from labeling.asking.services import question_answer, question_ask, report_decid
 from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
-from labeling.selectors import policy_in_force
 from labeling.store import FolderStore, original_key
 from labeling.watching import actions, gold, links, rule_changes
+from policy.selectors import policy_in_force
 from scoring import rerun_scope, reruns
 from scoring import services as scoring
 from scoring.enums import Fault, RunState, TrialKind

@@ -36,7 +36,7 @@ from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
 from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.enums import RerunState
 from scoring.models import Defense, Prediction, Rerun, Superseded
 from tests import factories, tables

@@ -22,9 +22,10 @@ from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
 from contest.prizes.conditions import checklist, contenders
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from labeling.enums import PanelState, ReportKind
-from labeling.models import Image, Panel, PolicyVersion, Report
-from labeling.policy import Policy
+from labeling.models import Image, Panel, Report
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.enums import Fault, RunState
 from scoring.models import Prediction, Rerun, Run, RunItem
 from tests import factories, tables

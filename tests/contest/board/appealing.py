@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from contest.attacks.services import attack_receive
 from contest.core.weeks import week_at
 from contest.models import Attack, Stake, Team
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks import cast as attacks

@@ -19,7 +19,7 @@ from contest.core.enums import ConflictKind, VoteChoice
 from contest.models import Attack, Case, CaseDecision, Conflict, Stake, Team, Vote
 from labeling.enums import Answer
 from labeling.models import Image, Panel
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.contest.money import cast
 

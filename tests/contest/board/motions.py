@@ -19,7 +19,7 @@ from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
 from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
 from contest.teams.selectors import is_entitled
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests.contest.awards.test_awards import run_again
 from tests.contest.money import cast
 from tests.contest.money.cast import BEFORE, MONDAY, balance

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from adjudication.enums import Reason
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
 from contest.record.certificate import QUESTIONS, certify, percent
-from labeling.enums import Answer, OutlineGate
+from labeling.enums import Answer
 from labeling.geometry import Box
+from policy.enums import OutlineGate
 
 SIDE = 100
 LARGE, SMALL = Box(0, 0, 9_000, 9_000), Box(0, 0, 4_000, 4_000)

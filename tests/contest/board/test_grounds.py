@@ -23,9 +23,10 @@ from contest.defenses.stake_ends import stakes_end
 from contest.models import Attack, Case, Message, Release, Stake, Team
 from contest.notifications import deadlines
 from contest.notifications.verdicts import in_words, verdicts_tell
-from labeling.models import Image, PolicyVersion
-from labeling.policy import Policy
+from labeling.models import Image
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.contest.board.case_cast import ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, Scene

@@ -33,8 +33,8 @@ from contest.models import (
     Stake,
     Team,
 )
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks.cast import main_of

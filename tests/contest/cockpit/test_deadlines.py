@@ -17,9 +17,10 @@ from contest.operations.deadlines import in_words, read_deadlines
 from contest.operations.health import pipeline_metrics
 from contest.outbox.letters import written
 from labeling.enums import AssignmentState, PanelState, StuckCause, TaskerState
-from labeling.models import Assignment, Panel, PolicyVersion, Tasker, VoidedResponse, Voiding
-from labeling.policy import Policy
+from labeling.models import Assignment, Panel, Tasker, VoidedResponse, Voiding
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.contest.pages import lacking, words
 

@@ -31,7 +31,7 @@ from labeling.models import (
     WatchEvent,
     WatchRule,
 )
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.models import Defense, Run
 from tests import factories
 from tests.contest.cockpit.test_deadlines import waiting, worked

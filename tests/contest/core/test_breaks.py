@@ -44,7 +44,7 @@ from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story
 from contest.releases import tables
 from labeling.models import Image
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Run
 from tests import factories
@@ -269,7 +269,7 @@ def test_no_module_reads_the_rows_by_itself() -> None:
     own = {"contest/core/breaks.py", "contest/record/rebuild/pictures.py"}
     texts = {
         path.relative_to(ROOT).as_posix(): path.read_text()
-        for folder in ("contest", "scoring", "adjudication", "labeling", "common", "config")
+        for folder in ("contest", "scoring", "adjudication", "labeling", "policy", "common", "config")
         for path in (ROOT / folder).rglob("*.py")
     }
     found = {

@@ -27,8 +27,8 @@ from contest.releases.services import release_week
 from labeling.enums import Answer
 from labeling.models import Image
 from labeling.png import encode_png, pixels_sha256
-from labeling.selectors import policy_in_force
 from labeling.store import picture_key, picture_store
+from policy.selectors import policy_in_force
 from scoring.trials.published import published_pictures
 from tests import factories
 from tests.at_once import at_once

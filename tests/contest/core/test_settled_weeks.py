@@ -11,9 +11,10 @@ from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.weeks import week_at
 from contest.models import Attack, Release, Team
 from labeling.enums import PanelState, ReportKind
-from labeling.models import Image, Panel, PolicyVersion, Report
-from labeling.policy import Policy
+from labeling.models import Image, Panel, Report
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.enums import RunState
 from scoring.models import Defense, Run
 from tests import factories

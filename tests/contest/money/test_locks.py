@@ -29,7 +29,7 @@ from contest.models import Account, Association, Award, Case, LedgerEntry, Payme
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes import awards, forfeits
 from contest.prizes.sweeps import prizes_settle
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories
 from tests.at_once import refusals_at_once, until_waiting

@@ -16,8 +16,8 @@ from common.errors import InvalidInput
 from contest.policy_changes.moments import moment_of, moment_text
 from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
 from labeling.accounts.locale import zone_names
-from labeling.enums import GoldFeedback, OutlineGate
-from labeling.policy import LIMITS, Policy
+from policy.enums import GoldFeedback, OutlineGate
+from policy.numbers import LIMITS, Policy
 from tests.refusals import refused
 
 # Any policy that can be followed.

@@ -13,7 +13,7 @@ from django.utils import timezone
 from contest.policy_changes.numbers import NUMBERS
 from contest.policy_changes.services import Draft, policy_call_back, policy_record
 from labeling.models import Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests import factories
 from tests.contest.pages import answers, shows
 

@@ -23,9 +23,11 @@ from contest.models import LedgerEntry
 from contest.policy_changes.numbers import NUMBERS
 from contest.policy_changes.selectors import State, history, holding
 from contest.policy_changes.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record
-from labeling.models import PolicyVersion, Tasker
-from labeling.policy import Policy
-from labeling.selectors import forget_versions, policies_between, policy_at, policy_in_force, time_zones
+from labeling.models import Tasker
+from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
+from policy.selectors import policies_between, policy_at, policy_in_force, time_zones
 from tests import factories
 from tests.at_once import at_once
 from tests.contest.money import cast

@@ -50,7 +50,7 @@ from contest.releases.folders import copy_folder, same_folder
 from contest.releases.selectors import releases, unreleased_weeks
 from contest.releases.services import Released, release_week
 from labeling.models import Image, Response
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.enums import Outcome
 from scoring.models import Defense
 from scoring.rerun_scope import Scope

@@ -16,7 +16,7 @@ from contest.models import Attack, Break, Entry, Stake, StakeBatch, Team
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.selectors import policy_in_force
+from policy.selectors import policy_in_force
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, Prediction, Run, RunItem
 from scoring.trials.services import framework_check

@@ -22,10 +22,10 @@ from contest.defenses.eligibility import failures, next_step
 from contest.models import Entry, Member, Message, Stake, Team
 from contest.outbox.letters import written
 from contest.prizes.sweeps import prizes_settle
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.store import picture_store
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key

@@ -20,9 +20,9 @@ from contest.ledger.services import account, move
 from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
 from contest.prizes.sweeps import prizes_settle
 from labeling.enums import Label
-from labeling.models import PolicyVersion
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from scoring.enums import Outcome, RunState
 from scoring.models import Defense
 from tests import factories, tables

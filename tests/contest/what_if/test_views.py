@@ -13,10 +13,11 @@ from adjudication.what_if import Numbers
 from common.errors import WrongFields
 from contest.pages.organizer.what_if_forms import Typed
 from contest.policy_changes.number_words import share
-from labeling.enums import Answer, OutlineGate
+from labeling.enums import Answer
 from labeling.models import Panel
-from labeling.policy import Policy
-from labeling.selectors import policy_in_force
+from policy.enums import OutlineGate
+from policy.numbers import Policy
+from policy.selectors import policy_in_force
 from tests import factories
 from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders
 

@@ -8,7 +8,7 @@ from typing import Any
 from labeling.enums import KnownUse, Topic
 from labeling.learning.services import Answered, attempt_start, item_answer
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
-from labeling.policy import Policy
+from policy.numbers import Policy
 from tests import factories
 
 POLICY = Policy()

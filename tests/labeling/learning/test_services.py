@@ -32,8 +32,8 @@ from labeling.models import (
     StateChange,
     Tasker,
 )
-from labeling.policy import Policy
 from labeling.states import tasker_state_change
+from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import kept, refused
 from tests.labeling.learning.cast import POLICY, RIGHT, UNSURE, answer, begin, known, lessons, pool, ready, take

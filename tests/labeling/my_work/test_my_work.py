@@ -17,16 +17,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.contrib.auth.models import User
 
-from labeling.enums import GoldFeedback
-from labeling.models import KnownPicture, Panel, PolicyVersion, Response, Tasker, VoidedResponse, Voiding
+from labeling.models import KnownPicture, Panel, Response, Tasker, VoidedResponse, Voiding
 from labeling.my_work import selectors
 from labeling.my_work.check import GENUINE, NOT_GENUINE, UNREADABLE, main
 from labeling.my_work.feedback import weekly_shares
 from labeling.my_work.keys import public_keys
 from labeling.my_work.signing import NotGenuine, check, key_from, key_id_of, key_set, keys_of, public_bytes, signed
-from labeling.policy import Policy
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
+from policy.enums import GoldFeedback
+from policy.models import PolicyVersion
+from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import gold_answer, refused, shows, statements
 from tests.labeling.test_views import unspeakable

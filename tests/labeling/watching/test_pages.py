@@ -28,10 +28,10 @@ from labeling.models import (
     VoidedResponse,
     WatchRule,
 )
-from labeling.policy import Policy
 from labeling.watching.actions import action_take
 from labeling.watching.taskers import tasker_rows
 from labeling.watching.watch import watch
+from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answer, gold_answers, kept, shows
 

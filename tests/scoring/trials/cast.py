@@ -16,9 +16,10 @@ from defense_kit.harness import open_defense
 from defense_kit.limits import Limits
 from defense_kit.process import start_process
 from labeling.enums import Label
-from labeling.models import Image, PolicyVersion
+from labeling.models import Image
 from labeling.png import encode_png
 from labeling.selectors import forget_versions
+from policy.models import PolicyVersion
 from scoring.arrays import load_picture
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial

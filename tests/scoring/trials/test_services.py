@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from adjudication.models import Ruling
 from labeling.models import Image
-from labeling.policy import Policy
+from policy.numbers import Policy
 from scoring import selectors as scoring
 from scoring import tasks
 from scoring.enums import Fault, RunState, TrialKind

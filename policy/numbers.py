@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from labeling.enums import GoldFeedback, OutlineGate
+from policy.enums import GoldFeedback, OutlineGate
 
 SMALLEST_PANEL, LARGEST_PANEL = 3, 9
 MOST_EVALUATION_RUNS = 9
