@@ -84,7 +84,7 @@ from contest.prizes.sweeps import prizes_settle
 from contest.defenses.stake_ends import stakes_end
 from tests import factories
 from tests.contest.board import cast as board
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 factories.policy_version()
 cast.deposit({CASES + 1} * 2 * cast.PRIZE, factories.user("oliver", "organizers"))
 red, members = cast.team("red"), [board.member(name) for name in ("ada", "ben")]
@@ -111,7 +111,7 @@ FOLLOWED = """
 from contest.core.breaks import standing_breaks
 from contest.models import LedgerEntry, Stake, Team
 from contest.ledger.services import check
-from tests.contest.money.cast import balance
+from tests.contest.ledger.cast import balance
 result = {
     "breaks": standing_breaks().count(),
     "in force": Stake.objects.filter(end="").count(),

@@ -18,7 +18,7 @@ SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE
 # module -> the file below tests/ and the marked test in it that runs the statements
 SHOWN_BY: dict[str, tuple[str, str]] = {
     "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
-    "common/append_only.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
+    "common/append_only.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
     "common/authentication.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "common/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
     "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
@@ -44,7 +44,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/attacks/test_services.py",
         "test_a_withdrawal_and_the_dealing_at_once_leave_one_of_the_two",
     ),
-    "contest/board/examinations.py": ("contest/awards/test_awards.py", "test_an_examination_is_never_changed"),
+    "contest/board/examinations.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
     "contest/appeals/services.py": (
         "contest/board/test_at_once.py",
         "test_two_teams_that_appeal_at_once_are_in_one_case_each_once",
@@ -78,10 +78,13 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     ),
     "contest/operations/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
     "contest/ledger/triggers.py": ("contest/test_written_once.py", "test_many_at_once_spend_what_is_there_and_no_more"),
-    "contest/payments/corrections.py": ("contest/money/test_correcting.py", "test_of_two_who_confirm_at_once_one_does"),
-    "contest/ledger/services.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),
-    "contest/payments/services.py": ("contest/money/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
-    "contest/prizes/settlement.py": ("contest/money/test_locks.py", "test_an_award_and_a_deposit_at_once"),
+    "contest/payments/corrections.py": (
+        "contest/ledger/test_correcting.py",
+        "test_of_two_who_confirm_at_once_one_does",
+    ),
+    "contest/ledger/services.py": ("contest/ledger/test_locks.py", "test_an_award_and_a_deposit_at_once"),
+    "contest/payments/services.py": ("contest/ledger/test_payments.py", "test_of_two_who_mark_it_at_once_one_does"),
+    "contest/prizes/settlement.py": ("contest/ledger/test_locks.py", "test_an_award_and_a_deposit_at_once"),
     "contest/record/rebuild/services.py": ("contest/record/test_rebuild.py", "test_everything_is_as_it_was"),
     "contest/releases/services.py": (
         "contest/core/test_publication.py",
@@ -92,10 +95,10 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_a_database_that_is_there_already_is_refused",
     ),
     "contest/defenses/stake_ends.py": (
-        "contest/money/test_locks.py",
+        "contest/ledger/test_locks.py",
         "test_eight_threads_of_mixed_work_meet_no_deadlock",
     ),
-    "contest/defenses/entries.py": ("contest/stakes/test_entries.py", "test_a_closed_defense_is_opened_once"),
+    "contest/defenses/entries.py": ("contest/defenses/test_entries.py", "test_a_closed_defense_is_opened_once"),
     "contest/teams/associations.py": (
         "contest/teams/test_unpaid_and_merged.py",
         "test_two_organizers_who_decide_or_declare_at_once_do_it_once",
@@ -128,7 +131,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     ),
     "labeling/services.py": ("labeling/test_races.py", "test_thousands_of_random_steps"),
     "labeling/store_transactions.py": (
-        "contest/test_unused_files.py",
+        "contest/operations/test_unused_files.py",
         "test_who_uploads_while_files_are_removed_waits",
     ),
     "labeling/voiding.py": ("labeling/test_services.py", "test_a_full_panel_waits_again"),

@@ -20,7 +20,7 @@ from tests import factories
 from tests.addresses import patterns
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_REJECTED, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.test_pages import allowed_too_much
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("each role opens every address")]

@@ -84,7 +84,7 @@ def _follow(stake_id: int, now: datetime) -> bool:
 #   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.hold`)
 #
 # Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
-# functions alone; tests/contest/money/test_locks.py plays it with eight threads.
+# functions alone; tests/contest/ledger/test_locks.py plays it with eight threads.
 #
 # Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
 # defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a

@@ -8,8 +8,8 @@ from contest.payments.corrections import correction_ask
 from contest.prizes.sweeps import prizes_settle
 from tests import factories
 from tests.browser.looking import Look, organizer
-from tests.contest.money import cast
-from tests.contest.money.cast import PRIZE, SETTLED
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import PRIZE, SETTLED
 from tests.factories import mandate
 
 

@@ -30,7 +30,7 @@ from tests.browser import (
 )
 from tests.browser.label_desk import SQUARE, Desk
 from tests.browser.looking import Look, faults, organizer, violations
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 
 # A contest as it is made, and its pages.
 Site = tuple[Callable[[], Any], Callable[[Any], list[Look]]]

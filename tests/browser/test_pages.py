@@ -14,7 +14,7 @@ from labeling.models import Question, Report
 from scoring.models import Defense, Run
 from tests import factories
 from tests.browser.looking import FOCUSED, HIDDEN, REFRESH_MS, SHOWN, Look, follow, once, organizer, shows, timed
-from tests.contest.cockpit.test_parts import HALF, SQUARE, case, leased, ruled
+from tests.contest.operations.test_parts import HALF, SQUARE, case, leased, ruled
 
 
 def made() -> None:

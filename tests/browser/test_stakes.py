@@ -14,7 +14,7 @@ from contest.models import Entry, Team
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows
-from tests.contest.stakes import cast
+from tests.contest.defenses import cast
 from tests.scoring.trials import cast as trials
 
 DAY = timedelta(days=1)

@@ -11,7 +11,7 @@ from labeling.models import Image
 from tests import factories
 from tests.browser.looking import HIDDEN, SHOWN, Look, follow, organizer, press
 from tests.contest.board import cast as board
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 
 
 def made() -> Stake:

@@ -26,7 +26,7 @@ from scoring.enums import Outcome
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest import release_fixtures as cast
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.record import test_rebuild
 
 pytestmark = pytest.mark.django_db

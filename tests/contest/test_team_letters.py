@@ -35,10 +35,10 @@ from contest.prizes.sweeps import prizes_settle
 from contest.simulation.contest import without_letters
 from scoring.models import Defense
 from tests import factories
-from tests.contest.money import cast as moneyed
-from tests.contest.money.cast import CLOSED, MONDAY, PRIZE, SETTLED
+from tests.contest.defenses import cast
+from tests.contest.ledger import cast as moneyed
+from tests.contest.ledger.cast import CLOSED, MONDAY, PRIZE, SETTLED
 from tests.contest.pages import lacking
-from tests.contest.stakes import cast
 from tests.factories import mandate
 
 pytestmark = pytest.mark.django_db

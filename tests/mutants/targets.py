@@ -4,9 +4,9 @@ _RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
     "contest/core/calendar.py": ("tests/contest/core/test_calendar.py",),
-    "contest/prizes/shares.py": ("tests/contest/money/test_prizes.py", "tests/contest/money/test_settlement.py"),
-    "contest/prizes/differences.py": ("tests/contest/money/test_prizes.py",),
-    "contest/ledger/stake_money.py": ("tests/contest/money", "tests/contest/stakes"),
+    "contest/prizes/shares.py": ("tests/contest/ledger/test_prizes.py", "tests/contest/ledger/test_settlement.py"),
+    "contest/prizes/differences.py": ("tests/contest/ledger/test_prizes.py",),
+    "contest/ledger/stake_money.py": ("tests/contest/ledger", "tests/contest/defenses"),
     "contest/attacks/quota.py": ("tests/contest/attacks",),
     "scoring/rules.py": _RUNS,
     "scoring/leases.py": _RUNS,

@@ -24,7 +24,7 @@ from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, send
 from tests.contest.board import case_cast
 from tests.contest.board import cast as board
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db

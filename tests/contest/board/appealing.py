@@ -11,7 +11,7 @@ from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks import cast as attacks
 from tests.contest.board.cast import SURE, UNSURE, rule
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 
 ARGUMENT = "The wing in the middle is a part of the branch behind it: see the mark."
 

@@ -17,7 +17,7 @@ from scoring.reference.drawing import draw
 from tests import factories
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.scoring.cast import stored
 
 SMALL: dict[str, Any] = {"outline": "[[[20,30],[160,30],[160,180],[20,180]]]", "box": (2000, 3000, 16000, 18000)}

@@ -21,7 +21,7 @@ from labeling.enums import Answer
 from labeling.models import Image, Panel
 from policy.selectors import policy_in_force
 from tests import factories
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 
 # The picture came on the Tuesday of this week, was published on the Saturday after, and ruled upon the day after.
 SENT_DAYS = 1

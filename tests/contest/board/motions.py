@@ -20,9 +20,9 @@ from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
 from contest.teams.selectors import is_entitled
 from policy.numbers import Policy
-from tests.contest.awards.test_awards import run_again
-from tests.contest.money import cast
-from tests.contest.money.cast import BEFORE, MONDAY, balance
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import BEFORE, MONDAY, balance
+from tests.contest.prizes.test_awards import run_again
 from tests.factories import mandate
 
 NOW = MONDAY + timedelta(days=120)

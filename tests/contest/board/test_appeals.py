@@ -32,7 +32,7 @@ from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board
 from tests.contest.board.case_cast import ANSWER, ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, Scene, decided
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 from tests.contest.pages import shows
 from tests.refusals import refused
 

@@ -24,7 +24,7 @@ from tests.contest.board import case_cast, cast
 from tests.contest.board.at_once import LONG, at_once, beside, codes
 from tests.contest.board.cast import LATER, WHY, Scene
 from tests.contest.board.motions import NOW, Make, Motion, awarding, granting, staking, withholding
-from tests.contest.money.cast import BEFORE
+from tests.contest.ledger.cast import BEFORE
 from tests.factories import voted
 
 pytestmark = [pytest.mark.postgres("several at once: SQLite has one writer"), pytest.mark.django_db(transaction=True)]

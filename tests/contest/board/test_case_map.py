@@ -15,13 +15,13 @@ from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import answers, main, shows
 from tests.test_pages import addresses
 
 pytestmark = pytest.mark.django_db
 
-# What else is under /board/ is of motions, and of awards, which tests.contest.awards.test_map has a map of;
+# What else is under /board/ is of motions, and of awards, which tests.contest.prizes.test_map has a map of;
 # tests.test_pages has who may open it.
 ELSEWHERE = {
     "/board/awards/",

@@ -21,7 +21,7 @@ from tests import factories
 from tests.contest.attacks.cast import entitle, main_of
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import plain, posted, queries, shows, words
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("it_is_later")]

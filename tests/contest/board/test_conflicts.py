@@ -26,7 +26,7 @@ from contest.teams.inboxes import institution
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import LATER, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import main, plain, posted, shows, words
 from tests.refusals import refused
 

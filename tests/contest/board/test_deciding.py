@@ -31,7 +31,7 @@ from tests.contest.board.cast import (
     Scene,
     decided,
 )
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db

@@ -30,8 +30,8 @@ from policy.numbers import Policy
 from tests import factories
 from tests.contest.board.case_cast import ARGUMENT, joins
 from tests.contest.board.cast import LATER, RULED, Scene
-from tests.contest.money import cast
-from tests.contest.money.cast import BEFORE, MONDAY
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import BEFORE, MONDAY
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db

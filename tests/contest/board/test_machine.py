@@ -29,7 +29,7 @@ from labeling.enums import PanelState
 from labeling.models import Panel, Response
 from tests.contest.board import cast
 from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, SURE, UNSURE, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 
 BALLOTS = [
     Ballot(VoteChoice.UPHOLD),

@@ -38,13 +38,13 @@ from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories
 from tests.contest.attacks.cast import main_of
-from tests.contest.awards.test_awards import run_again
 from tests.contest.board import motions as made
 from tests.contest.board.cast import conflict
 from tests.contest.board.motions import GIFT, NOW, REASON, Make, Motion
-from tests.contest.money import cast
-from tests.contest.money.cast import BEFORE
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import BEFORE
 from tests.contest.pages import main, plain, posted, shows
+from tests.contest.prizes.test_awards import run_again
 from tests.factories import carried, confirmed, voted
 from tests.refusals import refused
 

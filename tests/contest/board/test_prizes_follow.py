@@ -29,8 +29,8 @@ from scoring.models import Defense, Run, RunItem
 from tests import factories
 from tests.contest.board import cast
 from tests.contest.board.cast import OVERRULE_BICYCLE, OVERRULE_BIRD, OVERRULE_REJECTED, RULED, SURE, UNSURE, Scene
-from tests.contest.money import cast as money
-from tests.contest.money.cast import PRIZE, balance
+from tests.contest.ledger import cast as money
+from tests.contest.ledger.cast import PRIZE, balance
 from tests.contest.pages import main
 
 pytestmark = pytest.mark.django_db

@@ -21,7 +21,7 @@ from tests.contest.attacks.cast import main_of
 from tests.contest.board import cast as board
 from tests.contest.board.appealing import ARGUMENT, Appealing, appealing, sends
 from tests.contest.board.case_cast import ANSWER
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import main, posted, queries, shows
 
 pytestmark = pytest.mark.django_db

@@ -49,7 +49,7 @@ from scoring.enums import Outcome, RunState
 from scoring.models import Defense, Run
 from tests import factories
 from tests.contest import release_fixtures as fixtures
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 
 pytestmark = pytest.mark.django_db
 BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
@@ -119,7 +119,7 @@ def test_a_picture_that_is_never_published_breaks_nothing(origin: str, breaks: i
 
 # One world, all readers -----------------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOW = cast.CLOSED
 
 

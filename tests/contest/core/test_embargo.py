@@ -31,7 +31,7 @@ from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast
 from tests.contest.attacks.cast import BOUNDARY, POLICY, send
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("asks for every address of the site, as everybody")]
 SECOND = timedelta(seconds=1)

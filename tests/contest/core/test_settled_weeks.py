@@ -18,8 +18,8 @@ from policy.numbers import Policy
 from scoring.enums import RunState
 from scoring.models import Defense, Run
 from tests import factories
-from tests.contest.money import cast
-from tests.contest.money.cast import CLOSED, MONDAY
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import CLOSED, MONDAY
 
 pytestmark = pytest.mark.django_db
 DAY = timedelta(1)

@@ -12,7 +12,7 @@ from labeling.models import Image
 from scoring.models import Defense
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import LATER, OVERRULE_REJECTED, WHY, Scene
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 
 WEEK = "2026-W47"
 TODAY = LATER + timedelta(days=3)

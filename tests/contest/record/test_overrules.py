@@ -24,7 +24,7 @@ from contest.record.overrules import Asked, decisions_asked
 from tests import factories
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import lacking, main, words
 from tests.contest.record import decided
 from tests.contest.record.decided import DISSENT, TODAY, Decided

@@ -22,7 +22,7 @@ from tests import factories
 from tests.contest.board import cast as board
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.pages import lacking, main
 from tests.contest.record import decided
 from tests.contest.record.decided import TODAY, Decided

@@ -24,7 +24,7 @@ from labeling.models import Image
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
 from tests.contest.core.test_embargo import _CHANGES
-from tests.contest.money import cast as money
+from tests.contest.ledger import cast as money
 from tests.contest.record.decided import drawn
 
 pytestmark = pytest.mark.django_db

@@ -18,7 +18,7 @@ from contest.record import public_teams
 from labeling.models import Image, Tasker
 from tests import factories
 from tests.contest import pages
-from tests.contest.money import cast
+from tests.contest.ledger import cast
 from tests.contest.pages import queries, shows
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,438 @@
+"""Stakes that lost the race or can never win it, prizes withheld for good, and the board's pages (R36, R38)."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from contest.board.moves import award_move, award_withhold_move, end_move
+from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.defenses.selectors import staked, standing_of
+from contest.defenses.stake_rows import stake_shown
+from contest.ledger.services import account, move
+from contest.ledger.withholding import withholdings
+from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
+from contest.prizes import awards as services
+from contest.prizes import conditions, withheld_awards
+from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
+from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
+from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.tables import tables as leaderboard
+from scoring.models import Rerun
+from tests import factories, tables
+from tests.contest.ledger import cast
+from tests.contest.ledger.cast import BEFORE, MONDAY, PRIZE, balance
+from tests.contest.pages import plain
+from tests.contest.prizes.conftest import HALF
+from tests.contest.prizes.test_awards import (
+    NOW,
+    all_met,
+    associated,
+    found_late,
+    give,
+    nothing_is_lost,
+    run_again,
+    sweep,
+    unmet,
+    valid_and_not_run_again,
+)
+from tests.refusals import refused
+
+pytestmark = pytest.mark.django_db
+__all__ = ["nothing_is_lost"]
+DAY = timedelta(1)
+MOVE = {"do": "move"}
+CHEATED = "It looked at the private set."
+
+
+@pytest.fixture
+def other(makers: Team) -> Stake:
+    """Another one at stake, of another batch, begun a day later."""
+    return cast.staked(cast.defense("other", cast.team("others")), at=MONDAY + DAY)
+
+
+def withhold(award: Award, rita: User, reason: str = CHEATED) -> LedgerEntry | None:
+    return award_withhold(award=award, reason=reason, by=factories.mandate("withhold", rita, NOW), now=NOW)
+
+
+def forfeit(award: Award, rita: User, now: datetime = NOW) -> list[LedgerEntry]:
+    return award_forfeit(award=award, reason="Disqualified.", by=factories.mandate("forfeit", rita, now), now=now)
+
+
+def end_race(of: Stake, rita: User, *, now: datetime = NOW, reason: str = "The race is over.") -> Stake:
+    return race_end(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
+
+
+# The race -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> None:
+    assert ending_of(other, now=NOW) is None, "it may still win"
+    give(all_met(stake), rita)
+    ended = end_race(other, rita)
+    assert (ended.end, ended.ended_at, StakeChange.objects.get(stake=other).end) == ("overtaken", NOW, "overtaken")
+    decision = BoardDecision.objects.get(kind="end")
+    assert (decision.reason, decision.details) == ("The race is over.", {"end": "overtaken"})
+    assert decision.subject == {"stake": [other.pk], "defense": [other.defense_id]}
+    assert balance(other) == PRIZE, "until the week of its end is settled"
+    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+
+
+def test_the_money_of_what_lost_the_race_returns_and_a_picture_from_before_is_paid(other: Stake, rita: User) -> None:
+    sent = cast.attack(cast.team("red"), days=60)
+    cast.ended(other, StakeEnd.OVERTAKEN, at=NOW)
+    prizes_settle(now=NOW + 8 * DAY)
+    assert (balance(other), balance(AccountKind.ATTACKERS)) == (0, HALF)
+    cast.broken(other.defense, sent)
+    prizes_settle(now=NOW + 9 * DAY)
+    assert balance(sent.team) == PRIZE
+
+
+def test_what_can_never_win_is_taken_back(other: Stake, rita: User) -> None:
+    Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=BEFORE)
+    assert other.defense in staked(MONDAY + 2 * DAY)
+    ended = end_race(other, rita, now=MONDAY + 2 * DAY)
+    assert (ended.end, balance(other), balance(AccountKind.ATTACKERS)) == (StakeEnd.WITHDRAWN, 0, HALF)
+    assert other.defense not in staked(MONDAY + 2 * DAY)
+
+
+def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
+    stake: Stake, other: Stake, makers: Team, rita: User, olga: User
+) -> None:
+    paid = cast.staked(cast.defense("paid", cast.team("payers")), by=Team.objects.get(name="payers"))
+    refused("may_win", end_race, other, rita)
+    award = give(all_met(stake), rita)[0]
+    refused("not_on_board", end_move, other, reason="It can win no more now.", by=olga, now=NOW)
+    refused("not_on_board", award_withhold_move, award, reason=CHEATED, by=olga, now=NOW)
+    refused("invalid", end_race, other, rita, reason=" ")
+    refused("invalid", withhold, award, rita, " ")
+    for each in (paid, stake):
+        refused("may_win", end_race, each, rita)
+    assert not BoardDecision.objects.filter(kind="end").exists() and not paid.ended_at and withholdings() == []
+    later = cast.staked(cast.defense("later", makers), at=NOW + DAY)
+    assert ending_of(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
+
+
+def lost_and_settled(award: Award, rita: User) -> None:
+    found_late(award.stake, cast.team("red"))
+    sweep()
+
+
+def forfeited(award: Award, rita: User) -> None:
+    withhold(award, rita)
+    forfeit(award, rita)
+
+
+@tables.cases(
+    "then over why",
+    (lambda award, rita: None, True, "it stands"),
+    (lambda award, rita: found_late(award.stake, cast.team("red")), False, "lost by a break, not settled yet"),
+    (lost_and_settled, False, "lost by a break, and the half is there again"),
+    (lambda award, rita: associated(award.stake.defense.entry.team), False, "its team is not paid"),
+    (withhold, True, "it may be given back"),
+    (forfeited, False, "taken for good"),
+)
+def test_the_race_is_over_while_the_award_stands(
+    then: Callable[[Award, User], object], over: bool, why: str, stake: Stake, other: Stake, rita: User
+) -> None:
+    (award,) = give(all_met(stake), rita)
+    then(award, rita)
+    later = NOW + 2 * DAY
+    assert (ending_of(Stake.objects.get(pk=other.pk), now=later) is not None) is over, why
+    assert [each.pk for each in awards_that_stand(Award.objects.all())] == ([award.pk] if over else []), why
+    if not over:
+        refused("may_win", end_race, other, rita, now=later)
+
+
+def test_the_race_is_over_while_one_of_the_batch_has_the_prize(two: tuple[Stake, Stake], rita: User) -> None:
+    late, early = two
+    all_met(early)
+    third = cast.staked(cast.defense("third", cast.team("third")), at=MONDAY + DAY)
+    give(all_met(late), rita)
+    found_late(early, cast.team("red"))
+    assert ending_of(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
+
+
+@pytest.fixture
+def board(rita: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """A member, who reads the pages when the time is over."""
+    monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
+    return signed_in(rita)
+
+
+def read(client: Client, address: str) -> str:
+    return client.get(address).content.decode()
+
+
+def rosa() -> User:
+    return factories.user("rosa", "review board")
+
+
+def test_the_board_moves_by_the_page_to_end_it(stake: Stake, other: Stake, rita: User, board: Client) -> None:
+    address, form = f"/board/awards/{other.pk}/", {"end": "1", "reason": "The race is over for it."}
+    assert "End this stake" not in read(board, address)
+    give(all_met(stake), rita)
+    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"forfeit": "1", "reason": "x"})]
+    assert [each.status_code for each in refusals] == [400, 404]
+    assert "net was awarded the prize while this was at stake" in plain(refusals[0])
+    done = plain(board.post(address, form | MOVE, follow=True))
+    case = Case.objects.get(motion="end", state="open")
+    assert f"Moved as case {case.public_id}" in done and "A motion to end a stake: other. Moved by you, 1 of 2" in done
+    assert "End this stake" not in done and Stake.objects.get(pk=other.pk).ended_at is None, "one vote is no decision"
+
+
+def test_a_stake_that_was_ended_says_so_on_its_page(stake: Stake, other: Stake, rita: User, board: Client) -> None:
+    give(all_met(stake), rita)
+    factories.carried(end_move(other, reason="The race is over for it.", by=rita, now=NOW), rosa(), NOW)
+    assert Stake.objects.get(pk=other.pk).end == StakeEnd.OVERTAKEN
+    address = f"/board/awards/{other.pk}/"
+    assert "The stake is over: overtaken." in read(board, address)
+    assert board.post(address, {"end": "1", "reason": "The race is over for it."}).status_code == 409
+
+
+# Withheld for good ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def withheld(stake: Stake, other: Stake, makers: Team, rita: User) -> Award:
+    (award,) = give(all_met(stake), rita)
+    withhold(award, rita)
+    return award
+
+
+def test_a_withheld_prize_goes_back_and_the_next_is_awarded(
+    withheld: Award, other: Stake, makers: Team, rita: User
+) -> None:
+    run_again(other)
+    assert (unmet(other), forfeitable(withheld)) == ({"half"}, HALF)
+    (entry,) = forfeit(withheld, rita)
+    assert (entry.rule, entry.cents, entry.target.kind) == ("R38", HALF, AccountKind.DEFENDERS)
+    assert entry.decision and (entry.decision.kind, entry.decision.reason) == ("forfeit", "Disqualified.")
+    assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (0, HALF)
+    assert withholdings() == [] and forfeitable(withheld) == 0
+    refused("nothing_withheld", cast.given_back, makers, rita, award=withheld, now=NOW)
+    refused("nothing_withheld", forfeit, withheld, rita)
+    assert prizes_settle(now=NOW) == 0, "the winner is not paid out of the half again"
+    assert conditions.contenders(now=NOW) == [other] and unmet(other) == set()
+    give(other, rita)
+    assert (balance(Team.objects.get(name="others")), prizes_settle(now=NOW)) == (HALF, 0)
+
+
+def test_what_else_is_withheld_of_the_team_is_not_the_halfs(stake: Stake, makers: Team, rita: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    cast.ended(cast.staked(cast.defense("second", makers), by=makers, at=NOW), StakeEnd.WITHDRAWN, at=NOW + DAY)
+    cast.withheld(makers, PRIZE, rita, now=NOW)
+    assert (forfeitable(award), withholdable(award)) == (0, HALF)
+    refused("nothing_withheld", forfeit, award, rita)
+    withhold(award, rita)
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE), (award, HALF)]
+    forfeit(award, rita)
+    assert (balance(AccountKind.WITHHELD), balance(AccountKind.DEFENDERS)) == (PRIZE, HALF)
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, PRIZE)], "its own stake is not the half's"
+    cast.given_back(makers, rita, now=NOW)
+    assert balance(makers) == PRIZE
+
+
+def taken_back(paid: LedgerEntry) -> None:
+    move(paid.target, paid.source, paid.cents, corrects=paid, rule="R34", why="It came back.", causes={}, now=NOW)
+
+
+@tables.cases(
+    "then left why",
+    (lambda makers: None, HALF, "all of it"),
+    (lambda makers: cast.paid_out(makers, HALF, now=NOW), 0, "paid out, and what lies there is of an attack"),
+    (lambda makers: cast.paid_out(makers, HALF - 5, now=NOW), 5, "paid out in part"),
+    (lambda makers: cast.paid_out(makers, HALF + 7, now=NOW), 0, "paid out with a part of the other prize"),
+    (lambda makers: taken_back(cast.paid_out(makers, HALF, now=NOW)), HALF, "the payment came back"),
+)
+def test_only_what_is_left_of_the_award_is_withheld_and_taken(
+    then: Callable[[Team], object], left: int, why: str, stake: Stake, makers: Team, rita: User
+) -> None:
+    (award,) = give(all_met(stake), rita)
+    attackers_share(makers)
+    then(makers)
+    there, attackers = balance(makers), balance(AccountKind.ATTACKERS)
+    assert (withholdable(award), forfeitable(award)) == (left, 0), why
+    if not left:
+        refused("nothing_left", withhold, award, rita)
+        return
+    withhold(award, rita)
+    assert (withholdable(award), forfeitable(award), balance(makers)) == (0, left, there - left)
+    forfeit(award, rita)
+    assert (balance(AccountKind.DEFENDERS), balance(AccountKind.ATTACKERS)) == (left, attackers), why
+    assert (balance(makers), withholdable(award), forfeitable(award)) == (there - left, 0, 0)
+
+
+def attackers_share(team: Team) -> None:
+    """A prize of an attack, which has come to the team's account after the award."""
+    other = cast.staked(cast.defense("its prey", cast.team("prey")), at=NOW)
+    cast.broken(other.defense, cast.attack(team, days=(NOW - MONDAY) / DAY + 1))
+    cast.ended(other, at=NOW + 7 * DAY)
+    before = balance(team)
+    prizes_settle(now=NOW + 30 * DAY)
+    assert balance(team) == before + PRIZE
+
+
+def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> None:
+    both = cast.batch()
+    first, second = (cast.staked(cast.defense(name, makers), of=both) for name in ("first", "second"))
+    all_met(second)
+    awards = {each.stake: each for each in give(all_met(first), rita)}
+    withhold(awards[first], rita)
+    assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
+    forfeit(awards[first], rita)
+    assert (prizes_settle(now=NOW), balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF // 2, HALF // 2 + 1)
+    standing = [standing_of(each.defense, now=factories.NOW) for each in (first, second)]
+    assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
+
+
+def test_an_award_of_a_team_that_was_merged_is_withheld(stake: Stake, makers: Team, rita: User) -> None:
+    (award,) = give(all_met(stake), rita)
+    Team.objects.filter(pk=makers.pk).update(merged_into=cast.team("whole"), merged_at=NOW)
+    award = Award.objects.get(pk=award.pk)
+    withhold(award, rita)
+    (entry,) = forfeit(award, rita)
+    assert (entry.cents, balance(makers), balance(AccountKind.DEFENDERS), prizes_settle(now=NOW)) == (HALF, 0, HALF, 0)
+
+
+def test_what_is_withheld_of_one_award_is_no_part_of_another(
+    stake: Stake, makers: Team, rita: User, olga: User
+) -> None:
+    second = cast.staked(cast.defense("second", makers), at=MONDAY + DAY)
+    (award,) = give(all_met(stake), rita)
+    cast.paid_out(makers, HALF, now=NOW)
+    cast.deposit(2 * HALF, olga)
+    (other,) = give(all_met(second), rita)
+    withhold(other, rita)
+    assert (withholdable(award), forfeitable(award)) == (0, 0)
+    associated(makers)
+    assert services.change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
+    assert services.change_of(other.decision).flows.owed == {}, "it was not"
+
+
+def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
+    forfeit(withheld, rita, NOW + DAY)
+    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
+    assert ended.end_words == "awarded the prize, which the board took back"
+    states = [leaderboard(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
+    told = [{each.name: each.state for each in rows}["net"] for rows in states]
+    assert told == [DefenseStanding.WON, DefenseStanding.PUBLISHED]
+
+
+def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rita: User) -> None:
+    forfeit(withheld, rita)
+    found_late(stake, cast.team("red"))
+    sweep()
+    change = services.change_of(withheld.decision)
+    assert (change.flows.owed, withheld_awards.forfeited_of(withheld.decision)) == (
+        {},
+        {stake.defense.entry.team_id: HALF},
+    )
+    assert balance(AccountKind.DEFENDERS) == HALF
+
+
+def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Stake, makers: Team, rita: User) -> None:
+    found_late(stake, cast.team("red"))
+    sweep()
+    assert services.change_of(withheld.decision).flows.owed == {}, "it was not paid out"
+    cast.given_back(makers, rita, award=withheld, now=NOW)
+    sweep()
+    assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
+
+
+def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client) -> None:
+    address, form = f"/board/awards/{withheld.stake_id}/", {"forfeit": "1", "reason": CHEATED}
+    shown = read(board, address)
+    assert "Withheld for good" in shown and "Withhold it" not in shown, "all of it is withheld"
+    assert board.post(address, form | {"reason": ""}).status_code == 400
+    done = board.post(address, form | MOVE, follow=True).content.decode()
+    assert "A motion to take a prize for good: net. Moved by you, 1 of 2 votes" in done
+    assert 'name="forfeit"' not in done and withheld_awards.forfeited_of(withheld.decision) == {}
+    factories.carried(Case.objects.get(motion="forfeit", state="open"), rosa(), NOW)
+    done = read(board, address)
+    assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done
+    assert "It looked at the private set." in done and "team makers" in done, "its entries are all there"
+    assert "taken back since" in read(board, "/board/awards/")
+
+
+def test_the_board_withholds_it_by_the_page(stake: Stake, makers: Team, rita: User, board: Client) -> None:
+    (award,) = give(all_met(stake), rita)
+    cast.withheld(makers, 1, rita, now=NOW)
+    address, form = f"/board/awards/{stake.pk}/", {"withhold": "1", "reason": CHEATED}
+    wrong = board.post(address, form | {"reason": ""})
+    assert wrong.status_code == 400 and "USD 500.00 of this award are on the team" in plain(wrong)
+    done = board.post(address, form | MOVE, follow=True).content.decode()
+    assert "A motion to withhold money: net. Moved by you, 1 of 2 votes" in done and 'name="withhold"' not in done
+    assert withholdable(award) == 50_000
+    factories.carried(Case.objects.get(motion="withhold", state="open"), rosa(), NOW)
+    assert (withholdable(award), board.post(address, form).status_code) == (0, 409)
+
+
+def test_the_board_gives_a_withheld_award_back_by_the_page(
+    withheld: Award, makers: Team, rita: User, board: Client
+) -> None:
+    share = {"rule": "R35", "why": "A share.", "causes": {}, "now": NOW}
+    move(account(AccountKind.ATTACKERS), cast.account_of(makers), 1, **share)
+    cast.withheld(makers, 1, rita, now=NOW)  # another matter
+    listed = read(board, "/board/withheld/")
+    assert (
+        "Team makers, its award for net: USD 500.01" in listed
+        and "Team makers: USD 0.01" in listed
+        and "its award for" in read(board, "/money/")
+    )
+    assert "taken back since" not in read(board, "/board/awards/")
+    given = {"account": Account.objects.get(team=makers).pk, "award": withheld.pk, "return": "1", "reason": CHEATED}
+    listed = board.post("/board/withheld/", given | MOVE, follow=True).content.decode()
+    assert "A motion about what is returned: team makers, net. Moved by you" in listed
+    assert listed.count('name="return"') == 1 and "It is moved to give this back." in listed
+    factories.carried(Case.objects.get(motion="return", state="open"), rosa(), NOW)
+    assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]
+
+
+def test_the_checklist_says_what_is_not_met_and_it_is_refused(stake: Stake, board: Client) -> None:
+    valid_and_not_run_again(stake)
+    address = f"/board/awards/{stake.pk}/"
+    found = read(board, address)
+    assert found.count(">met<") == 10 and found.count(">not yet<") == 1
+    assert "Run all attacks again" in found and "An award can be decided when every condition is met" in found
+    told = {"statement": "Unbroken.", "reason": "Every condition is met."}
+    assert board.post(address, told).status_code == 409 and not Award.objects.exists()
+
+
+def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, board: Client) -> None:
+    valid_and_not_run_again(stake)
+    done = board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}, follow=True)
+    assert "is being prepared" in plain(done) and Rerun.objects.get().asked_by == rita
+    assert board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}).status_code == 409
+
+
+def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: Client) -> None:
+    all_met(stake)
+    address = f"/board/awards/{stake.pk}/"
+    form = {"statement": "Unbroken for 90 days.", "reason": "Every condition is met.", "do": "move"}
+    assert "Only members of the review board decide this" in read(signed_in(olga), address)
+    assert board.post(address, form | {"statement": ""}).status_code == 400
+    moved = board.post(address, form, follow=True).content.decode()
+    assert "A motion to award the prize: net. Moved by you, 1 of 2 votes" in moved and 'name="statement"' not in moved
+    assert "The award is moved." in moved and not Award.objects.exists()
+
+
+def test_an_award_and_what_a_late_break_makes_of_it_are_told_by_the_pages(
+    stake: Stake, rita: User, board: Client
+) -> None:
+    told = {"statement": "Unbroken <90> days.", "reason": "Every condition is met."}
+    factories.carried(award_move(all_met(stake), **told, by=rita, now=NOW), rosa(), NOW)
+    public = read(Client(), "/money/")
+    assert "Unbroken &lt;90&gt; days." in public and "Every condition is met." in public
+    found_late(stake, cast.team("red"))
+    assert "A break found late changes this award" in read(board, f"/board/awards/{stake.pk}/")
+    sweep()
+    found = read(board, f"/board/awards/{stake.pk}/")
+    assert "net was broken in week 2027-W01, within its time" in found and "it has not won" in found
+    assert "Correction: net lost the award" in found
