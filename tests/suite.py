@@ -36,8 +36,7 @@ LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
 # Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
-# Processes at once on two cores. A page in Chromium keeps both sides busy; all other cases wait now and then: for a
-# disk, a lock, a program that they started.
+# Processes at once on two cores: killed processes and races wait much.
 COMPUTING, WAITING = 2, 3
 
 
@@ -104,7 +103,7 @@ def node(suite: Suite) -> None:
 def sqlite(suite: Suite) -> None:
     """Everything quick that needs no browser."""
     with redis() as broker:
-        suite.pytest("SQLite", QUICK_SQLITE, ["tests"], WAITING, TEST_REDIS_URL=broker)
+        suite.pytest("SQLite", QUICK_SQLITE, ["tests"], COMPUTING, TEST_REDIS_URL=broker)
 
 
 def browser(suite: Suite) -> None:

@@ -39,9 +39,9 @@ class Peer:
     def __init__(self, connection: socket.socket) -> None:
         self.connection, self.raw = connection, connection.sendall
 
-    def hello(self, said: object = HELLO) -> None:
+    def hello(self, said: object = HELLO, then: bytes = b"") -> None:
         payload = said if isinstance(said, bytes) else json.dumps(said).encode()
-        self.raw(frames.pack_header(frames.HELLO, 0, 0, len(payload)) + payload)
+        self.raw(frames.pack_header(frames.HELLO, 0, 0, len(payload)) + payload + then)
 
     def read(self) -> tuple[int, int, int, bytes]:
         """Read one frame; return kind, request id, rows and payload."""
@@ -207,7 +207,7 @@ HOSTILE: list[tuple[str, Act, Fault, str]] = [
     ("HELLO twice", peer_that(hello(HELLO), hello(HELLO), stay), Fault.PROTOCOL, "type 1"),
     (
         "an answer before anything was asked",
-        peer_that(hello(HELLO), answer(1), stay),
+        opening(lambda peer: peer.hello(then=RIGHT)),
         Fault.PROTOCOL,
         "nothing was asked",
     ),

@@ -96,6 +96,7 @@ def _read(out: Path) -> dict[str, tuple[Any, ...]]:
     }
 
 
+@pytest.mark.slow("every page and file of the record is read before and after")
 @pytest.mark.parametrize("act", ACTS)
 def test_no_file_page_count_or_feed_differs_whatever_the_board_does(act: str, scene: Scene, settings: Any) -> None:
     before, seals = _read(settings.RELEASE_DIR), AuditSeal.objects.count()
