@@ -91,7 +91,7 @@ BOUNDED: Mapping[str, Limits] = {
         HAND_IN_SECONDS,
     ),
     "labeling/plain_form.py:_json_rings": _FORM,
-    "labeling/watching/gold.py:canonical_outline": _FORM,
+    "monitoring/gold_choice.py:canonical_outline": _FORM,
     # What teams hand in.
     **dict.fromkeys(
         (
@@ -139,9 +139,9 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "labeling/my_work/record.py:_answer",
         "labeling/my_work/words.py:polygons",
         "labeling/outlines.py:_area_of",
-        "labeling/watching/drawing.py:drawn_outline",
-        "labeling/watching/links.py:corners_off_frame",
-        "labeling/watching/overlap.py:_ground",
+        "monitoring/outline_drawing.py:drawn_outline",
+        "monitoring/links.py:corners_off_frame",
+        "monitoring/overlap.py:_ground",
     ),
     "pixels or answers of a length that was checked, viewed without being copied": (
         "contest/attacks/hashing.py:difference_hash",

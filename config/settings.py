@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "common",
     "labeling",
     "adjudication",
+    "monitoring",
     "scoring",
     "contest",
 ]

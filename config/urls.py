@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 import common.urls
 import contest.urls
 import labeling.urls
+import monitoring.pages.urls
 
 # Patterns are tried in order, so the calls made for every label come before some 370 others.
 api_urlpatterns = [*labeling.urls.api_urlpatterns, *contest.urls.api_urlpatterns]
@@ -12,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api_urlpatterns)),
     path("", include(common.urls)),
     path("", include(labeling.urls)),
+    path("", include(monitoring.pages.urls)),
     path("", include(contest.urls)),
 ]
 handler400 = "config.pages.bad_request"

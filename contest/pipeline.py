@@ -32,8 +32,8 @@ from contest.record.leaderboard import snapshots
 from contest.releases import announcements, builds
 from contest.teams.same_person import same_persons_find_now_and_then
 from labeling import services as labeling
-from labeling.watching.links import copies_look_now_and_then
-from labeling.watching.watch import watch_now_and_then
+from monitoring.check_taskers import watch_now_and_then
+from monitoring.links import copies_look_now_and_then
 from policy.selectors import policy_in_force
 from scoring import services as scoring
 from scoring.enums import RunState

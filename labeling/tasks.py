@@ -1,10 +1,8 @@
 """Sweeps of labeling."""
 
 from common.domain_clock import domain_now
-from common.queues import quick_task, slow_task
+from common.queues import quick_task
 from labeling import services
-from labeling.watching.links import copies_look_now_and_then
-from labeling.watching.watch import watch_now_and_then
 from policy.selectors import policy_in_force
 
 
@@ -19,16 +17,3 @@ def deal_panels() -> None:
     """Deal panels to the pictures that are due."""
     now = domain_now()
     services.panels_deal(policy=policy_in_force(now).policy, now=now)
-
-
-@quick_task
-def watch_taskers() -> None:
-    """Let the rules of monitoring look at who labels, then at the gold pictures (R6)."""
-    now = domain_now()
-    watch_now_and_then(policy=policy_in_force(now).policy, now=now)
-
-
-@slow_task
-def look_for_copies() -> None:
-    """Link the taskers whose answers are too much alike (R6)."""
-    copies_look_now_and_then(now=domain_now())

@@ -6,7 +6,6 @@ import labeling.accounts.urls
 import labeling.asking.urls
 import labeling.learning.urls
 import labeling.my_work.urls
-import labeling.watching.urls
 from labeling import api, page_api, picture_views, views
 
 _parts = (
@@ -14,7 +13,6 @@ _parts = (
     labeling.asking.urls,
     labeling.learning.urls,
     labeling.my_work.urls,
-    labeling.watching.urls,
 )
 urlpatterns = [
     path("label/", views.label, name="label"),

@@ -32,7 +32,7 @@ from tests.processes import wait_for
 from tests.services import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = {"common", "labeling", "adjudication", "scoring", "contest"}
+APPS = {"common", "labeling", "monitoring", "adjudication", "scoring", "contest"}
 OURS = sorted(name for name, app in get_commands().items() if app in APPS)
 
 

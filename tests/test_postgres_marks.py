@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("adjudication", "common", "contest", "labeling", "policy", "scoring")
+ROOMS = ("adjudication", "common", "contest", "labeling", "monitoring", "policy", "scoring")
 MARKS = {"postgres", "both"}
 SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE TRIGGER")
 
@@ -135,11 +135,11 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_who_uploads_while_files_are_removed_waits",
     ),
     "labeling/voiding.py": ("labeling/test_services.py", "test_a_full_panel_waits_again"),
-    "labeling/watching/links.py": (
-        "labeling/watching/test_copying_and_links.py",
+    "monitoring/links.py": (
+        "monitoring/test_copying_and_links.py",
         "test_everybody_links_and_unlinks_at_once",
     ),
-    "labeling/watching/watch.py": ("labeling/test_races.py", "test_of_several_sweeps_at_once_one_acts"),
+    "monitoring/check_taskers.py": ("labeling/test_races.py", "test_of_several_sweeps_at_once_one_acts"),
     "scoring/leases.py": ("scoring/test_races.py", "test_of_many_planners_one_queues_a_trial_and_one_scorer_has_it"),
     "scoring/persistence.py": ("scoring/test_reruns.py", "test_applied_it_takes_their_place_all_at_once"),
     "scoring/rerun_preparation.py": (

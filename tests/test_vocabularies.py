@@ -22,12 +22,13 @@ import common
 import contest
 import defense_kit
 import labeling
+import monitoring
 import policy
 import scoring
 from adjudication.rules import REASONS
 from contest.record.certificate import NEEDED
 
-ROOMS = (adjudication, common, contest, defense_kit, labeling, policy, scoring)
+ROOMS = (adjudication, common, contest, defense_kit, labeling, monitoring, policy, scoring)
 # Tables that leave members out, each with the reason; what is left out is never looked up there.
 PARTIAL = {
     "contest.record.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",
@@ -41,7 +42,7 @@ PARTIAL = {
     "contest.simulation.cast._SHARES": ".get gives the others no share",
     "labeling.accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",
     "labeling.learning.wording._STATEMENT_OF": "the topics of question 4; .get leaves out the others",
-    "labeling.watching.actions._AFTER": "a warning changes no state; asked for by `in`",
+    "monitoring.actions._AFTER": "a warning changes no state; asked for by `in`",
     "scoring.trials.selectors._MEETS": "a trial decides these; the framework is a check of the board",
     "scoring.reference.train._CLASSES": "the truth of a drawn picture is a class, never an abstention",
     "scoring.rules._NAMED": ".get gives nothing for an abstention",

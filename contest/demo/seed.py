@@ -36,8 +36,8 @@ from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
 from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 from labeling.png import encode_png
-from labeling.watching.gold import candidates as gold_candidates
-from labeling.watching.gold import counted_answers, gold_add, proposal
+from monitoring.gold_choice import candidates as gold_candidates
+from monitoring.gold_choice import counted_answers, gold_add, proposal
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
 
 FOLDER = Path(__file__).parent

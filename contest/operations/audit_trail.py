@@ -16,7 +16,7 @@ from common.audit import PLATFORM
 from common.audit_chain import canonical
 from common.models import AuditEntry
 from contest.operations.audit_words import did, kind_words
-from labeling.watching.days import day_of
+from monitoring.days import day_of
 
 _PAGES = {
     "tasker": "organizer-tasker",

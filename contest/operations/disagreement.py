@@ -11,9 +11,9 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common import charts
 from common.charts import Chart, Value
-from labeling.watching.gold import USUAL_IOU_PERCENT
-from labeling.watching.reading import AnswerRow, Company, company
-from labeling.watching.rules import QUESTIONS
+from monitoring.answer_rows import AnswerRow, Company, company
+from monitoring.gold_choice import USUAL_IOU_PERCENT
+from monitoring.rules import QUESTIONS
 
 WEEKS = 2
 # The newest rulings are looked at, so many at most.

@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
 from labeling.enums import KnownUse, TaskerState
 from labeling.models import Assignment, GoldMark, KnownPicture, Response, Tasker
-from labeling.watching.statistics import wilson
+from monitoring.statistics import wilson
 from policy.numbers import Policy
 
 ACTIVE = timedelta(days=7)

@@ -30,7 +30,7 @@ from contest.teams.same_person import same_persons_find
 from labeling import services as labeling
 from labeling.enums import PanelState
 from labeling.models import Panel
-from labeling.watching.links import copies_look
+from monitoring.links import copies_look
 from scoring import services as scoring
 from scoring.models import Defense
 from scoring.rerun_preparation import reruns_prepare

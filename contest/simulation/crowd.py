@@ -19,10 +19,10 @@ from labeling.gold import marks_of_answers
 from labeling.models import Assignment, KnownPicture, Panel, Tasker
 from labeling.people import tasker_register
 from labeling.states import tasker_state_change
-from labeling.watching.actions import answers_void
-from labeling.watching.gold import USUAL_IOU_PERCENT, Expected, gold_add
-from labeling.watching.leaks import gold_flag_leaks
-from labeling.watching.watch import watch
+from monitoring.actions import answers_void
+from monitoring.check_taskers import watch
+from monitoring.gold_choice import USUAL_IOU_PERCENT, Expected, gold_add
+from monitoring.gold_leaks import gold_flag_leaks
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
 
 GOLD_HARD = 1.3  # organizers choose gold that people agree on

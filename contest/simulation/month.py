@@ -22,7 +22,7 @@ from labeling import services
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel
 from labeling.people import ORGANIZERS, role_give
-from labeling.watching.links import copies_look
+from monitoring.links import copies_look
 from policy.selectors import PolicyInForce, policy_in_force
 
 BEGIN = datetime(2026, 11, 2, 8, 0, tzinfo=UTC)  # a Monday

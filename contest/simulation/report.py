@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from labeling.watching.statistics import wilson
+from monitoring.statistics import wilson
 
 Row = Sequence[object]
 POLICY_NUMBERS = (

@@ -117,7 +117,7 @@ def _forget_marks() -> None:
 
     In a statement of its own, for a transaction that pauses a tasker locks the tasker first and panels after it. Who
     moves a mark at this very moment comes to the picture last, and still comes to it. Several taskers are locked in the
-    order of their numbers, as everywhere (labeling.watching.links).
+    order of their numbers, as everywhere (monitoring.links).
     """
     marked = Tasker.objects.select_for_update(no_key=True).exclude(passed={}).order_by("pk")
     with transaction.atomic():

@@ -29,7 +29,7 @@ from labeling.enums import AssignmentState, Label, PanelState, ReportDecision, R
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.voiding import responses_void
-from labeling.watching.actions import action_take, tasker_return
+from monitoring.actions import action_take, tasker_return
 from policy.numbers import LARGEST_PANEL, Policy
 from policy.selectors import policy_in_force
 from tests import factories

@@ -20,7 +20,7 @@ from labeling.enums import AssignmentState, WatchAction
 from labeling.label_form import MODULES
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.selectors import forget_versions
-from labeling.watching.actions import action_take
+from monitoring.actions import action_take
 from policy.enums import OutlineGate
 from policy.models import PolicyVersion
 from policy.numbers import Policy

@@ -70,7 +70,7 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 @pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    apps = ("common", "policy", "labeling", "adjudication", "scoring", "contest", "config")
+    apps = ("common", "policy", "labeling", "monitoring", "adjudication", "scoring", "contest", "config")
     paths = [path for app in apps for path in (ROOT / app).rglob("*.py")]
     # Only a file that has the word can name the clock.
     sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}

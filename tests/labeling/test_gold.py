@@ -15,9 +15,9 @@ from labeling import selectors, services
 from labeling.api import assignment_json, receipt_json
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
-from labeling.watching import gold
-from labeling.watching.gold import Expected
-from labeling.watching.leaks import Rise, gold_flag_leaks, rise_of
+from monitoring import gold_choice as gold
+from monitoring.gold_choice import Expected
+from monitoring.gold_leaks import Rise, gold_flag_leaks, rise_of
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 from tests import factories

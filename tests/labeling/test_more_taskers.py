@@ -16,7 +16,7 @@ from labeling.models import Assignment, InstructionVersion, Panel, Place, Report
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.states import tasker_state_change
 from labeling.stuck_panels import AWAY_AFTER, stuck_panels
-from labeling.watching import gold, links
+from monitoring import gold_choice, links
 from policy.enums import OutlineGate
 from policy.numbers import LARGEST_PANEL
 from policy.selectors import policy_in_force
@@ -287,10 +287,10 @@ def test_what_a_ruling_counted_stays_counted_while_others_join_and_may_be_voided
 
 def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
     panel_fresh(settled.image, 3, now=now)
-    assert gold.candidates() == []
-    expected = gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
+    assert gold_choice.candidates() == []
+    expected = gold_choice.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
     asked = {"panel": settled, "expected": expected, "gate": OutlineGate.BEST_GUESS_YES, "by": olga, "now": now}
-    assert refused(Conflict, gold.gold_add, **asked).code == "not_settled"
+    assert refused(Conflict, gold_choice.gold_add, **asked).code == "not_settled"
 
 
 @pytest.mark.both("locks all panels of the picture in order")

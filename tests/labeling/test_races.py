@@ -41,8 +41,8 @@ from labeling.models import (
     WatchEvent,
     WatchRule,
 )
-from labeling.watching import leaks, links
-from labeling.watching.watch import watch
+from monitoring import gold_leaks, links
+from monitoring.check_taskers import watch
 from policy.numbers import Policy
 from tests import factories
 from tests.at_once import at_once
@@ -178,7 +178,7 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     later, trusting = now + timedelta(hours=1), Policy(gold_pass_percent=1)
 
     def sweep() -> tuple[int, int]:
-        return watch(policy=Policy(), now=later), leaks.gold_flag_leaks(policy=trusting, now=later)
+        return watch(policy=Policy(), now=later), gold_leaks.gold_flag_leaks(policy=trusting, now=later)
 
     assert [sum(counts) for counts in zip(*at_once(*[sweep] * 6), strict=True)] == [4, 1]
     paused = Tasker.objects.filter(state=TaskerState.PAUSED)

@@ -45,7 +45,7 @@ from contest.prizes.lost_races import awards_that_stand, ending_of
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
 from contest.web.page_context import frame
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.watching.access import reviewer_of
+from monitoring.access import reviewer_of
 from scoring.tasks import prepare_reruns
 
 KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKind.FORFEIT, DecisionKind.RETURN)

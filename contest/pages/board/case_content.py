@@ -40,8 +40,8 @@ from contest.record.picture_answers import (
 )
 from labeling.models import Image, Panel, Response
 from labeling.pictures import picture_url
-from labeling.watching.figures import Figures
-from labeling.watching.reading import AnswerRow, Company, answer_rows, counted_on_complete_panels
+from monitoring.answer_rows import AnswerRow, Company, answer_rows, counted_on_complete_panels
+from monitoring.tasker_figures import Figures
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 # The answers ----------------------------------------------------------------------------------------------------------

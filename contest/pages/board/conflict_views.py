@@ -38,7 +38,7 @@ from contest.pages.board.case_views import TIES
 from contest.web.page_context import frame
 from labeling.access import organizer_of
 from labeling.accounts.forms import errors_of, go_to, text
-from labeling.watching.days import day_of
+from monitoring.days import day_of
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -22,7 +22,7 @@ from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
 from labeling.access import organizer_of
 from labeling.views import SeeOther
-from labeling.watching.days import day_of
+from monitoring.days import day_of
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -24,8 +24,8 @@ from labeling.access import organizer_of
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.views import SeeOther
-from labeling.watching.drawing import drawn_outline
-from labeling.watching.gold import counted_answers
+from monitoring.gold_choice import counted_answers
+from monitoring.outline_drawing import drawn_outline
 
 MOST_SHOWN = 60
 

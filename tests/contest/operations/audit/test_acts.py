@@ -42,7 +42,7 @@ from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
 from labeling.store import FolderStore, original_key
-from labeling.watching import actions, gold, links, rule_changes
+from monitoring import actions, gold_choice, links, rule_changes
 from policy.selectors import policy_in_force
 from scoring import rerun_scope, reruns
 from scoring import services as scoring
@@ -263,16 +263,18 @@ ACTS: dict[str, Act] = {
     "entitlement.revoke": lambda by, now: entitlements.entitlement_revoke(
         number=_accepted(by, now).pk, words="Taken back.", by=by, now=now
     ),
-    "gold.add": lambda by, now: gold.gold_add(
+    "gold.add": lambda by, now: gold_choice.gold_add(
         panel=factories.settle(factories.panel()),
-        expected=gold.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"),
+        expected=gold_choice.Expected(
+            ("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"
+        ),
         gate=policy_in_force(now).policy.outline_gate,
         by=by,
         now=now,
     ),
-    "gold.hold": lambda by, now: gold.gold_hold(known=factories.gold(), by=by, now=now),
-    "gold.let_go": lambda by, now: gold.gold_let_go(known=factories.gold(), by=by, now=now),
-    "gold.retire": lambda by, now: gold.gold_retire(known=factories.gold(), reason="It leaked.", by=by, now=now),
+    "gold.hold": lambda by, now: gold_choice.gold_hold(known=factories.gold(), by=by, now=now),
+    "gold.let_go": lambda by, now: gold_choice.gold_let_go(known=factories.gold(), by=by, now=now),
+    "gold.retire": lambda by, now: gold_choice.gold_retire(known=factories.gold(), reason="It leaked.", by=by, now=now),
     "instructions.publish": lambda by, now: instructions_publish(
         summary="Toys.", clarification="Toys are not real.", requalify=False, in_force_from=now, by=by, now=now
     ),

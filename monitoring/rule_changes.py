@@ -9,7 +9,7 @@ from common.audit import audit
 from common.errors import Conflict, WrongFields
 from labeling.enums import WatchAction
 from labeling.models import WatchRule
-from labeling.watching.rules import COLLECTORS, COMPARISONS
+from monitoring.rules import COLLECTORS, COMPARISONS
 
 WIDEST_WINDOW = 1_000
 

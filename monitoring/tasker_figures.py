@@ -14,9 +14,9 @@ from django.db.models import QuerySet
 
 from labeling.enums import Answer
 from labeling.models import Response
-from labeling.watching.reading import AnswerRow, Company, answer_rows, company_of, counted_on_complete_panels
-from labeling.watching.rules import FAST_MILLISECONDS, QUESTIONS
-from labeling.watching.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
+from monitoring.answer_rows import AnswerRow, Company, answer_rows, company_of, counted_on_complete_panels
+from monitoring.rules import FAST_MILLISECONDS, QUESTIONS
+from monitoring.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
 
 Key = TypeVar("Key", bound=Hashable)
 # From the least to the most, which is what makes alpha of questions 1 and 2 ordinal.

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from labeling import voiding
 from labeling.models import Tasker
 from labeling.outlines import iou_percent
-from labeling.watching import statistics
-from labeling.watching.drawing import drawn_outline
-from labeling.watching.figures import (
+from monitoring import statistics
+from monitoring.outline_drawing import drawn_outline
+from monitoring.overlap import mean_overlaps
+from monitoring.tasker_figures import (
     Period,
     Share,
     agreement_of_period,
@@ -25,7 +26,6 @@ from labeling.watching.figures import (
     figures_by_tasker,
     figures_of_spans,
 )
-from labeling.watching.overlap import mean_overlaps
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, NEITHER, full_panel, gold_answer, refused, statements
 

@@ -12,11 +12,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput
-from labeling import services, tasks
+from labeling import services
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker, TaskerLink
-from labeling.watching import copying, links
-from labeling.watching.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
+from monitoring import copying, links
+from monitoring.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
+from monitoring.tasks import look_for_copies
 from tests import factories
 from tests.at_once import at_once
 from tests.labeling.cast import claim, kept, next_for, refused, refused_by_database
@@ -225,7 +226,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
     for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
         monkeypatch.setattr("django.utils.timezone.now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
-        tasks.look_for_copies()
+        look_for_copies()
         assert TaskerLink.objects.count() == linked, why
         if hours == 1:
             copied_pictures(people, 12, factories.NOW + timedelta(hours=2))

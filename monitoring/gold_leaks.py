@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Count, Max, Q
 
 from labeling.models import GoldFlag, GoldMark, KnownPicture
-from labeling.watching.statistics import chance_of_such_a_rise
+from monitoring.statistics import chance_of_such_a_rise
 from policy.numbers import Policy
 
 # The late part that is compared with everything before it, and the least there must be before.

@@ -21,7 +21,7 @@ from common.errors import Conflict, InvalidInput
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Assignment, Panel, Response, Tasker, TaskerLink
 from labeling.voiding import UNSETTLED
-from labeling.watching.copying import ALIKE_PX, Corner, Figures, Look, Pair, Seen
+from monitoring.copying import ALIKE_PX, Corner, Figures, Look, Pair, Seen
 
 LOOK_BACK = timedelta(days=30)
 LOOK_EVERY = timedelta(days=1)

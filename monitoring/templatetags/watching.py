@@ -7,7 +7,7 @@ from django import template
 
 from labeling.enums import Answer
 from labeling.models import Response
-from labeling.watching.rules import COLLECTORS, Form
+from monitoring.rules import COLLECTORS, Form
 
 register = template.Library()
 _NOTHING = "–"

@@ -13,7 +13,7 @@ from common.charts import Chart, Value
 from labeling.enums import TaskerState
 from labeling.learning.services import QUALIFIED
 from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
-from labeling.watching.figures import Figures, Period, figures_by_tasker, figures_of_spans
+from monitoring.tasker_figures import Figures, Period, figures_by_tasker, figures_of_spans
 
 DAYS = 7
 # Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of

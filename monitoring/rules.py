@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
 
-from labeling.watching.statistics import chance_of_so_few, mean, spread, wilson
+from monitoring.statistics import chance_of_so_few, mean, spread, wilson
 from policy.numbers import Policy
 
 # An answer quicker than this was hardly looked at: questions 1 and 2 alone take two presses.

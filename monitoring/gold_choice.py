@@ -20,9 +20,9 @@ from labeling.models import GoldMark, KnownPicture, Panel
 from labeling.more_taskers import newest_panel_locked
 from labeling.outlines import read_outline
 from labeling.rules import outline_asked_of
-from labeling.watching.figures import Share
-from labeling.watching.reading import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
-from labeling.watching.rules import majority_of
+from monitoring.answer_rows import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
+from monitoring.rules import majority_of
+from monitoring.tasker_figures import Share
 from policy.enums import OutlineGate
 
 USUAL_IOU_PERCENT = 70

@@ -10,10 +10,10 @@ from django.db.models import Max, QuerySet
 from common.deadlocks import again_after_deadlock
 from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
-from labeling.watching.actions import action_take
-from labeling.watching.leaks import gold_flag_leaks
-from labeling.watching.reading import answer_rows, company, counted_on_complete_panels
-from labeling.watching.rules import COLLECTORS, Handover, Reading, Rule, Seen, Source, fires
+from monitoring.actions import action_take
+from monitoring.answer_rows import answer_rows, company, counted_on_complete_panels
+from monitoring.gold_leaks import gold_flag_leaks
+from monitoring.rules import COLLECTORS, Handover, Reading, Rule, Seen, Source, fires
 from policy.numbers import Policy
 
 # Without news for this long nobody is looked at again.

@@ -24,12 +24,12 @@ from labeling.enums import TaskerState, WatchAction
 from labeling.models import Response, Tasker, TaskerLink
 from labeling.pictures import picture_url
 from labeling.views import SeeOther
-from labeling.watching import actions, links
-from labeling.watching.access import reviewer_of, tasker_named
-from labeling.watching.days import day_of, today_in
-from labeling.watching.drawing import drawn_outline
-from labeling.watching.figures import Period, agreement_of_period, figures_by_day
-from labeling.watching.taskers import (
+from monitoring import actions, links
+from monitoring.access import reviewer_of, tasker_named
+from monitoring.days import day_of, today_in
+from monitoring.outline_drawing import drawn_outline
+from monitoring.tasker_figures import Period, agreement_of_period, figures_by_day
+from monitoring.tasker_rows import (
     COLUMNS,
     DEFAULT_SORTING,
     SORTINGS,

@@ -23,10 +23,10 @@ from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
 from labeling.pictures import picture_url
 from labeling.views import SeeOther
-from labeling.watching import gold
-from labeling.watching.drawing import drawn_outline
-from labeling.watching.gold import Expected
 from labeling.wording import ANSWERS
+from monitoring import gold_choice
+from monitoring.gold_choice import Expected
+from monitoring.outline_drawing import drawn_outline
 from policy.selectors import policy_in_force
 
 MOST_SHOWN = 48
@@ -42,8 +42,8 @@ def gold_list(request: HttpRequest) -> HttpResponse:
     """Show the gold pictures with their uses and pass rates; those that need somebody first."""
     organizer_of(request.user)
     now = domain_now()
-    known = list(gold.gold_pictures().prefetch_related("flags"))
-    rates = gold.pass_rates([each.pk for each in known])
+    known = list(gold_choice.gold_pictures().prefetch_related("flags"))
+    rates = gold_choice.pass_rates([each.pk for each in known])
     shown = [_shown(each, rates.get(each.pk), now) for each in sorted(known, key=_urgency)]
     policy = policy_in_force(now).policy
     context = {"shown": shown, "cap": policy.gold_most_uses, "policy": policy, "now": now, "zone": policy.time_zone}
@@ -55,7 +55,7 @@ def _urgency(known: KnownPicture) -> tuple[bool, bool, int]:
     return known.retired_at is not None, known.held_at is None, -known.pk
 
 
-def _shown(known: KnownPicture, rate: gold.PassRate | None, now: datetime) -> dict[str, Any]:
+def _shown(known: KnownPicture, rate: gold_choice.PassRate | None, now: datetime) -> dict[str, Any]:
     return {
         "known": known,
         "rate": rate,
@@ -70,7 +70,7 @@ def _shown(known: KnownPicture, rate: gold.PassRate | None, now: datetime) -> di
 def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Retire, hold or let go a gold picture."""
     organizer = organizer_of(request.user)
-    known, now = gold.gold_of(public_id), domain_now()
+    known, now = gold_choice.gold_of(public_id), domain_now()
     try:
         told = _change(known, request.POST, organizer, now)
     except (InvalidInput, Conflict) as error:
@@ -83,13 +83,13 @@ def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> str:
     action = form.get("action")
     if action == "retire":
-        gold.gold_retire(known=known, reason=form.get("reason", ""), by=by, now=now)
+        gold_choice.gold_retire(known=known, reason=form.get("reason", ""), by=by, now=now)
         return "retired; it is never dealt again"
     if action == "hold":
-        gold.gold_hold(known=known, by=by, now=now)
+        gold_choice.gold_hold(known=known, by=by, now=now)
         return "held; it is not dealt until you let it go"
     if action == "let_go":
-        gold.gold_let_go(known=known, by=by, now=now)
+        gold_choice.gold_let_go(known=known, by=by, now=now)
         return "in use again"
     raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
 
@@ -102,7 +102,7 @@ def gold_candidates(request: HttpRequest) -> HttpResponse:
     organizer_of(request.user)
     now = domain_now()
     origin = request.GET.get("origin", "")
-    found = gold.candidates(origin if origin in list(Origin) else "")
+    found = gold_choice.candidates(origin if origin in list(Origin) else "")
     shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MOST_SHOWN]]
     context = {"shown": shown, "count": len(found), "origin": origin, "origins": list(Origin)}
     return render(request, "watching/gold_candidates.html", context)
@@ -114,16 +114,16 @@ def gold_candidates(request: HttpRequest) -> HttpResponse:
 def gold_new(request: HttpRequest, image_id: str) -> HttpResponse:
     """Show what the counted answers suggest for a picture, and make it gold with what the organizer decides."""
     organizer, now = organizer_of(request.user), domain_now()
-    panel = gold.candidate_panel(image_id)
+    panel = gold_choice.candidate_panel(image_id)
     if request.method != "POST":
-        rows = gold.counted_answers([panel.pk]).get(panel.pk, [])
-        return _form(request, panel, gold.proposal(rows), now)
+        rows = gold_choice.counted_answers([panel.pk]).get(panel.pk, [])
+        return _form(request, panel, gold_choice.proposal(rows), now)
     expected = _expected(request.POST)
     if request.POST.get("action") == "preview":
         return _form(request, panel, expected, now)
     gate = policy_in_force(now).policy.outline_gate
     try:
-        gold.gold_add(panel=panel, expected=expected, gate=gate, by=organizer, now=now)
+        gold_choice.gold_add(panel=panel, expected=expected, gate=gate, by=organizer, now=now)
     except WrongFields as error:
         return _form(request, panel, expected, now, wrong=error.fields)
     except Conflict as error:
@@ -152,7 +152,7 @@ def _form(
     now: datetime,
     wrong: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    rows = gold.counted_answers([panel.pk]).get(panel.pk, [])
+    rows = gold_choice.counted_answers([panel.pk]).get(panel.pk, [])
     context = {
         "panel": panel,
         "image": panel.image,
@@ -165,7 +165,7 @@ def _form(
         "answers": [(answer.value, short) for answer, _, short in ANSWERS],
         "questions": (("accepts_bird", "Bird"), ("accepts_bicycle", "Bicycle")),
         "statements": [(name, getattr(expected, name)) for name in STATEMENTS],
-        "topics": gold.GOLD_TOPICS,
+        "topics": gold_choice.GOLD_TOPICS,
         "wrong": wrong or {},
     }
     return render(request, "watching/gold_new.html", context, status=400 if wrong else 200)
@@ -174,6 +174,6 @@ def _form(
 def _preview(outline: str, panel: Panel) -> str:
     """The outline as it would be kept; nothing where it cannot be drawn, which the form then says."""
     try:
-        return drawn_outline(gold.canonical_outline(outline, panel))
+        return drawn_outline(gold_choice.canonical_outline(outline, panel))
     except InvalidInput:
         return ""

@@ -20,10 +20,10 @@ from labeling.access import organizer_of
 from labeling.enums import WatchAction
 from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
 from labeling.views import SeeOther
-from labeling.watching.days import day_of, today_in
-from labeling.watching.figures import Agreement, Period, agreement_of_period
-from labeling.watching.rule_changes import rule_add, rule_retire
-from labeling.watching.rules import COLLECTORS, COMPARISONS
+from monitoring.days import day_of, today_in
+from monitoring.rule_changes import rule_add, rule_retire
+from monitoring.rules import COLLECTORS, COMPARISONS
+from monitoring.tasker_figures import Agreement, Period, agreement_of_period
 from policy.selectors import policy_in_force
 
 MOST_EVENTS = 50

@@ -10,7 +10,7 @@ from common.domain_clock import domain_now
 from labeling.access import tasker_of
 from labeling.enums import TaskerState
 from labeling.models import StateChange, Tasker, Voiding
-from labeling.watching.actions import REQUALIFY
+from monitoring.actions import REQUALIFY
 
 
 @login_required

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from labeling.enums import PanelState
 from labeling.models import Response
-from labeling.watching.overlap import mean_overlaps
-from labeling.watching.rules import Form, Look
+from monitoring.overlap import mean_overlaps
+from monitoring.rules import Form, Look
 
 COMPLETE = (PanelState.FULL, PanelState.SETTLED)
 _CHUNK = 2_000

@@ -11,9 +11,9 @@ from common.errors import Conflict, DomainError, InvalidInput
 from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, VoidedResponse, WatchEvent, WatchRule
 from labeling.states import tasker_state_change
-from labeling.watching.actions import action_take, answers_void, tasker_return
-from labeling.watching.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
-from labeling.watching.watch import watch, watch_now_and_then
+from monitoring.actions import action_take, answers_void, tasker_return
+from monitoring.check_taskers import watch, watch_now_and_then
+from monitoring.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
 from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answers, kept, people, refused, statements

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from labeling.watching import gold_views, paused_views, rule_views, tasker_views
+from monitoring.pages import gold_views, paused_views, rule_views, tasker_views
 
 urlpatterns: list[URLPattern] = [
     path("paused/", paused_views.paused, name="paused"),
@@ -18,4 +18,3 @@ urlpatterns: list[URLPattern] = [
     path("organizer/gold/new/<str:image_id>/", gold_views.gold_new, name="gold-new"),
     path("organizer/gold/<uuid:public_id>/", gold_views.gold_change, name="gold-change"),
 ]
-api_urlpatterns: list[URLPattern] = []

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import shapely
 
-from labeling.watching.statistics import mean
+from monitoring.statistics import mean
 
 
 def mean_overlaps(panels: Iterable[Mapping[int, str]]) -> dict[int, float]:

@@ -28,9 +28,9 @@ from labeling.models import (
     VoidedResponse,
     WatchRule,
 )
-from labeling.watching.actions import action_take
-from labeling.watching.taskers import tasker_rows
-from labeling.watching.watch import watch
+from monitoring.actions import action_take
+from monitoring.check_taskers import watch
+from monitoring.tasker_rows import tasker_rows
 from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answer, gold_answers, kept, shows
