@@ -6,10 +6,7 @@ from fractions import Fraction
 from policy.enums import OutlineGate
 
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?) ?%?", re.ASCII)
-
-
 _RATIO = re.compile(r"(\d{1,6}) ?/ ?(\d{1,6})", re.ASCII)
-
 
 GATES = {
     OutlineGate.BEST_GUESS_YES: "sure, or the best guess is yes",

@@ -8,9 +8,11 @@ from django.http import HttpRequest
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.typed import whole_number
-from contest.ledger import amounts as words
+from contest.ledger.amounts import money
 from labeling.accounts.forms import errors_of
 from policy.selectors import policy_in_force
+
+ON_A_PAGE = 50
 
 
 def before_of(request: HttpRequest) -> int | None:
@@ -26,16 +28,13 @@ def form_errors(error: DomainError | None) -> dict[str, str]:
 
 def sum_words(cents: int) -> str:
     """Return a sum in the contest's currency."""
-    return words.money(cents, policy_in_force(domain_now()).policy.currency)
+    return money(cents, policy_in_force(domain_now()).policy.currency)
 
 
 def frame(now: datetime) -> dict[str, Any]:
     """Return what every page of money needs: the moment, the zone and the currency."""
     policy = policy_in_force(now).policy
     return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}
-
-
-ON_A_PAGE = 50
 
 
 def fields_of(error: DomainError | None) -> dict[str, str]:
