@@ -1,4 +1,4 @@
-"""The shapes of the calls of defenses, for the API's schema; what is right and wrong is decided in contest.stakes."""
+"""The shapes of the calls of defenses, for the API's schema; what is right and wrong is decided in contest.defenses."""
 
 from typing import Any
 

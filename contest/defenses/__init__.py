@@ -1,1 +1,1 @@
-"""What is known of the defenses: everybody reads what is published, organizers everything."""
+"""Defenses of teams: handing in, staking, and how stakes end (R28, R31-R33)."""

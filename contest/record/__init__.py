@@ -1,1 +1,1 @@
-"""The published record: releases and their files, feeds, letters, how they are built, and the way back from them."""
+"""What everybody may read of a picture, a defense or a team; the leaderboard; the way back from the releases (R24, R39)."""

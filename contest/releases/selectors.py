@@ -1,4 +1,4 @@
-"""Questions to the record: which releases there are, and what lies in one."""
+"""Which releases there are, what lies in one, and which ended weeks have none yet (R39)."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The start page, the organizer's overview, and the page about the API."""
+"""The organizers' overview."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse

@@ -1,4 +1,4 @@
-"""The public front page, the rules, and the written instructions."""
+"""The start page, the rules, and the written instructions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render

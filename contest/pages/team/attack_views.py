@@ -1,4 +1,4 @@
-"""The pages of attacks: sending them, their receipts, taking one back, and what is public of a week (R23-R26)."""
+"""The pages of attacks for teams: sending them, their receipts, and taking one back (R25, R26)."""
 
 from datetime import datetime
 from http import HTTPStatus
