@@ -44,13 +44,6 @@ from monitoring.answer_rows import AnswerRow, Company, answer_rows, counted_on_c
 from monitoring.tasker_figures import Figures
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
-# The answers ----------------------------------------------------------------------------------------------------------
-
-
-# The rulings and their certificates -----------------------------------------------------------------------------------
-
-
-# The smallest box -----------------------------------------------------------------------------------------------------
 
 
 # How reliable who answered is -----------------------------------------------------------------------------------------

@@ -154,6 +154,3 @@ def _told(teams: Iterable[Team]) -> Iterator[Said]:
     names = ", ".join(f"{team.name}" for team in teams)
     if names:
         yield Said(f"A message goes to each team that the case is about: {names}.")
-
-
-# As the public reads it -----------------------------------------------------------------------------------------------
