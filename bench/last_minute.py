@@ -282,11 +282,11 @@ def teams_make(count: int) -> list[str]:
     from django.contrib.auth.models import User
     from django.utils import timezone
 
+    from accounts.roles import REVIEW_BOARD, role_give
     from common.authentication import issue_token
     from contest.board.moves import grant_move
     from contest.demo.voting import vote_through
     from contest.teams.services import team_create
-    from labeling.people import REVIEW_BOARD, role_give
 
     now, tokens = timezone.now(), []
     board = [User.objects.create(username=f"board{number}") for number in range(2)]

@@ -27,7 +27,7 @@ def _register(users: list[Any]) -> None:
     from django.utils import timezone
 
     from labeling.enums import TaskerState
-    from labeling.people import tasker_register
+    from labeling.taskers import tasker_register
 
     for user in users:
         tasker_register(user=user, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(user.pk))

@@ -130,7 +130,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "common/sessions.py:_proven_user",
         "contest/releases/announcements.py:address_of",
         "contest/teams/registration.py:address_of_link",
-        "labeling/accounts/passwords.py:address_of",
+        "accounts/passwords.py:address_of",
     ),
     "an outline that read_outline has checked and the database keeps": (
         "labeling/learning/drawing.py:tie_break_for",

@@ -57,7 +57,7 @@ MIDDLEWARE = [
     "common.body_limits.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "common.sessions.SignedInUserMiddleware",
-    "labeling.accounts.locale.PersonMiddleware",
+    "accounts.locale.PersonMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "common.audit_origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -130,7 +130,7 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600
 # What is read together with the signed-in user, so that a request needs one query to know who asks.
 SIGNED_IN_RELATED = ("tasker",)
 # Names the role of an account in a word, for the audit trail.
-AUDIT_ROLE_OF = "labeling.people.audit_role_of"
+AUDIT_ROLE_OF = "accounts.roles.audit_role_of"
 AXES_FAILURE_LIMIT = "common.guessing.most_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

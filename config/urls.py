@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+import accounts.pages.urls
 import common.urls
 import contest.urls
 import labeling.urls
@@ -12,6 +13,7 @@ api_urlpatterns = [*labeling.urls.api_urlpatterns, *contest.urls.api_urlpatterns
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api_urlpatterns)),
     path("", include(common.urls)),
+    path("", include(accounts.pages.urls)),
     path("", include(labeling.urls)),
     path("", include(monitoring.pages.urls)),
     path("", include(contest.urls)),

@@ -14,12 +14,12 @@ class ContestConfig(AppConfig):
         that are deleted, and of policies that are recorded."""
         from django.db.models.signals import pre_save
 
+        from accounts.signals import account_leaving
         from contest.core.embargo import attack_pictures
         from contest.core.publication import published_images
         from contest.demo.known import known_runner
         from contest.ledger.currency_lock import currency_keep
         from contest.teams.leaving import account_forget
-        from labeling.signals import account_leaving
         from policy.models import PolicyVersion
         from scoring.known_programs import known_programs_are
         from scoring.trials.published import attacks_are, published_are

@@ -4,14 +4,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AnonymousUser, User
-from django.http import Http404
 from django.utils.translation import gettext as _
 
 from common.errors import NotAllowed, NotFound
 from labeling.enums import TaskerState
-from labeling.models import AccountRole, Assignment, Tasker
-from labeling.people import is_organizer
+from labeling.models import Assignment, Tasker
 from labeling.selectors import instructions_in_force
 
 
@@ -37,15 +34,6 @@ def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
             _("The instructions changed: a short qualification comes before the next picture."), "requalification_due"
         )
     return tasker
-
-
-def organizer_of(user: User | AnonymousUser) -> User:
-    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
-    if isinstance(user, User) and is_organizer(user):
-        return user
-    if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
-        raise NotAllowed(_("Only organizers open this page; this account has another role."), "not_an_organizer")
-    raise Http404("nothing here for a stranger")
 
 
 def assignment_of(tasker: Tasker, assignment_id: UUID) -> Assignment:

@@ -81,15 +81,6 @@ class TaskerState(StrEnum):
     PAUSED = "paused"
 
 
-class Role(StrEnum):
-    """What an account is for; it has one role (R8)."""
-
-    TASKER = "tasker"
-    ORGANIZER = "organizer"
-    BOARD = "board"
-    TEAM = "team"
-
-
 class KnownUse(StrEnum):
     """What a picture with a known answer is for (R5, R6)."""
 

@@ -5,7 +5,3 @@ from django.dispatch import Signal
 # A hint that nobody may rely on: something may be ready sooner than the next sweep. Sent inside the transaction that
 # filled the panel, with `panel_id`.
 panel_full = Signal()
-
-# Sent inside the transaction that deletes an account, before it goes, with `user` and `now`. Whoever keeps something of
-# the person forgets it there.
-account_leaving = Signal()

@@ -2,14 +2,12 @@
 
 from django.urls import path
 
-import labeling.accounts.urls
 import labeling.asking.urls
 import labeling.learning.urls
 import labeling.my_work.urls
 from labeling import api, page_api, picture_views, views
 
 _parts = (
-    labeling.accounts.urls,
     labeling.asking.urls,
     labeling.learning.urls,
     labeling.my_work.urls,

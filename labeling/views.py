@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
@@ -30,7 +31,6 @@ from labeling.instructions import news_json, news_since
 from labeling.label_form import instructions_context, label_context, labeling_desk
 from labeling.models import Assignment, Tasker
 from labeling.notices import notice_see
-from labeling.people import is_organizer
 from labeling.plain_form import assignment_id_of, read_plain_form
 from policy.selectors import policy_at, policy_in_force
 

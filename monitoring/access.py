@@ -2,10 +2,10 @@
 
 from django.contrib.auth.models import AnonymousUser, User
 
+from accounts.access import organizer_of
+from accounts.roles import REVIEW_BOARD
 from common.errors import NotFound
-from labeling.access import organizer_of
 from labeling.models import Tasker
-from labeling.people import REVIEW_BOARD
 
 
 def reviewer_of(user: User | AnonymousUser) -> User:

@@ -12,13 +12,13 @@ from django.test import Client
 from django.urls import resolve
 from django.utils import timezone
 
+from accounts.roles import TEAMS
 from common.authentication import issue_token
 from common.errors import Conflict
 from config.audience import OPEN_TO_TASKERS
 from contest.models import Member, Team
 from contest.teams.services import team_create
 from labeling.models import Tasker
-from labeling.people import TEAMS
 from tests import factories
 from tests.addresses import patterns
 from tests.contest import release_fixtures

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("adjudication", "common", "contest", "labeling", "monitoring", "policy", "scoring")
+ROOMS = ("accounts", "adjudication", "common", "contest", "labeling", "monitoring", "policy", "scoring")
 MARKS = {"postgres", "both"}
 SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE TRIGGER")
 
@@ -108,12 +108,12 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/teams/test_members.py",
         "test_handing_over_and_leaving_at_once_leave_one_captain",
     ),
-    "labeling/accounts/invitations.py": (
-        "labeling/accounts/test_joining.py",
+    "accounts/invitations.py": (
+        "accounts/test_joining.py",
         "test_of_two_who_use_one_link_at_once_one_joins",
     ),
-    "labeling/accounts/leaving.py": (
-        "labeling/accounts/test_account.py",
+    "labeling/taskers.py": (
+        "accounts/test_account.py",
         "test_answers_stay_and_pictures_at_hand_go_to_others",
     ),
     "labeling/asking/services.py": ("labeling/test_races.py", "test_two_organizers_decide_once"),
@@ -123,7 +123,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_all_pictures_answered_at_once_finish_the_try",
     ),
     "labeling/more_taskers.py": ("adjudication/test_services.py", "TestAtOnce::test_two_ask_for_more"),
-    "labeling/one_role.py": ("labeling/accounts/test_joining.py", "test_the_database_gives_one_role"),
+    "accounts/one_role.py": ("accounts/test_joining.py", "test_the_database_gives_one_role"),
     "labeling/preferences.py": ("labeling/test_views.py", "test_one_change_leaves_the_others"),
     "labeling/selectors.py": (
         "labeling/test_services.py",

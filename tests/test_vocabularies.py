@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+import accounts
 import adjudication
 import common
 import contest
@@ -28,7 +29,7 @@ import scoring
 from adjudication.rules import REASONS
 from contest.record.certificate import NEEDED
 
-ROOMS = (adjudication, common, contest, defense_kit, labeling, monitoring, policy, scoring)
+ROOMS = (accounts, adjudication, common, contest, defense_kit, labeling, monitoring, policy, scoring)
 # Tables that leave members out, each with the reason; what is left out is never looked up there.
 PARTIAL = {
     "contest.record.certificate.NEEDED": "the rules give no others: KNOWN_BAD and AMBIGUOUS are of the dataset (R17)",
@@ -40,7 +41,7 @@ PARTIAL = {
     "contest.payments.statements.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
     "contest.simulation.attackers._BITES": ".get gives the others the usual bite",
     "contest.simulation.cast._SHARES": ".get gives the others no share",
-    "labeling.accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",
+    "accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",
     "labeling.learning.wording._STATEMENT_OF": "the topics of question 4; .get leaves out the others",
     "monitoring.actions._AFTER": "a warning changes no state; asked for by `in`",
     "scoring.trials.selectors._MEETS": "a trial decides these; the framework is a check of the board",

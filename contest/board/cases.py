@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import Http404
 
+from accounts.roles import is_on_board
 from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
@@ -28,7 +29,6 @@ from contest.defenses.selectors import owner_of, stakes_aimed_at
 from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statement, Team, Vote
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.people import is_on_board
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.roles import is_on_board, is_organizer
 from common.audit import audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict as Refused
@@ -22,7 +23,6 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties
 from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution
-from labeling.people import is_on_board, is_organizer
 
 MOST_CHARACTERS = 1_000
 MOST_NAMED = 200

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.roles import is_on_board
 from adjudication.selectors import newest_rulings
 from common.audit import audit
 from common.errors import Conflict, NotAllowed
@@ -23,7 +24,6 @@ from contest.defenses.selectors import owner_of
 from contest.models import Attack, Case, Examination
 from contest.prizes.examined_pictures import confirmations_in_force, fully_examined, rejected_pictures
 from labeling.models import Image
-from labeling.people import is_on_board
 from scoring.models import Defense
 
 # What is left for a member --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from accounts.roles import is_on_board
 from common.audit import audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, NotAllowed
@@ -24,7 +25,6 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, V
 from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import defenses_locked
 from contest.models import Case, CaseDecision, Team
-from labeling.people import is_on_board
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

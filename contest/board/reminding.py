@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import is_organizer
 from common.audit import audit
 from common.errors import Conflict, NotAllowed, NotFound
 from common.models import AuditEntry
@@ -14,7 +15,6 @@ from contest.board.recusal import judges_of
 from contest.board.telling import DUE_SOON, case_remind_tell
 from contest.core.enums import CaseState
 from contest.models import Case
-from labeling.people import is_organizer
 
 # A case is reminded of once in this time.
 PATIENCE = timedelta(days=1)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
 from adjudication.wording import verdict_words
 from common.times import absolute
@@ -23,7 +24,6 @@ from contest.models import Attack, Case, CaseDecision, Team
 from contest.outbox.grouped_facts import told_to_senders
 from contest.outbox.writing import take_back, was_told, write
 from labeling.models import Image
-from labeling.people import ORGANIZERS
 from policy.selectors import policy_in_force
 
 # So long before its end a clock is called due.

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from accounts.roles import REVIEW_BOARD
 from contest.models import Conflict
-from labeling.people import REVIEW_BOARD
 
 
 def board_members() -> QuerySet[User]:

@@ -6,12 +6,12 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404
 
+from accounts.enums import Role
+from accounts.models import AccountRole
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
 from common.errors import Conflict, NotAllowed
 from contest.core.teams import final_team, team_of
 from contest.models import Member, Team
-from labeling.enums import Role
-from labeling.models import AccountRole
-from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
 
 
 @dataclass(frozen=True, slots=True)

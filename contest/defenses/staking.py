@@ -6,6 +6,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import is_organizer
 from common.audit import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
@@ -18,7 +19,6 @@ from contest.defenses.stake_ends import defenses_locked, locked, stake_end, stak
 from contest.ledger.stake_money import stake_funded
 from contest.models import Account, Entry, Stake, StakeBatch, Team
 from contest.teams.services import captain_held
-from labeling.people import is_organizer
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

@@ -16,6 +16,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from adjudication.services import panels_settle
 from common.domain_clock import domain_now
 from contest import pipeline
@@ -34,8 +35,8 @@ from labeling.intake import import_picture
 from labeling.learning.content import known_pictures_load
 from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
-from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 from labeling.png import encode_png
+from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
 from monitoring.gold_choice import counted_answers, gold_add, proposal
 from policy.selectors import PolicyInForce, policy_at, policy_in_force

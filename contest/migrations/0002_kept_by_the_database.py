@@ -2,9 +2,9 @@
 
 from django.db import migrations
 
+from accounts.one_role import for_members, run, without_members
 from common.append_only import append_only
 from contest.ledger.triggers import moving_balances
-from labeling.one_role import for_members, run, without_members
 
 FACTS = [
     "contest_appeal",

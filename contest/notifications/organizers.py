@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
+from accounts.roles import ORGANIZERS
 from common.times import to_the_second
 from contest.core.enums import BuildState, MessageKind
 from contest.core.stuck_panels import StuckGroup, read_stuck_groups
 from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
 from contest.outbox.posting import AGAIN_AFTER, given_up
 from contest.outbox.writing import write
-from labeling.people import ORGANIZERS
 from policy.selectors import policy_at
 
 _DAY = timedelta(days=1)

@@ -15,7 +15,7 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.models import Message, MessagePreference, Team
 from contest.outbox.kinds import KINDS, missing_facts
 
-# One person, the members of a team, everybody of a role by its name (labeling.people), or the people themselves.
+# One person, the members of a team, everybody of a role by its name (labeling.taskers), or the people themselves.
 Recipients = User | Team | str | Iterable[User]
 
 

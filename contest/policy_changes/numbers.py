@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from accounts.locale import zone_names
 from common.typed import whole_number
 from contest.ledger.amounts import money
 from contest.policy_changes.number_words import GATES, share, share_of
-from labeling.accounts.locale import zone_names
 from policy.enums import GoldFeedback, OutlineGate
 from policy.numbers import LIMITS, Policy
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+from accounts.roles import REVIEW_BOARD
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.times import absolute, distance, hours_span, to_the_second
@@ -33,7 +34,6 @@ from contest.models import Account, Attack, Member, Stake
 from contest.prizes.award_order import Group, StakeTime, groups_in_order, waits_for
 from contest.prizes.examined_pictures import examined_share
 from labeling.enums import Label
-from labeling.people import REVIEW_BOARD
 from policy.numbers import Policy
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem

@@ -12,11 +12,11 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.urls import reverse
 
+from accounts.invitations import clean_address
 from common.errors import NotFound
 from common.mail import letter, send_behind
 from contest.models import Announcement, Release, ReleaseLetter, Subscriber
 from contest.outbox.posting import post_due
-from labeling.accounts.invitations import clean_address
 
 CONFIRM_WITHIN = timedelta(days=3)
 _SALT = "releases by e-mail"

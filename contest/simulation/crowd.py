@@ -17,8 +17,8 @@ from labeling.answers import read_answers
 from labeling.enums import KnownUse, PanelState, TaskerState, Topic
 from labeling.gold import marks_of_answers
 from labeling.models import Assignment, KnownPicture, Panel, Tasker
-from labeling.people import tasker_register
 from labeling.states import tasker_state_change
+from labeling.taskers import tasker_register
 from monitoring.actions import answers_void
 from monitoring.check_taskers import watch
 from monitoring.gold_choice import USUAL_IOU_PERCENT, Expected, gold_add

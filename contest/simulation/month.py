@@ -15,13 +15,13 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import ORGANIZERS, role_give
 from contest.simulation.crowd import Crowd
 from contest.simulation.people import Person, draw_people
 from contest.simulation.pictures import SIDE, Truth, draw_picture
 from labeling import services
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel
-from labeling.people import ORGANIZERS, role_give
 from monitoring.links import copies_look
 from policy.selectors import PolicyInForce, policy_in_force
 

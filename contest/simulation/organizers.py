@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
+from accounts.roles import TEAMS
 from common.errors import DomainError
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.core.enums import EntitlementState
@@ -24,7 +25,6 @@ from contest.teams.selectors import requests_waiting
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label, Origin
 from labeling.intake import import_picture
-from labeling.people import TEAMS
 from scoring.models import FrameworkCheck
 from scoring.trials.enums import Condition, Standing
 from scoring.trials.private_set import private_picture_add, private_set_begin, private_set_complete

@@ -14,6 +14,7 @@ from zipfile import ZipFile, ZipInfo
 from django.contrib.auth.models import User
 from django.db.models import Max
 
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from contest.core.calendar import Week
 from contest.core.weeks import week_at
 from contest.models import Entry, Team
@@ -25,7 +26,6 @@ from contest.simulation.minds import DEVICE, Memory, SimulatedRunner
 from contest.simulation.painting import Painted, pixels_of
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import Truth
-from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy

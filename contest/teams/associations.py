@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
+from accounts.roles import is_organizer
 from common.audit import Subject, audit
 from common.audit_chain import moment
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -13,7 +14,6 @@ from common.times import absolute
 from common.typed import words_said
 from contest.models import Association, AssociationMistake, Team
 from contest.teams.letters import association_tell
-from labeling.people import is_organizer
 from policy.selectors import policy_in_force
 
 MOST_CHARACTERS = 1_000

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.roles import is_organizer
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
@@ -17,7 +18,6 @@ from contest.teams.arxiv import paper_id
 from contest.teams.letters import step_tell
 from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
 from contest.teams.services import captain_held, team_held
-from labeling.people import is_organizer
 
 MOST_CHARACTERS = 2_000
 

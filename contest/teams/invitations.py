@@ -8,13 +8,13 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.invitations import InvitationState, clean_address, digest_of
 from common.errors import Conflict, InvalidInput, NotFound, TooMany
 from common.mail import send_behind
 from contest.models import Member, Team, TeamInvitation
 from contest.teams.letters import team_invitation_letter, team_tell
 from contest.teams.registration import researcher_make
 from contest.teams.services import captain_held, member_add, team_held
-from labeling.accounts.invitations import InvitationState, clean_address, digest_of
 
 VALID_FOR = timedelta(days=14)
 MOST_OPEN = 20

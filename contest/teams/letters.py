@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
 from django.urls import reverse
 
+from accounts.roles import ORGANIZERS
 from common.mail import letter
 from common.times import to_the_second
 from contest.core.enums import MessageKind
@@ -15,7 +16,6 @@ from contest.core.teams import final_team
 from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
 from contest.outbox.writing import write
 from contest.teams.selectors import is_entitled
-from labeling.people import ORGANIZERS
 from policy.selectors import policy_in_force
 
 LANGUAGE = "en"

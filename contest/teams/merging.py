@@ -5,13 +5,13 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.roles import is_organizer
 from common.audit import audit
 from common.errors import Conflict, NotAllowed
 from common.typed import words_said
 from contest.models import Member, PastMember, Team, TeamMerge
 from contest.teams.letters import merged_tell
 from contest.teams.services import team_held
-from labeling.people import is_organizer
 
 MOST_CHARACTERS = 1_000
 

@@ -4,12 +4,12 @@ from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
 
+from accounts.invitations import account_make, clean_address
+from accounts.passwords import CONFIRM_WITHIN
+from accounts.roles import TEAMS, role_give
 from common.errors import NotFound
 from common.mail import send_behind
 from contest.teams.letters import known_letter, register_letter
-from labeling.accounts.invitations import account_make, clean_address
-from labeling.accounts.passwords import CONFIRM_WITHIN
-from labeling.people import TEAMS, role_give
 
 _SALT = "address to register"
 

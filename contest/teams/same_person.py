@@ -15,13 +15,13 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accounts.enums import Role
+from accounts.models import AccountRole
 from common.audit import audit
 from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
 from contest.models import Entitlement, SamePerson
 from contest.teams.inboxes import inbox
-from labeling.enums import Role
-from labeling.models import AccountRole
 
 # More accounts than this behind one client address are an institute or a proxy, and say nothing about two of them.
 MOST_SHARING = 4

@@ -5,12 +5,12 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from accounts.roles import TEAMS, role_give
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.models import Member, PastMember, Team
 from contest.teams import names
 from contest.teams.letters import team_tell
 from contest.teams.selectors import members_of, speaks_for
-from labeling.people import TEAMS, role_give
 
 
 @transaction.atomic

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.http import HttpRequest
 
+from accounts.forms import errors_of
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.typed import whole_number
 from contest.ledger.amounts import money
-from labeling.accounts.forms import errors_of
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -16,11 +16,11 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.locale import zone_of
 from common.audit import Subject, audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
-from labeling.accounts.locale import zone_of
 from labeling.asking.selectors import open_reports
 from labeling.asking.words import DECISION_TOLD, KIND_WORDS
 from labeling.enums import PanelState, ReportDecision, ReportKind

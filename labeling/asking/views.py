@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import whole_number
-from labeling.access import organizer_of, tasker_of
+from labeling.access import tasker_of
 from labeling.asking import selectors
 from labeling.asking.services import (
     MOST_OPEN_QUESTIONS,

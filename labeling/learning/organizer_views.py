@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput
-from labeling.access import organizer_of
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
 from labeling.learning.services import instructions_publish

@@ -1,5 +1,6 @@
 """The tables of labeling, one file for each part of the story."""
 
+from accounts.models import AccountRole, Invitation
 from labeling.models.asking import Question, Report
 from labeling.models.learning import (
     InstructionVersion,
@@ -9,7 +10,6 @@ from labeling.models.learning import (
     QualificationItem,
 )
 from labeling.models.panels import Assignment, Image, Panel, Place, Response, Tasker
-from labeling.models.people import AccountRole, Invitation
 from labeling.models.watching import (
     GoldFlag,
     GoldMark,

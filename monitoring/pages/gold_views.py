@@ -14,10 +14,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, WrongFields
 from common.typed import whole_number
-from labeling.access import organizer_of
 from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel

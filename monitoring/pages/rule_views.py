@@ -13,10 +13,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
-from labeling.access import organizer_of
 from labeling.enums import WatchAction
 from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
 from labeling.views import SeeOther

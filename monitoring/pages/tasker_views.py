@@ -16,10 +16,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import voiding
-from labeling.access import organizer_of
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Response, Tasker, TaskerLink
 from labeling.pictures import picture_url

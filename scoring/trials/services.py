@@ -7,9 +7,9 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
+from accounts.roles import is_on_board
 from common.audit import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
-from labeling.people import is_on_board
 from policy.numbers import Policy
 from scoring import leases
 from scoring.enums import RunState, TrialKind

@@ -8,6 +8,7 @@ from django.core import mail
 from django.utils import timezone
 from playwright.sync_api import Page
 
+from accounts.roles import TEAMS
 from common.mail import wait_until_sent
 from contest.models import Entitlement, Team
 from contest.teams.associations import association_declare
@@ -16,7 +17,6 @@ from contest.teams.invitations import team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.same_person import same_persons_find
 from contest.teams.services import member_add, team_create
-from labeling.people import TEAMS
 from tests import factories
 from tests.browser.looking import Look, organizer, push, shows
 from tests.factories import mandate

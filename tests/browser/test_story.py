@@ -30,7 +30,7 @@ from django.utils import timezone
 from contest.core.calendar import week_of
 from labeling.enums import Origin, TaskerState
 from labeling.intake import import_picture
-from labeling.people import ORGANIZERS, tasker_register
+from labeling.taskers import ORGANIZERS, tasker_register
 now = timezone.now()
 for name in {NAMES}:
     user = User.objects.create_user(name, password="{factories.PASSWORD}")

@@ -50,11 +50,11 @@ REAL_TIME = {
     "contest/pages/team/team_views.py::_open_invitations": "links of invitations",
     "contest/pages/team/team_views.py::_withdraw_invitation": "links of invitations",
     "contest/core/upload_rates.py": "how often uploads are refused",
-    "labeling/accounts/account_views.py::_account_page": "sessions and tokens",
-    "labeling/accounts/account_views.py::email_confirm": "links that confirm an address",
-    "labeling/accounts/account_views.py::end_sessions": "sessions",
-    "labeling/accounts/password_views.py": "passwords, their links, and second factors",
-    "labeling/accounts/people_views.py": "links of invitations",
+    "accounts/pages/account_views.py::_account_page": "sessions and tokens",
+    "accounts/pages/account_views.py::email_confirm": "links that confirm an address",
+    "accounts/pages/account_views.py::end_sessions": "sessions",
+    "accounts/pages/password_views.py": "passwords, their links, and second factors",
+    "accounts/pages/people_views.py": "links of invitations",
 }
 
 
@@ -70,7 +70,7 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 @pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    apps = ("common", "policy", "labeling", "monitoring", "adjudication", "scoring", "contest", "config")
+    apps = ("common", "policy", "accounts", "labeling", "monitoring", "adjudication", "scoring", "contest", "config")
     paths = [path for app in apps for path in (ROOT / app).rglob("*.py")]
     # Only a file that has the word can name the clock.
     sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}

@@ -18,6 +18,7 @@ from django.db import DatabaseError, IntegrityError, OperationalError, connectio
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
+from accounts.leaving import account_delete
 from common import rates
 from common.append_only import protect, unprotect
 from common.audit import audit
@@ -29,7 +30,6 @@ from common.credentials import credentials_purge
 from common.deadlocks import again_after_deadlock
 from common.lookups import Change, Given, Lookup, Statement
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
-from labeling.accounts.leaving import account_delete
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories
 from tests.at_once import at_once

@@ -11,9 +11,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import AccountRole
 from common.models import ApiToken
 from contest.models import Member, Team
-from labeling.models import AccountRole, Tasker
+from labeling.models import Tasker
 from tests import factories
 
 pytestmark = pytest.mark.django_db

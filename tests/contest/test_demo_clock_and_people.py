@@ -31,8 +31,8 @@ from labeling import services
 from labeling.answers import read_answers
 from labeling.enums import Label, PanelState, TaskerState
 from labeling.models import Assignment, Panel, Tasker
-from labeling.people import tasker_register
 from labeling.selectors import WINDOW
+from labeling.taskers import tasker_register
 from policy.enums import OutlineGate
 from policy.selectors import policy_in_force
 from scoring.models import Defense

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from accounts.leaving import account_delete
 from labeling import voiding
-from labeling.accounts.leaving import account_delete
 from labeling.enums import LinkKind, WatchAction
 from labeling.learning.services import QUALIFIED
 from labeling.models import (

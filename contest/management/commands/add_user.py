@@ -11,13 +11,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
+from accounts.invitations import clean_address
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.audit import audit
 from common.audit_origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from labeling.accounts.invitations import clean_address
 from labeling.enums import TaskerState
-from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
+from labeling.taskers import tasker_register
 
 GROUPS = {"organizer": ORGANIZERS, "board": REVIEW_BOARD}
 

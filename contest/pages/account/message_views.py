@@ -12,6 +12,8 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import SeeOther, go_to, text
+from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.core.enums import MessageGroup
@@ -21,8 +23,6 @@ from contest.outbox import preferences
 from contest.outbox.kinds import GROUPS, RATE_WORDS
 from contest.outbox.selectors import Row, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
-from labeling.accounts.forms import SeeOther, go_to, text
-from labeling.people import is_organizer
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 30

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.forms import errors_of, go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
@@ -44,7 +45,6 @@ from contest.prizes.forfeits import forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
 from contest.web.page_context import frame
-from labeling.accounts.forms import errors_of, go_to, text
 from monitoring.access import reviewer_of
 from scoring.tasks import prepare_reruns
 

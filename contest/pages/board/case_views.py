@@ -18,6 +18,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.forms import errors_of, go_to, text
 from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
@@ -55,7 +56,6 @@ from contest.pages.board.case_content import picture_content
 from contest.pages.board.case_list import Asked, cases_asked, counts_of, neighbours, rows_of, to_vote_on
 from contest.pages.board.case_words import Said, following, motion_content, sums_awarded
 from contest.web.page_context import frame
-from labeling.accounts.forms import errors_of, go_to, text
 from labeling.enums import Label
 
 ON_A_PAGE = 25

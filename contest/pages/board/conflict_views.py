@@ -16,6 +16,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
+from accounts.forms import errors_of, go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
@@ -36,8 +38,6 @@ from contest.core.roles import board_member_of
 from contest.models import Case, Conflict, Team, Ties
 from contest.pages.board.case_views import TIES
 from contest.web.page_context import frame
-from labeling.access import organizer_of
-from labeling.accounts.forms import errors_of, go_to, text
 from monitoring.days import day_of
 from policy.selectors import policy_in_force
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
@@ -23,7 +24,6 @@ from contest.prizes.examined_pictures import examined_share
 from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
 from contest.web.defense_access import defense_of
 from contest.web.page_context import frame
-from labeling.accounts.forms import go_to, text
 from labeling.models import Image
 from labeling.pictures import picture_url
 from policy.selectors import policy_in_force

@@ -18,12 +18,12 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
 from contest.web.defense_access import defense_of
-from labeling.people import is_organizer
 from labeling.views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import Defense

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import errors_of, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
@@ -22,7 +23,6 @@ from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState
 from contest.core.roles import board_member_of
 from contest.models import Case, Entitlement, Team
 from contest.pages.board.motion_preview import is_changed, move_or_show
-from labeling.accounts.forms import errors_of, text
 from policy.selectors import policy_in_force
 
 

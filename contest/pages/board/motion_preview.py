@@ -8,6 +8,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from accounts.forms import SeeOther
 from common.domain_clock import domain_now
 from contest.board.moved import moved_words
 from contest.board.recusal import quorum_of, teams_of
@@ -15,7 +16,6 @@ from contest.board.telling import what_of
 from contest.models import Case
 from contest.pages.board.case_words import motion_content
 from contest.web.page_context import frame
-from labeling.accounts.forms import SeeOther
 
 _NOT_KEPT = ("csrfmiddlewaretoken", "do")
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
@@ -28,7 +29,6 @@ from contest.models import Account, Award, Case, Team
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.payments.statements import account_words
 from contest.web.page_context import form_errors, frame
-from labeling.accounts.forms import text
 
 KINDS = (AccountKind.TEAM, AccountKind.STAKE)
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.typed import whole_number
 from contest.attacks.life import standings
@@ -18,7 +19,6 @@ from contest.core.countdown import countdown
 from contest.core.weeks import week_at
 from contest.models import Attack, NearDuplicate
 from contest.web.page_context import ON_A_PAGE
-from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.views import SeeOther
 from policy.selectors import policy_in_force

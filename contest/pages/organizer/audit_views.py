@@ -14,13 +14,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.audit_seals import chain_check, entries_seal, newest_check
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from contest.operations import audit_trail
 from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 from monitoring.days import day_of
 from policy.selectors import policy_in_force

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from contest.board.reminding import case_remind
@@ -20,7 +21,6 @@ from contest.core.weeks import week_called
 from contest.operations.deadlines import Waiting, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
-from labeling.access import organizer_of
 from labeling.models import Image
 from labeling.pictures import picture_url
 from labeling.views import SeeOther

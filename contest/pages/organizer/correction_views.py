@@ -10,6 +10,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
+from accounts.forms import go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
@@ -20,8 +22,6 @@ from contest.models import Correction, Team
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
 from contest.web.page_context import form_errors, frame, sum_words
-from labeling.access import organizer_of
-from labeling.accounts.forms import go_to, text
 
 MOVEMENTS_SHOWN = 20
 OVER_SHOWN = 20

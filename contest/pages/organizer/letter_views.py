@@ -11,10 +11,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
+from accounts.forms import go_to, text
 from common.domain_clock import domain_now
 from contest.outbox import services
-from labeling.access import organizer_of
-from labeling.accounts.forms import go_to, text
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -12,6 +12,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.access import organizer_of
+from accounts.forms import go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
@@ -27,8 +29,6 @@ from contest.payments.services import payment_ask, payment_cancel, payment_pay, 
 from contest.payments.statements import entries, money_figures
 from contest.prizes.unpaid_breaks import conflicts
 from contest.web.page_context import before_of, form_errors, frame, sum_words
-from labeling.access import organizer_of
-from labeling.accounts.forms import go_to, text
 
 PAYMENTS_SHOWN = 20
 

@@ -6,9 +6,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from contest.operations.overview import overview as read_overview
-from labeling.access import organizer_of
 
 
 @never_cache

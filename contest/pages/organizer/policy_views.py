@@ -12,6 +12,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
+from accounts.forms import errors_of, go_to
+from accounts.locale import zone_names
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError
@@ -25,9 +28,6 @@ from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, NUMBERS, changes
 from contest.policy_changes.selectors import Recorded, State, history, holding
 from contest.policy_changes.services import MOST_REASON_CHARACTERS, Draft, policy_call_back, policy_draft, policy_record
-from labeling.access import organizer_of
-from labeling.accounts.forms import errors_of, go_to
-from labeling.accounts.locale import zone_names
 from policy.selectors import policy_in_force
 
 # The fields that are no numbers.

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
@@ -25,7 +26,6 @@ from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
 from contest.tasks import release_due_weeks
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 
 BUILDS_SHOWN = 12

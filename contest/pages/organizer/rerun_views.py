@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
@@ -23,7 +24,6 @@ from contest.core.scoring_words import rerun_words
 from contest.models import Break
 from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
 from contest.web.defense_access import defense_of
-from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from labeling.views import SeeOther
 from policy.selectors import policy_in_force

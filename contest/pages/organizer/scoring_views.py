@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
@@ -18,7 +19,6 @@ from common.typed import whole_number
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue
 from defense_kit.faults import WORDS, Fault
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 from scoring.services import runs_retry
 from scoring.tasks import work_runs

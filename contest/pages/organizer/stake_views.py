@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
@@ -20,7 +21,6 @@ from common.typed import whole_number
 from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
 from contest.web.page_context import fields_of
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import CopyFlag

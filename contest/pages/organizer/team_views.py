@@ -14,6 +14,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
+from accounts.forms import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.typed import whole_number
@@ -22,8 +24,6 @@ from contest.core.teams import final_team, team_named
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find
-from labeling.access import organizer_of
-from labeling.accounts.forms import errors_of, go_to, text
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 25

@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from contest.web.defense_access import defense_of
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 from policy.numbers import Policy
 from policy.selectors import policy_in_force

@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from accounts.access import organizer_of
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
 from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
@@ -22,7 +23,6 @@ from common.errors import WrongFields
 from common.typed import whole_number
 from contest.pages.organizer.what_if_forms import Typed
 from contest.policy_changes.number_words import GATES
-from labeling.access import organizer_of
 from labeling.pictures import picture_url
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
 from policy.selectors import policy_in_force

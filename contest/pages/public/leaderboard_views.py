@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from contest.models import Leaderboard
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
-from labeling.access import organizer_of
 from labeling.views import SeeOther
 from policy.selectors import policy_in_force
 

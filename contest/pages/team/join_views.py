@@ -12,6 +12,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import account_typed, errors_of, go_to, text
+from accounts.passwords import CONFIRM_WITHIN
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import letter_asked, letters_open, wrong_link
@@ -19,8 +21,6 @@ from contest.core.roles import researcher_of
 from contest.core.teams import team_of
 from contest.models import TeamInvitation
 from contest.teams import invitations, registration
-from labeling.accounts.forms import account_typed, errors_of, go_to, text
-from labeling.accounts.passwords import CONFIRM_WITHIN
 
 
 @never_cache

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts.forms import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
@@ -20,7 +21,6 @@ from contest.core.roles import researcher_of
 from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
 from contest.teams.selectors import association_marks
-from labeling.accounts.forms import errors_of, go_to, text
 from policy.selectors import policy_in_force
 
 Action = Callable[[HttpRequest, User], str]

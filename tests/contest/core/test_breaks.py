@@ -269,7 +269,17 @@ def test_no_module_reads_the_rows_by_itself() -> None:
     own = {"contest/core/breaks.py", "contest/record/rebuild/pictures.py"}
     texts = {
         path.relative_to(ROOT).as_posix(): path.read_text()
-        for folder in ("contest", "scoring", "adjudication", "monitoring", "labeling", "policy", "common", "config")
+        for folder in (
+            "contest",
+            "scoring",
+            "adjudication",
+            "monitoring",
+            "labeling",
+            "accounts",
+            "policy",
+            "common",
+            "config",
+        )
         for path in (ROOT / folder).rglob("*.py")
     }
     found = {

@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
 
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS
 from contest.core.enums import MessageKind
 from contest.models import Member, Message, Team
 from contest.outbox.sending import messages_send
 from contest.outbox.writing import write
-from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS
 from tests import factories
 
 NOW = factories.NOW

@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from accounts.roles import ORGANIZERS, REVIEW_BOARD
 from common.errors import InvalidInput
 from common.mail import send
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
@@ -36,7 +37,6 @@ from contest.outbox.preferences import groups_for, wishes_of, wishes_set
 from contest.outbox.sending import digests_make, messages_send
 from contest.outbox.services import NOBODY
 from contest.outbox.writing import take_back, write
-from labeling.people import ORGANIZERS, REVIEW_BOARD
 from tests import factories
 from tests.at_once import at_once
 from tests.contest.attacks.cast import policy

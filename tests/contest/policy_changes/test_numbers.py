@@ -12,10 +12,10 @@ from django.conf import settings as configured
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accounts.locale import zone_names
 from common.errors import InvalidInput
 from contest.policy_changes.moments import moment_of, moment_text
 from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
-from labeling.accounts.locale import zone_names
 from policy.enums import GoldFeedback, OutlineGate
 from policy.numbers import LIMITS, Policy
 from tests.refusals import refused

@@ -10,12 +10,12 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.core.mail import EmailMessage
 
+from accounts.roles import TEAMS
 from common.mail import wait_until_sent
 from contest.models import Entitlement, Team
 from contest.outbox.sending import messages_send
 from contest.teams.entitlements import entitlement_ask
 from contest.teams.services import member_add, team_create
-from labeling.people import TEAMS
 from tests import factories
 
 PAPER = "1809.08352"

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
+from accounts.leaving import account_delete
 from contest.board.moves import grant_move, revoke_move
 from contest.models import BoardDecision, Entitlement, Member, Team
 from contest.teams.arxiv import ARCHIVES, paper_id
@@ -26,7 +27,6 @@ from contest.teams.entitlements import (
 from contest.teams.letters import link_to
 from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
-from labeling.accounts.leaving import account_delete
 from tests.contest.teams.conftest import PAPER, asked, researcher
 from tests.factories import mandate
 from tests.refusals import refused

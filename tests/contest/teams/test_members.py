@@ -11,6 +11,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
+from accounts.leaving import account_delete
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.times import to_the_second
 from contest.core.teams import team_of
 from contest.models import Member, PastMember, Team, TeamInvitation
@@ -26,10 +28,9 @@ from contest.teams.invitations import (
 from contest.teams.names import problem, tidy
 from contest.teams.selectors import captain_of
 from contest.teams.services import captain_hand_over, member_add, member_leave, member_remove, team_create
-from labeling.accounts.leaving import account_delete
 from labeling.enums import TaskerState
 from labeling.models import Tasker
-from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
+from labeling.taskers import tasker_register
 from tests.contest.board.at_once import at_once, codes
 from tests.contest.teams.conftest import link_in, researcher
 from tests.refusals import refused

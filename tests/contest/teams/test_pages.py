@@ -11,6 +11,8 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from accounts.models import AccountRole
+from accounts.passwords import CONFIRM_WITHIN
 from common import guessing
 from common.guessing import MOST_LETTERS_TO_ONE
 from contest.core.teams import team_of
@@ -20,8 +22,7 @@ from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
-from labeling.accounts.passwords import CONFIRM_WITHIN
-from labeling.models import AccountRole, Tasker
+from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import shows
 from tests.contest.teams.conftest import PAPER, link_in, researcher

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db import DatabaseError, transaction
 from django.test import Client
 
+from accounts.leaving import account_delete
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.models import (
     Association,
@@ -37,7 +38,6 @@ from contest.teams.merging import teams_merge
 from contest.teams.same_person import MOST_SHARING, same_persons, same_persons_find, same_persons_find_now_and_then
 from contest.teams.selectors import captain_of, is_entitled, is_paid, is_paid_throughout
 from contest.teams.services import captain_hand_over, member_add, member_leave, team_create
-from labeling.accounts.leaving import account_delete
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.board.at_once import at_once, codes

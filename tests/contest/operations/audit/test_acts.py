@@ -18,6 +18,8 @@ from django.db import connection
 from django.db.models.signals import post_save
 from django.test import Client
 
+from accounts import invitations, leaving
+from accounts.enums import Role
 from common.audit_chain import canonical
 from common.audit_seals import entries_seal, private_of, public_of
 from common.models import AuditEntry, SecondFactor
@@ -36,9 +38,8 @@ from contest.prizes import sweeps
 from contest.record.leaderboard.snapshots import boards_make_anew
 from contest.releases.builds import build_ask
 from contest.teams import associations, entitlements, merging, same_person
-from labeling.accounts import invitations, leaving
 from labeling.asking.services import question_answer, question_ask, report_decide
-from labeling.enums import ReportDecision, ReportKind, Role, WatchAction
+from labeling.enums import ReportDecision, ReportKind, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
 from labeling.store import FolderStore, original_key

@@ -18,18 +18,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts import invitations
+from accounts.access import organizer_of
+from accounts.enums import Role
+from accounts.forms import account_typed, errors_of, go_to, secret, text
+from accounts.invitations import InvitationState, Invited, invitation_of, state_of
+from accounts.leaving import account_delete
+from accounts.letters import invitation_letter
+from accounts.models import Invitation
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.guessing import password_fits, wrong_link
-from labeling.access import organizer_of
-from labeling.accounts import invitations
-from labeling.accounts.forms import account_typed, errors_of, go_to, secret, text
-from labeling.accounts.invitations import InvitationState, Invited, invitation_of, state_of
-from labeling.accounts.leaving import account_delete
-from labeling.accounts.letters import invitation_letter
-from labeling.enums import Role
-from labeling.models import Invitation, Tasker
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
@@ -162,8 +162,8 @@ def _waiting_first(now: Any) -> list[Invitation]:
 def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
     """Delete the account of a tasker who asked for it; the organizer's password and the ID confirm."""
     organizer = organizer_of(request.user)
-    tasker = Tasker.objects.select_related("user").filter(public_id=public_id, user__isnull=False).first()
-    if tasker is None or tasker.user is None:
+    person = User.objects.select_related("tasker").filter(tasker__public_id=public_id).first()
+    if person is None:
         raise NotFound("There is no such tasker, or the account is deleted already.", "not_found")
     errors: Any = {}
     if request.method == "POST":
@@ -172,9 +172,12 @@ def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
         elif not password_fits(request, organizer, secret(request, "password")):
             errors = {"password": "This is not your password."}
         else:
-            account_delete(user=tasker.user, now=domain_now(), by=organizer)
+            account_delete(user=person, now=domain_now(), by=organizer)
             messages.success(request, f"The account of {public_id} is deleted; the ID and the answers stay.")
             return go_to("people")
     return render(
-        request, "accounts/remove_person.html", {"tasker": tasker, "errors": errors}, status=400 if errors else 200
+        request,
+        "accounts/remove_person.html",
+        {"tasker": person.tasker, "errors": errors},
+        status=400 if errors else 200,
     )

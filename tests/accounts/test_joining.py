@@ -16,11 +16,8 @@ from django.db import connection, transaction
 from django.test import Client, override_settings
 from django.utils import timezone
 
-from common.append_only import FORGETTING
-from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from contest.models import Member, Team
-from contest.teams.services import member_add
-from labeling.accounts.invitations import (
+from accounts.enums import Role
+from accounts.invitations import (
     Invited,
     invitation_accept,
     invitation_of,
@@ -29,9 +26,15 @@ from labeling.accounts.invitations import (
     invite,
     state_of,
 )
-from labeling.enums import Role, TaskerState
-from labeling.models import AccountRole, Invitation, StateChange, Tasker, Voiding
-from labeling.people import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give, tasker_register
+from accounts.models import AccountRole, Invitation
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give
+from common.append_only import FORGETTING
+from common.errors import Conflict, InvalidInput, NotFound, WrongFields
+from contest.models import Member, Team
+from contest.teams.services import member_add
+from labeling.enums import TaskerState
+from labeling.models import StateChange, Tasker, Voiding
+from labeling.taskers import tasker_register
 from tests import factories
 from tests.at_once import at_once
 from tests.labeling.cast import refused, refused_by_database, shows

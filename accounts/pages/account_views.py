@@ -15,18 +15,17 @@ from django.utils.translation import override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts import passwords
+from accounts.forms import SeeOther, errors_of, go_to, safe_next, secret, text
+from accounts.leaving import account_delete
+from accounts.locale import zone_names
+from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.guessing import letter_asked, letters_open, password_fits, wrong_link
 from common.models import RecoveryCode
 from common.second_factor import has_second_factor
-from labeling.accounts import passwords
-from labeling.accounts.forms import SeeOther, errors_of, go_to, safe_next, secret, text
-from labeling.accounts.leaving import account_delete
-from labeling.accounts.locale import zone_names
-from labeling.accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
-from labeling.models import Response, Tasker
 
 _YEAR_SECONDS = 365 * 24 * 3600
 
@@ -36,7 +35,8 @@ def user_of(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-def _tasker(user: User) -> Tasker | None:
+def _tasker(user: User) -> Any:
+    """Return what labeling keeps of this account, None for who does not label."""
     return getattr(user, "tasker", None)
 
 
@@ -81,7 +81,7 @@ def account_settings(request: HttpRequest) -> HttpResponse:
     return _with_language(go_to("account"), tasker.language)
 
 
-def _keep_settings(tasker: Tasker, chosen: str, zone: str) -> None:
+def _keep_settings(tasker: Any, chosen: str, zone: str) -> None:
     wrong = {}
     if chosen and chosen not in dict(settings.LANGUAGES):
         wrong["language"] = _("Choose one of the languages.")
@@ -101,7 +101,8 @@ def language(request: HttpRequest) -> HttpResponse:
         raise InvalidInput(_("Choose one of the languages."), "invalid", field="language")
     tasker = getattr(request.user, "tasker", None)
     if tasker is not None:
-        Tasker.objects.filter(pk=tasker.pk).update(language=chosen)
+        tasker.language = chosen
+        tasker.save(update_fields=["language"])
     return _with_language(SeeOther(safe_next(request, "/")), chosen)
 
 
@@ -204,7 +205,7 @@ def delete(request: HttpRequest) -> HttpResponse:
             return _delete(request, user, confirmation)
         except DomainError as error:
             context["errors"] = errors_of(error)
-    context["answers"] = Response.objects.filter(tasker=tasker).count() if tasker else 0
+    context["answers"] = tasker.responses.count() if tasker else 0
     return render(request, "accounts/delete.html", context, status=400 if context["errors"] else 200)
 
 
@@ -213,6 +214,7 @@ def _delete(request: HttpRequest, user: User, confirmation: str) -> HttpResponse
         words = _("Type %(confirmation)s here to confirm.") % {"confirmation": confirmation}
         raise InvalidInput(words, "not_confirmed", field="confirmation")
     _check_password(request, user)
-    public_id = account_delete(user=user, now=domain_now())
+    tasker = _tasker(user)
+    account_delete(user=user, now=domain_now())
     logout(request)
-    return render(request, "accounts/deleted.html", {"public_id": public_id})
+    return render(request, "accounts/deleted.html", {"public_id": tasker.public_id if tasker else ""})

@@ -1,27 +1,14 @@
-"""Accounts and what they are for: each has one role (R4, R8), which the database keeps (labeling.one_role)."""
-
-from datetime import datetime
-from random import Random
+"""Accounts and what they are for: each has one role (R4, R8), which the database keeps (accounts.one_role)."""
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 
+from accounts.models import AccountRole
 from common.errors import Conflict
-from labeling.enums import TaskerState
-from labeling.models import AccountRole, Tasker
 
 ORGANIZERS = "organizers"
 REVIEW_BOARD = "review board"
 TEAMS = "teams"
-
-
-def tasker_register(*, user: User, state: TaskerState, now: datetime, rng: Random) -> Tasker:
-    """Make `user` a tasker with a public ID of their own; Conflict when another role forbids it (R8)."""
-    try:
-        with transaction.atomic():
-            return Tasker.objects.create(user=user, state=state, shuffle_seed=rng.getrandbits(48), created_at=now)
-    except IntegrityError:
-        raise _has_role(user) from None
 
 
 def role_give(*, user: User, role: str) -> None:
@@ -31,10 +18,11 @@ def role_give(*, user: User, role: str) -> None:
         with transaction.atomic():
             user.groups.add(group)
     except IntegrityError:
-        raise _has_role(user) from None
+        raise role_conflict(user) from None
 
 
-def _has_role(user: User) -> Conflict:
+def role_conflict(user: User) -> Conflict:
+    """Say that an account has a role already (R8)."""
     if AccountRole.objects.filter(user=user, role="tasker").exists():
         return Conflict(f"{user.username} labels: who labels never organizes, judges or competes.", "is_tasker")
     return Conflict(

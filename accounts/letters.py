@@ -9,8 +9,8 @@ from django.core.mail import EmailMessage
 from django.urls import reverse
 from django.utils.translation import get_language
 
+from accounts.models import Invitation
 from common.mail import letter, send_behind
-from labeling.models import Invitation
 
 
 def language_of(user: Any) -> str:

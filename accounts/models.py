@@ -1,20 +1,23 @@
-"""Accounts: the one role each has, and who was asked to join (there is no open sign-up)."""
+"""The one role of each account, and who was asked to join (there is no open sign-up)."""
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from accounts.enums import Role
 from common.choices import choices
-from labeling.enums import Role
 
 
 class AccountRole(models.Model):
-    """The one role of an account (R8), written by the database's own triggers: see labeling.one_role."""
+    """The one role of an account (R8), written by the database's own triggers: see accounts.one_role."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="account_role"
     )
     role = models.CharField(max_length=9, choices=choices(Role))
+
+    class Meta:
+        app_label = "labeling"
 
     def __str__(self) -> str:
         return f"{self.user_id} is {self.role}"
@@ -39,6 +42,7 @@ class Invitation(models.Model):
     )
 
     class Meta:
+        app_label = "labeling"
         constraints = [
             models.UniqueConstraint(
                 fields=["email"],

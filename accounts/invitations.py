@@ -15,11 +15,12 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from accounts.enums import Role
+from accounts.models import Invitation
+from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
+from accounts.signals import tasker_invited
 from common.audit import audit
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling.enums import Role, TaskerState
-from labeling.models import Invitation, Tasker
-from labeling.people import ORGANIZERS, REVIEW_BOARD, role_give, tasker_register
 
 VALID_FOR = timedelta(days=7)
 _GROUPS = {Role.ORGANIZER: ORGANIZERS, Role.BOARD: REVIEW_BOARD}
@@ -169,8 +170,7 @@ def _give_role(user: User, invitation: Invitation, now: datetime, rng: Random) -
     if invitation.role != Role.TASKER:
         role_give(user=user, role=_GROUPS[Role(invitation.role)])
         return
-    tasker = tasker_register(user=user, state=TaskerState.LEARNING, now=now, rng=rng)
-    Tasker.objects.filter(pk=tasker.pk).update(language=invitation.language)
+    tasker_invited.send(User, user=user, language=invitation.language, now=now, rng=rng)
 
 
 def account_make(*, username: str, password: str, email: str) -> User:

@@ -13,6 +13,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from accounts import passwords
+from accounts.forms import errors_of, go_to, secret, text
+from accounts.letters import tell
+from accounts.pages.account_views import user_of
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.guessing import letter_asked, letters_open, password_fits, wrong_link
 from common.models import RecoveryCode
@@ -24,10 +28,6 @@ from common.second_factor import (
     second_factor_turn_off,
     second_factor_turn_on,
 )
-from labeling.accounts import passwords
-from labeling.accounts.account_views import user_of
-from labeling.accounts.forms import errors_of, go_to, secret, text
-from labeling.accounts.letters import tell
 
 
 def _new_password(request: HttpRequest) -> str:

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from labeling.accounts import account_views, password_views, people_views
+from accounts.pages import account_views, password_views, people_views
 
 urlpatterns: list[URLPattern] = [
     path("account/", account_views.account, name="account"),

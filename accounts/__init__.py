@@ -1,0 +1,1 @@
+"""Accounts: roles, invitations, signing in, passwords, leaving (R4, R8)."""

@@ -1,0 +1,18 @@
+"""Who may open what is for organizers: 404 to strangers, 403 to other roles."""
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import Http404
+from django.utils.translation import gettext as _
+
+from accounts.models import AccountRole
+from accounts.roles import is_organizer
+from common.errors import NotAllowed
+
+
+def organizer_of(user: User | AnonymousUser) -> User:
+    """Return `user`, who organizes; NotAllowed (`not_an_organizer`) for other roles, Http404 for strangers."""
+    if isinstance(user, User) and is_organizer(user):
+        return user
+    if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
+        raise NotAllowed(_("Only organizers open this page; this account has another role."), "not_an_organizer")
+    raise Http404("nothing here for a stranger")

@@ -1,0 +1,12 @@
+"""Words with a meaning that is stored (the accounts' part)."""
+
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What an account is for; it has one role (R8)."""
+
+    TASKER = "tasker"
+    ORGANIZER = "organizer"
+    BOARD = "board"
+    TEAM = "team"
