@@ -21,12 +21,12 @@ from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.models import DemoClock
 from common.times import absolute
-from contest import pipeline
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.demo import people
 from contest.demo.happened import Happened
 from contest.models import ReleaseBuild
+from contest.operations import pipeline
 from scoring.enums import RunState
 from scoring.leases import waiting
 from scoring.models import Run, Trial

@@ -19,7 +19,6 @@ from django.db import transaction
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from adjudication.services import panels_settle
 from common.domain_clock import domain_now
-from contest import pipeline
 from contest.attacks.services import attack_receive
 from contest.board.moves import grant_move
 from contest.core.calendar import Week, week_of
@@ -27,6 +26,7 @@ from contest.demo.appeals import appeals_play
 from contest.demo.stakes import Staking
 from contest.demo.voting import vote_through
 from contest.models import Team
+from contest.operations import pipeline
 from contest.teams.services import team_create
 from labeling import services
 from labeling.enums import Origin, TaskerState

@@ -22,7 +22,7 @@ from common.authentication import issue_token
 from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
 from common.models import DemoClock
 from config.celery import app
-from contest.pipeline import QUEUES
+from contest.operations.pipeline import QUEUES
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import lacking, words
@@ -44,7 +44,7 @@ REAL_TIME = {
     "contest/api/account_calls.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
     "contest/management/commands/unused_files.py": "the age of files",
-    "contest/pipeline.py::purge_credentials": "sessions and tokens that are over",
+    "contest/operations/pipeline.py::purge_credentials": "sessions and tokens that are over",
     "contest/pages/team/join_views.py": "links of invitations",
     "contest/pages/team/team_views.py::_invite": "links of invitations",
     "contest/pages/team/team_views.py::_open_invitations": "links of invitations",

@@ -39,7 +39,7 @@ from common.second_factor import (
     second_factor_turn_on,
 )
 from common.sessions import SessionStore
-from contest import pipeline
+from contest.operations import pipeline
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import lacking

@@ -22,7 +22,6 @@ from adjudication.models import Ruling
 from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict
 from common.models import AuditEntry, DemoClock
-from contest import pipeline
 from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.defenses.selectors import is_due, standings
@@ -30,6 +29,7 @@ from contest.demo import clock, people
 from contest.demo import seed as demo
 from contest.ledger.services import check
 from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
+from contest.operations import pipeline
 from labeling import services
 from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker

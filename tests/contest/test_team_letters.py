@@ -18,13 +18,13 @@ from django.db.models.functions import Concat
 from django.template import TemplateSyntaxError
 
 from common.errors import Conflict
-from contest import pipeline
 from contest.core.enums import AccountKind, MessageKind, StakeEnd
 from contest.core.weeks import week_at
 from contest.defenses import entries, stake_ends, staking
 from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
 from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
+from contest.operations import pipeline
 from contest.operations.health import pipeline_metrics
 from contest.operations.overview import overview
 from contest.outbox import letters, posting

@@ -17,7 +17,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.commands import ContestCommand
 from contest.demo.seed import SIGN_INS
-from contest.pipeline import QUEUES
+from contest.operations.pipeline import QUEUES
 
 STOP_SECONDS = 10
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

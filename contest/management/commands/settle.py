@@ -9,7 +9,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.migrated import refuse_unmigrated
 from common.progress import still_working
-from contest import pipeline
+from contest.operations import pipeline
 
 
 class Command(ContestCommand):

@@ -14,7 +14,7 @@ from django.db import Error, close_old_connections
 from common.changes import change_mark
 from common.commands import ContestCommand
 from common.outages import outages
-from contest.pipeline import QUEUES, Sweep, swept
+from contest.operations.pipeline import QUEUES, Sweep, swept
 
 # What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
 MOST_SECONDS_BETWEEN_ROUNDS = 15.0

@@ -22,10 +22,10 @@ from contest.core.enums import BuildState
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import week_at, week_called, zone_of
 from contest.models import Release, ReleaseBuild
+from contest.operations.tasks import release_due_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
-from contest.tasks import release_due_weeks
 from labeling.views import SeeOther
 
 BUILDS_SHOWN = 12

@@ -10,13 +10,13 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet, Sum
 
 from adjudication.counting import Ballot
-from contest import pipeline
 from contest.board.follows import overrule_follows
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.ledger.book import Book
 from contest.ledger.services import account, check, move
 from contest.models import Association, Attack, LedgerEntry, Stake, Team
+from contest.operations import pipeline
 from contest.pages.board.case_words import following
 from contest.payments import statements
 from contest.prizes import facts, settlement

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from contest import pipeline
 from contest.core.enums import AppealSide, MessageKind
 from contest.models import (
     Appeal,
@@ -28,6 +27,7 @@ from contest.notifications.deadlines import UNANSWERED, appeals_closing_tell, qu
 from contest.notifications.organizers import failed_releases_tell, given_up_tell
 from contest.notifications.sweeps import messages_tell
 from contest.notifications.verdicts import valid_tell, verdicts_tell
+from contest.operations import pipeline
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import written
 from contest.outbox.posting import MOST_TRIES

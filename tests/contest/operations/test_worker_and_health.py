@@ -20,9 +20,9 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from adjudication.models import Ruling
-from contest import pipeline
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
+from contest.operations import pipeline
 from contest.operations.health import pipeline_metrics
 from labeling.models import Assignment, Tasker
 from labeling.store import picture_key, picture_store

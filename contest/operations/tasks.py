@@ -1,7 +1,7 @@
 """Sweeps of the contest, as Celery carries them."""
 
 from common.queues import quick_task, slow_task
-from contest import pipeline
+from contest.operations import pipeline
 
 
 @quick_task
