@@ -13,7 +13,7 @@ from typing import Any
 from adjudication.enums import Reason, Verdict
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
-from labeling.rules import outline_asked_of
+from labeling.outline_gate import outline_asked_of
 from policy.enums import OutlineGate
 from policy.numbers import Policy as ContestPolicy
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from adjudication import release_format as form
 from adjudication.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
 from adjudication.verify_reading import Findings, Manifest, Row, check_hash
-from labeling.png import PictureDamaged, decode_png, pixels_sha256
+from labeling.pictures.png import PictureDamaged, decode_png, pixels_sha256
 
 # Below this many, starting processes takes longer than looking.
 _FEW = 100

@@ -13,7 +13,8 @@ from contest.attacks import uploads
 from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from defense_kit import archive, frames, layers
-from labeling import containers, images, outlines
+from labeling import outlines
+from labeling.pictures import decoding, image_headers
 from policy.numbers import Policy
 from scoring.trials import handed_in
 
@@ -35,12 +36,12 @@ class Limits:
 
 
 _PICTURE = Limits(
-    bytes_in=images.MAX_BYTES,
-    bytes_out=images.MAX_PIXELS * 4,
-    pieces=containers.MOST_CHUNKS,
-    seconds=images.DECODING.seconds,
+    bytes_in=decoding.MAX_BYTES,
+    bytes_out=decoding.MAX_PIXELS * 4,
+    pieces=image_headers.MOST_CHUNKS,
+    seconds=decoding.DECODING.seconds,
 )
-_HEADERS = Limits(images.MAX_BYTES, containers.MOST_EXTRA_BYTES, containers.MOST_CHUNKS, REQUEST_SECONDS)
+_HEADERS = Limits(decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS)
 _JSON = Limits(parsers.MOST_BYTES, parsers.MOST_BYTES, parsers.MOST_LEVELS, REQUEST_SECONDS)
 _FORM = Limits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
 _ARCHIVE = Limits(handed_in.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
@@ -61,19 +62,19 @@ BOUNDED: Mapping[str, Limits] = {
     # Pictures: uploads, zips of them, imports, private sets.
     **dict.fromkeys(
         (
-            "labeling/containers.py:_exif_orientation",
-            "labeling/containers.py:_jpeg",
-            "labeling/containers.py:_jpeg_segments",
-            "labeling/containers.py:_png",
-            "labeling/containers.py:_png_chunks",
-            "labeling/containers.py:_srgb_primaries",
-            "labeling/containers.py:_webp",
-            "labeling/containers.py:_webp_chunks",
+            "labeling/pictures/image_headers.py:_exif_orientation",
+            "labeling/pictures/image_headers.py:_jpeg",
+            "labeling/pictures/image_headers.py:_jpeg_segments",
+            "labeling/pictures/image_headers.py:_png",
+            "labeling/pictures/image_headers.py:_png_chunks",
+            "labeling/pictures/image_headers.py:_srgb_primaries",
+            "labeling/pictures/image_headers.py:_webp",
+            "labeling/pictures/image_headers.py:_webp_chunks",
         ),
         _HEADERS,
     ),
-    "labeling/images.py:_open": _PICTURE,
-    "labeling/images.py:_transform_to_srgb": _PICTURE,
+    "labeling/pictures/decoding.py:_open": _PICTURE,
+    "labeling/pictures/decoding.py:_transform_to_srgb": _PICTURE,
     "contest/attacks/uploads.py:_archive": Limits(
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
@@ -90,7 +91,7 @@ BOUNDED: Mapping[str, Limits] = {
         body_limits.MOST_FIELDS,
         HAND_IN_SECONDS,
     ),
-    "labeling/plain_form.py:_json_rings": _FORM,
+    "labeling/pages/plain_form.py:_json_rings": _FORM,
     "monitoring/gold_choice.py:canonical_outline": _FORM,
     # What teams hand in.
     **dict.fromkeys(
@@ -152,9 +153,9 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/trials/smoke.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
-        "labeling/png.py:_chunks",
-        "labeling/png.py:_inflate",
-        "labeling/png.py:decode_png",
+        "labeling/pictures/png.py:_chunks",
+        "labeling/pictures/png.py:_inflate",
+        "labeling/pictures/png.py:decode_png",
     ),
     "a file of this project": (
         "contest/demo/defense/predict.py:main",
@@ -180,8 +181,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "said by the kernel": ("defense_kit/conversation.py:_user_of",),
     "a file of an organizer, on the server's own command line": (
         "labeling/learning/content.py:rows",
-        "labeling/manifest.py:_csv_rows",
-        "labeling/manifest.py:_json_rows",
+        "labeling/pictures/manifest.py:_csv_rows",
+        "labeling/pictures/manifest.py:_json_rows",
         "scoring/management/commands/import_private_set.py:_of_manifest",
     ),
     "releases that the verifier has passed, on the organizers' command line": (

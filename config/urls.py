@@ -5,16 +5,16 @@ from django.urls import URLPattern, URLResolver, include, path
 import accounts.pages.urls
 import common.urls
 import contest.urls
-import labeling.urls
+import labeling.pages.urls
 import monitoring.pages.urls
 
 # Patterns are tried in order, so the calls made for every label come before some 370 others.
-api_urlpatterns = [*labeling.urls.api_urlpatterns, *contest.urls.api_urlpatterns]
+api_urlpatterns = [*labeling.pages.urls.api_urlpatterns, *contest.urls.api_urlpatterns]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api_urlpatterns)),
     path("", include(common.urls)),
     path("", include(accounts.pages.urls)),
-    path("", include(labeling.urls)),
+    path("", include(labeling.pages.urls)),
     path("", include(monitoring.pages.urls)),
     path("", include(contest.urls)),
 ]

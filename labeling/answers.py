@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 
 from common.errors import InvalidInput, WrongFields
 from labeling.enums import Answer, Label
+from labeling.outline_gate import outline_asked_of
 from labeling.outlines import Outline, read_outline
-from labeling.rules import outline_asked_of
 from policy.enums import OutlineGate
 
 QUESTIONS = ("contains_bird", "contains_bicycle")

@@ -18,8 +18,8 @@ from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS
 from labeling.models import GoldMark, KnownPicture, Panel
 from labeling.more_taskers import newest_panel_locked
+from labeling.outline_gate import outline_asked_of
 from labeling.outlines import read_outline
-from labeling.rules import outline_asked_of
 from monitoring.answer_rows import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
 from monitoring.rules import majority_of
 from monitoring.tasker_figures import Share

@@ -22,7 +22,7 @@ from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import Cancelled, Opened, never, open_defense
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
-from labeling.store import PictureMissing, picture_store
+from labeling.pictures.store import PictureMissing, picture_store
 from scoring.machine import free_memory_mib, processor_name
 from scoring.models import Defense
 

@@ -27,7 +27,7 @@ from contest.models import Attack, Member, Release, Team
 from labeling import services
 from labeling.models import Assignment, Image, Panel, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from labeling.selectors import forget_versions
 from policy.enums import GoldFeedback, OutlineGate
 from policy.models import PolicyVersion
@@ -297,7 +297,7 @@ def label(tara: Tasker, origin: str, answered: int, gold: bool, asked: str, patc
         panel_fresh(panel.image, 3, now=timezone.now())
     if gold:
         factories.gold(factories.panel(cast.picture(next(_numbers), origin=origin)))
-    patch.setattr("labeling.api._random", _ordinary(0 if gold else 99))
+    patch.setattr("labeling.pages.assignment_calls._random", _ordinary(0 if gold else 99))
     return _told(client_of(tara))
 
 
@@ -458,7 +458,7 @@ class _Desk:
             factories.gold(factories.panel(factories.image(width=each, height=each), dealt_at=other))
         answers: list[Any] = []
         for draw in (0, 99):
-            self.monkeypatch.setattr("labeling.api._random", _ordinary(draw))
+            self.monkeypatch.setattr("labeling.pages.assignment_calls._random", _ordinary(draw))
             answers.append(_post(self.client, "next/", holding=[each.json()["id"] for each in answers]))
         gold, ordinary = (_masked(each, _NOT_TIMES) for each in answers)
         assert gold == ordinary
@@ -511,7 +511,9 @@ def test_it_takes_no_longer(secret: str, tara: Tasker, signed_in: Any, monkeypat
     client, spent = signed_in(tara), {True: list[float](), False: list[float]()}
     for number in range(2 * ROUNDS):
         hidden = number % 2 == 0
-        monkeypatch.setattr("labeling.api._random", _ordinary(0 if hidden and secret == "gold" else 99))
+        monkeypatch.setattr(
+            "labeling.pages.assignment_calls._random", _ordinary(0 if hidden and secret == "gold" else 99)
+        )
         if hidden and secret != "gold":
             panel_join(special.pop(), 3, now=timezone.now())
         begin = time.thread_time()

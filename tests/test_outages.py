@@ -28,8 +28,8 @@ from urllib3.exceptions import NewConnectionError
 from common.log_mask import SECRET_LINKS, mask
 from common.outages import OutageLog, TraceOnce, outage_of, storage_full
 from contest.models import Attack
-from labeling.pictures import picture_url
-from labeling.store import FolderStore, picture_key, picture_store
+from labeling.pictures.addresses import picture_url
+from labeling.pictures.store import FolderStore, picture_key, picture_store
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast

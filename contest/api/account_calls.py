@@ -29,7 +29,7 @@ from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of
 from contest.models import Team
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_at
 
 # Many people may share an address, and each needs one token.

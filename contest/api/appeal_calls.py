@@ -20,7 +20,7 @@ from contest.core.picture_access import picture_seen_by
 from contest.models import Appeal
 from contest.web.appeal_access import team_appealing
 from labeling.notices import iso
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 
 ON_A_PAGE = 50
 _APPEALED = {

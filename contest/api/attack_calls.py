@@ -20,7 +20,7 @@ from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive
 from contest.models import Team
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES, member_of, uploading
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -31,7 +31,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.roles import board_member_of
 from contest.models import Appeal, Case
 from labeling.enums import Label
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 
 _OUTCOME = {"label": "bird", "reasons": []}
 _EXAMPLE = {

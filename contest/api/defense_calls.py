@@ -27,7 +27,7 @@ from contest.defenses.stake_rows import defense_json, newest_stakes
 from contest.record.defense_figures import breaks_shown
 from contest.web.defense_holder import team_held_by
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.tasks import plan_trials

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from contest.api.leaderboard_shapes import LeaderboardOut
 from contest.record.leaderboard import snapshots
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 
 _TEAM = {"id": "G-7Q4M2", "name": "red"}

@@ -18,8 +18,8 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.api.picture_shapes import PICTURE, RULING, ImageOut, RulingsOut, image_json, ruling_json
 from contest.core.picture_access import Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
-from labeling.pictures import picture_url
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
+from labeling.pictures.addresses import picture_url
 
 ON_A_PAGE = 50
 _PARAMETERS = ("image", "page")

@@ -13,7 +13,7 @@ from contest.record.closed_cases import appeals_json
 from contest.releases.tables import ratio_of
 from labeling.enums import Label, Origin
 from labeling.notices import iso
-from labeling.serializers import PictureOut
+from labeling.pages.shapes import PictureOut
 
 RULING = {
     "image": "P-7Q4M2K9X",

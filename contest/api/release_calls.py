@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from contest.releases.selectors import as_listed, newest_part, releases
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 
 _EXAMPLE = {
     "name": "release-2026-W47",

@@ -20,7 +20,7 @@ from contest.core.weeks import week_at, week_called
 from contest.models import Attack, Break
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defenses_in_force, settled_items

@@ -17,9 +17,9 @@ from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MA
 from contest.core.embargo import attacks_public
 from contest.core.weeks import week_called, zone_of
 from contest.models import Attack, Team
-from labeling.images import MAX_BYTES, MAX_PIXELS
 from labeling.notices import iso
-from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
+from labeling.pictures.decoding import MAX_BYTES, MAX_PIXELS
+from labeling.pictures.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
 from policy.numbers import Policy
 
 

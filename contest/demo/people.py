@@ -26,8 +26,8 @@ from contest.prizes.awards import rerun_begin
 from contest.prizes.conditions import checklist, contenders, own_conditions, ready, reruns_after
 from labeling import services
 from labeling.enums import AssignmentState, Origin
-from labeling.images import read_dataset
 from labeling.models import Assignment, Panel, Tasker
+from labeling.pictures.decoding import read_dataset
 from labeling.selectors import panels_open_to
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force

@@ -30,12 +30,12 @@ from contest.operations import pipeline
 from contest.teams.services import team_create
 from labeling import services
 from labeling.enums import Origin, TaskerState
-from labeling.images import read_dataset
-from labeling.intake import import_picture
 from labeling.learning.content import known_pictures_load
-from labeling.manifest import Entry, Provenance, manifest_entries
 from labeling.models import Assignment, Image, Tasker
-from labeling.png import encode_png
+from labeling.pictures.decoding import read_dataset
+from labeling.pictures.intake import import_picture
+from labeling.pictures.manifest import Entry, Provenance, manifest_entries
+from labeling.pictures.png import encode_png
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
 from monitoring.gold_choice import counted_answers, gold_add, proposal

@@ -29,7 +29,7 @@ from contest.operations import stages
 from contest.outbox.posting import failing, given_up
 from labeling.enums import PanelState, StuckCause
 from labeling.models import Image, Panel
-from labeling.store import picture_key, picture_store
+from labeling.pictures.store import picture_key, picture_store
 from scoring.enums import RunState
 
 logger = structlog.get_logger(__name__)

@@ -11,7 +11,7 @@ from adjudication.enums import Reason
 from adjudication.rules import REASONS, UNITS_PER_SQUARE_PIXEL, Decision, Opinion, Policy, adjudicate
 from adjudication.wording import reason_name
 from labeling.enums import Answer
-from labeling.rules import outline_asked_of
+from labeling.outline_gate import outline_asked_of
 
 QUESTIONS = ("bird", "bicycle", "outline", "complete", "unoccluded", "real")
 # What a picture has to meet, in the order of the reasons (R13, R15).

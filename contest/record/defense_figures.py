@@ -21,7 +21,7 @@ from contest.models import Attack, Break, Team
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem
 from scoring.selectors import Spread, dead_runs, places_in_force, predictions_in_force, runs_of_interest, spread

@@ -21,7 +21,7 @@ from contest.record.closed_cases import public_appeals, public_decisions
 from contest.releases.tables import ratio_of
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
 
 LONGEST_FIND = 80

@@ -42,7 +42,7 @@ from contest.record.picture_answers import (
 from defense_kit.faults import WORDS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem

@@ -22,7 +22,7 @@ from contest.defenses.stake_rows import StakeShown, newest_stakes
 from contest.models import Attack, Break, Team
 from contest.payments.winnings import Won, won_by
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
 
 # Which attacks the page lists: the word in the address, and the words on the page.

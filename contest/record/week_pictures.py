@@ -14,7 +14,7 @@ from contest.core.publication import released
 from contest.models import Attack, Release
 from contest.releases import selectors
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
 
 

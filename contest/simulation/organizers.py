@@ -24,7 +24,7 @@ from contest.teams.associations import association_declare
 from contest.teams.selectors import requests_waiting
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label, Origin
-from labeling.intake import import_picture
+from labeling.pictures.intake import import_picture
 from scoring.models import FrameworkCheck
 from scoring.trials.enums import Condition, Standing
 from scoring.trials.private_set import private_picture_add, private_set_begin, private_set_complete

@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from labeling.access import tasker_of
 from labeling.asking.services import MOST_QUESTION_CHARACTERS, question_ask
-from labeling.serializers import ErrorOut
+from labeling.pages.shapes import ErrorOut
 
 
 @extend_schema_serializer(examples=[OpenApiExample("example", {"text": "Does a bird's shadow count as a depiction?"})])

@@ -32,8 +32,8 @@ from labeling.asking.words import KIND_NAMES
 from labeling.enums import ReportDecision, ReportKind
 from labeling.learning.organizer import asked_again_by
 from labeling.models import Report, Tasker
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 _EVERYBODY, _ASKER = "everybody", "asker"

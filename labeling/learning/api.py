@@ -22,8 +22,8 @@ from labeling.learning import selectors
 from labeling.learning.services import Answered, item_answer
 from labeling.models import QualificationItem, Tasker
 from labeling.notices import iso
-from labeling.pictures import picture_url
-from labeling.serializers import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
+from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
+from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 

@@ -12,11 +12,11 @@ from typing import Any
 from django.db import transaction
 
 from common.errors import InvalidInput
-from labeling.containers import inspect
 from labeling.enums import Answer, KnownUse, Origin, Topic
-from labeling.intake import import_picture
 from labeling.models import Image, KnownPicture
 from labeling.outlines import read_outline
+from labeling.pictures.image_headers import inspect
+from labeling.pictures.intake import import_picture
 from policy.numbers import Policy
 
 PICTURES = Path(__file__).parent / "pictures"

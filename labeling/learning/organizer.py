@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from labeling.enums import KnownUse, TaskerState
 from labeling.learning import selectors, wording
 from labeling.models import InstructionVersion, KnownPicture, QualificationAttempt, Tasker
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 
 

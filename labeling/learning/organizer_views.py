@@ -19,7 +19,7 @@ from common.errors import Conflict, InvalidInput
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
 from labeling.learning.services import instructions_publish
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 
 

@@ -19,14 +19,14 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
-from labeling.label_form import Desk, label_context
 from labeling.learning import selectors, wording
 from labeling.learning.api import item_json
 from labeling.learning.services import attempt_start, item_answer, lesson_see
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
-from labeling.pictures import picture_url
-from labeling.plain_form import assignment_id_of, read_plain_form
-from labeling.views import SeeOther
+from labeling.pages.label_form import Desk, label_context
+from labeling.pages.label_views import SeeOther
+from labeling.pages.plain_form import assignment_id_of, read_plain_form
+from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 

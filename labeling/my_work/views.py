@@ -26,7 +26,7 @@ from labeling.my_work.keys import public_keys, signing_key
 from labeling.my_work.record import record_lines
 from labeling.my_work.signing import signed
 from labeling.my_work.standing import standing_reader
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.enums import GoldFeedback
 from policy.numbers import Policy
 from policy.selectors import policy_in_force

@@ -21,8 +21,8 @@ from common.typed import whole_number
 from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from labeling.wording import ANSWERS
 from monitoring import gold_choice
 from monitoring.gold_choice import Expected

@@ -19,7 +19,7 @@ from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
 from labeling.enums import WatchAction
 from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from monitoring.days import day_of, today_in
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS

@@ -22,8 +22,8 @@ from common.errors import Conflict, InvalidInput, NotFound
 from labeling import voiding
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Response, Tasker, TaskerLink
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from monitoring import actions, links
 from monitoring.access import reviewer_of, tasker_named
 from monitoring.days import day_of, today_in

@@ -14,11 +14,11 @@ from django.db.models import Max
 from common.audit import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
-from labeling.images import Picture, read_dataset
 from labeling.models import Image
-from labeling.png import encode_png
-from labeling.store import picture_store
-from labeling.store_transactions import storing_files
+from labeling.pictures.decoding import Picture, read_dataset
+from labeling.pictures.png import encode_png
+from labeling.pictures.store import picture_store
+from labeling.pictures.store_transactions import storing_files
 from scoring.models import PrivatePicture, PrivateSet
 
 LONGEST_SOURCE = 200

@@ -9,8 +9,8 @@ from defense_kit.examine import FaultFound, Report
 from defense_kit.faults import RunnerFault
 from defense_kit.protocol import Answers
 from labeling.enums import KnownUse
-from labeling.images import read_dataset
 from labeling.learning import content
+from labeling.pictures.decoding import read_dataset
 from scoring.arrays import Pixels, load_arrays
 from scoring.enums import Fault
 from scoring.rules import PLATFORM_FAULTS

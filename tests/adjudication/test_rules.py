@@ -13,7 +13,7 @@ from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
 from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
-from labeling.rules import outline_asked_of
+from labeling.outline_gate import outline_asked_of
 from policy.enums import OutlineGate
 
 YES, MAYBE, DOUBT, NO = Answer

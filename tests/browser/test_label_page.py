@@ -17,8 +17,8 @@ from playwright.sync_api import Route, expect
 
 from common.models import UserSession
 from labeling.enums import AssignmentState, WatchAction
-from labeling.label_form import MODULES
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
+from labeling.pages.label_form import MODULES
 from labeling.selectors import forget_versions
 from monitoring.actions import action_take
 from policy.enums import OutlineGate

@@ -29,7 +29,7 @@ from django.contrib.auth.models import Group, User
 from django.utils import timezone
 from contest.core.calendar import week_of
 from labeling.enums import Origin, TaskerState
-from labeling.intake import import_picture
+from labeling.pictures.intake import import_picture
 from labeling.taskers import ORGANIZERS, tasker_register
 now = timezone.now()
 for name in {NAMES}:

@@ -45,8 +45,8 @@ from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
 from labeling.enums import Label
-from labeling.images import read_attack
 from labeling.models import Assignment, Response, Tasker, TaskerLink
+from labeling.pictures.decoding import read_attack
 from scoring.models import Defense, Prediction
 from scoring.runner import RunnerFault
 from tests import factories

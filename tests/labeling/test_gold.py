@@ -12,9 +12,9 @@ from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import selectors, services
-from labeling.api import assignment_json, receipt_json
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
+from labeling.pages.assignment_calls import assignment_json, receipt_json
 from monitoring import gold_choice as gold
 from monitoring.gold_choice import Expected
 from monitoring.gold_leaks import Rise, gold_flag_leaks, rise_of

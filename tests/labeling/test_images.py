@@ -21,10 +21,10 @@ from PIL import ImageCms, ImageDraw
 
 from common.errors import Busy
 from common.gates import Gate
-from labeling import images
-from labeling.containers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
-from labeling.images import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
-from labeling.png import encode_png, pixels_sha256
+from labeling.pictures import decoding
+from labeling.pictures.decoding import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
+from labeling.pictures.image_headers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
+from labeling.pictures.png import encode_png, pixels_sha256
 from tests.labeling.cast import refused
 from tests.tables import cases
 
@@ -501,13 +501,13 @@ def test_refused_for_little(for_little: None, door: Any, data: bytes, code: str,
     (_file(FLAT.convert("P")), "not_rgb", "a palette"),
     (_file(FLAT.convert("1")), "not_rgb", "black and white"),
     (_file(FLAT, icc_profile=_chained_profile()), "colour_profile", "a colour profile that computes a chain"),
-    (_file(FLAT, icc_profile=bytes(images.MAX_PROFILE_BYTES + 1)), "colour_profile", "a profile of any length"),
+    (_file(FLAT, icc_profile=bytes(decoding.MAX_PROFILE_BYTES + 1)), "colour_profile", "a profile of any length"),
 )
 def test_an_attack_is_refused_by_its_headers(
     for_little: None, data: bytes, code: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if code != "colour_profile":
-        monkeypatch.setattr(images, "_open", None)  # nothing is decoded
+        monkeypatch.setattr(decoding, "_open", None)  # nothing is decoded
     assert refused(PictureRefused, read_attack, data, size=SIZE).code == code
 
 
@@ -550,8 +550,8 @@ def test_the_sum_of_all_passes_is_bounded(for_little: None) -> None:
 
 def test_one_picture_is_decoded_at_a_time(for_little: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes while another one is decoded waits; with too many waiting the next is sent away, with a time."""
-    monkeypatch.setattr(images, "DECODING", gate := Gate(at_once=1, waiting=1, seconds=30))
-    taken: list[images.Picture] = []
+    monkeypatch.setattr(decoding, "DECODING", gate := Gate(at_once=1, waiting=1, seconds=30))
+    taken: list[decoding.Picture] = []
     waiting = threading.Thread(target=lambda: taken.append(read_attack(FLAT_PNG, size=SIZE)))
     with gate:
         waiting.start()

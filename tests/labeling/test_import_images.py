@@ -21,13 +21,13 @@ from django.core.management.base import CommandError
 from PIL import Image as Pillow
 
 from common.errors import InvalidInput
-from labeling import intake
 from labeling.enums import Origin
-from labeling.images import Picture, read_attack, read_dataset
-from labeling.intake import image_add, import_picture
 from labeling.models import Image
-from labeling.png import decode_png
-from labeling.store import FolderStore, original_key, picture_key, picture_store
+from labeling.pictures import intake
+from labeling.pictures.decoding import Picture, read_attack, read_dataset
+from labeling.pictures.intake import image_add, import_picture
+from labeling.pictures.png import decode_png
+from labeling.pictures.store import FolderStore, original_key, picture_key, picture_store
 from tests.at_once import at_once
 from tests.labeling.cast import kept, refused
 from tests.tables import cases
@@ -326,7 +326,9 @@ def test_provenance_is_required(now: datetime, changes: dict[str, str], code: st
 @pytest.mark.django_db
 def test_a_known_file_is_not_decoded_again(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     first, *_ = _import(_file(), now)
-    monkeypatch.setattr("labeling.intake.read_dataset", Mock(side_effect=AssertionError("decoded a known file")))
+    monkeypatch.setattr(
+        "labeling.pictures.intake.read_dataset", Mock(side_effect=AssertionError("decoded a known file"))
+    )
     assert _import(_file(), now)[:2] == (first, False)
 
 

@@ -13,8 +13,8 @@ import pytest
 import shapely
 from django.utils import translation
 
-from labeling.label_words import page_words
 from labeling.outlines import OutlineError, read_outline
+from labeling.pages.label_words import page_words
 
 SIZE = 299
 TOLERANCES = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6]

@@ -20,8 +20,8 @@ from common import clock
 from defense_kit import container
 from defense_kit.faults import Fault
 from defense_kit.limits import Limits
-from labeling.png import encode_png
-from labeling.store import PictureMissing, picture_store
+from labeling.pictures.png import encode_png
+from labeling.pictures.store import PictureMissing, picture_store
 from policy.numbers import Policy
 from scoring import arrays
 from scoring.models import Defense, Run, Scorer

@@ -39,7 +39,7 @@ from contest.record.picture_answers import (
     zoom_of,
 )
 from labeling.models import Image, Panel, Response
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from monitoring.answer_rows import AnswerRow, Company, answer_rows, counted_on_complete_panels
 from monitoring.tasker_figures import Figures
 

@@ -25,7 +25,7 @@ from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of,
 from contest.web.defense_access import defense_of
 from contest.web.page_context import frame
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

@@ -24,7 +24,7 @@ from common.errors import InvalidInput, NotFound
 from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
 from contest.web.defense_access import defense_of
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.trials.enums import Condition

@@ -19,8 +19,8 @@ from contest.core.countdown import countdown
 from contest.core.weeks import week_at
 from contest.models import Attack, NearDuplicate
 from contest.web.page_context import ON_A_PAGE
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 PAIRS_ON_A_PAGE = 20

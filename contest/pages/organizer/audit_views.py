@@ -21,7 +21,7 @@ from common.models import AuditEntry
 from contest.operations import audit_trail
 from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from monitoring.days import day_of
 from policy.selectors import policy_in_force
 

@@ -22,8 +22,8 @@ from contest.operations.deadlines import Waiting, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
 from labeling.models import Image
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from monitoring.gold_choice import counted_answers
 from monitoring.outline_drawing import drawn_outline
 

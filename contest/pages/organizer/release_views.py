@@ -26,7 +26,7 @@ from contest.operations.tasks import release_due_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12

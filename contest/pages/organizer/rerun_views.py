@@ -24,8 +24,8 @@ from contest.core.scoring_words import rerun_words
 from contest.models import Break
 from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
 from contest.web.defense_access import defense_of
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, RerunState

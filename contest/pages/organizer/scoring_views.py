@@ -19,7 +19,7 @@ from common.typed import whole_number
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue
 from defense_kit.faults import WORDS, Fault
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from scoring.services import runs_retry
 from scoring.tasks import work_runs
 from scoring.trials.selectors import trials_to_retry

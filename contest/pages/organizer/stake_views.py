@@ -21,7 +21,7 @@ from common.typed import whole_number
 from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
 from contest.web.page_context import fields_of
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import CopyFlag
 from scoring.trials.selectors import copy_flags_of

@@ -18,7 +18,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from contest.web.defense_access import defense_of
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import RunState, TrialKind

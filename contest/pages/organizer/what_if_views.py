@@ -23,7 +23,7 @@ from common.errors import WrongFields
 from common.typed import whole_number
 from contest.pages.organizer.what_if_forms import Typed
 from contest.policy_changes.number_words import GATES
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
 from policy.selectors import policy_in_force
 

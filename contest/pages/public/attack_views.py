@@ -24,7 +24,7 @@ from contest.core.weeks import week_at, week_called
 from contest.payments.winnings import won_with
 from contest.web.page_context import ON_A_PAGE
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 

@@ -17,7 +17,7 @@ from contest.models import Account, Attack, Break, Release
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.rows import DefenseRow
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense

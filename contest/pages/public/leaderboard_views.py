@@ -18,7 +18,7 @@ from common.domain_clock import domain_now
 from contest.models import Leaderboard
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}

@@ -20,7 +20,7 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
 from contest.record.certificate import NEEDED, percent
 from labeling.models import Image
-from labeling.pictures import picture_url
+from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 
 OUTCOMES = {

@@ -27,8 +27,8 @@ from contest.pages.team import appeal_rows
 from contest.web.appeal_access import team_appealing
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
 from labeling.models import Image
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -39,8 +39,8 @@ from contest.models import Team
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
 from contest.web.page_context import ON_A_PAGE
-from labeling.pictures import picture_url
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 

@@ -28,7 +28,7 @@ from contest.models import Entry
 from contest.web.defense_holder import leads, own_entry, team_held_by
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of
-from labeling.views import SeeOther
+from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 from scoring.trials import handed_in

@@ -17,7 +17,7 @@ from contest.record.rebuild.reading import Part
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
 from labeling.models import Assignment, Image, Panel, Place, Response, Tasker, VoidedResponse, Voiding
-from labeling.store import picture_key, picture_store
+from labeling.pictures.store import picture_key, picture_store
 from policy.models import PolicyVersion
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem

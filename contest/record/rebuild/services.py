@@ -14,8 +14,8 @@ from contest.record.rebuild import around, board, pictures
 from contest.record.rebuild.reading import Record, read_record
 from contest.releases.services import Released, release_copy
 from labeling.models import Image, Tasker
+from labeling.pictures.store_transactions import storing_files
 from labeling.selectors import forget_versions
-from labeling.store_transactions import storing_files
 from scoring.models import Defense
 
 _APPS = ("labeling", "adjudication", "scoring", "contest")

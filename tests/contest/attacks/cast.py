@@ -15,7 +15,7 @@ from contest.attacks.services import attack_receive
 from contest.core.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
 from contest.teams.services import team_create
-from labeling.png import encode_png
+from labeling.pictures.png import encode_png
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy

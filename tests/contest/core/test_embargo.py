@@ -25,7 +25,7 @@ from contest.models import Attack, Break, Release, Team
 from contest.releases.services import release_week
 from contest.teams.services import member_add
 from labeling.models import Image
-from labeling.pictures import pixels_of
+from labeling.pictures.addresses import pixels_of
 from labeling.services import panels_deal
 from tests import factories
 from tests.addresses import patterns

@@ -26,8 +26,8 @@ from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week
 from labeling.enums import Answer
 from labeling.models import Image
-from labeling.png import encode_png, pixels_sha256
-from labeling.store import picture_key, picture_store
+from labeling.pictures.png import encode_png, pixels_sha256
+from labeling.pictures.store import picture_key, picture_store
 from policy.selectors import policy_in_force
 from scoring.trials.published import published_pictures
 from tests import factories

@@ -26,10 +26,10 @@ from contest.models import Attack, Entry, Team
 from contest.operations import unused_files
 from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
-from labeling.intake import import_picture
 from labeling.models import Image
-from labeling.store import FolderStore, StoredFile, original_key, picture_key, picture_store
-from labeling.store_transactions import removing_files, storing_files
+from labeling.pictures.intake import import_picture
+from labeling.pictures.store import FolderStore, StoredFile, original_key, picture_key, picture_store
+from labeling.pictures.store_transactions import removing_files, storing_files
 from scoring.trials import handed_in
 from scoring.trials.private_set import private_picture_add, private_set_begin
 from tests.at_once import at_once
@@ -83,7 +83,7 @@ def test_every_column_that_may_name_a_file_is_known() -> None:
 
 # Who puts a file into the store; each within `storing_files`, until the row is committed.
 PUTTERS = {
-    "labeling/intake.py::_put",  # image_add
+    "labeling/pictures/intake.py::_put",  # image_add
     "scoring/trials/private_set.py::private_picture_add",
     "scoring/trials/handed_in.py::put_files",  # before the transaction, and once more in it
     "contest/record/rebuild/pictures.py::_image",  # rebuild

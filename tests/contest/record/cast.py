@@ -56,7 +56,7 @@ from contest.releases.folders import copy_folder
 from contest.releases.selectors import as_listed, releases
 from contest.releases.services import Released, release_week
 from labeling.models import Image, VoidedResponse, Voiding
-from labeling.pictures import pixels_of
+from labeling.pictures.addresses import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind
 from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
 from tests import factories

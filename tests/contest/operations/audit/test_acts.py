@@ -42,7 +42,7 @@ from labeling.asking.services import question_answer, question_ask, report_decid
 from labeling.enums import ReportDecision, ReportKind, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
-from labeling.store import FolderStore, original_key
+from labeling.pictures.store import FolderStore, original_key
 from monitoring import actions, gold_choice, links, rule_changes
 from policy.selectors import policy_in_force
 from scoring import rerun_scope, reruns

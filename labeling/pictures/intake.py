@@ -5,11 +5,11 @@ from datetime import datetime
 
 from common.errors import InvalidInput
 from labeling.enums import Origin
-from labeling.images import Picture, read_dataset
 from labeling.models import Image
-from labeling.png import encode_png
-from labeling.store import original_key, picture_key, picture_store
-from labeling.store_transactions import storing_files
+from labeling.pictures.decoding import Picture, read_dataset
+from labeling.pictures.png import encode_png
+from labeling.pictures.store import original_key, picture_key, picture_store
+from labeling.pictures.store_transactions import storing_files
 
 _LONGEST = 200
 _REQUIRED = ("source", "licence")

@@ -2,8 +2,9 @@
 
 Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
 `read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the
-headers (labeling.containers) before a pixel is decoded, and neither lets an error of the image library out. The library
-is given what decoding needs and nothing else of the file, and one process decodes one picture at a time.
+headers (labeling.pictures.image_headers) before a pixel is decoded, and neither lets an error of the image library
+out. The library is given what decoding needs and nothing else of the file, and one process decodes one picture at a
+time.
 """
 
 import hashlib
@@ -16,9 +17,9 @@ from PIL import Image as Pillow
 from PIL import ImageCms
 
 from common.gates import Gate
-from labeling.containers import Container, inspect
-from labeling.png import pixels_sha256
-from labeling.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
+from labeling.pictures.image_headers import Container, inspect
+from labeling.pictures.png import pixels_sha256
+from labeling.pictures.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
 
 __all__ = ["MAX_BYTES", "MAX_PIXELS", "Picture", "PictureRefused", "read_attack", "read_dataset"]
 

@@ -24,14 +24,14 @@ from common.typed import whole_number
 from common.views import SIGN_IN_FIELDS, SignInForm
 from labeling import services
 from labeling.access import assignment_of, labeling_tasker, tasker_of
-from labeling.api import RETRY_AFTER_SECONDS, assignment_json
 from labeling.asking.services import report_make
 from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
-from labeling.label_form import instructions_context, label_context, labeling_desk
 from labeling.models import Assignment, Tasker
 from labeling.notices import notice_see
-from labeling.plain_form import assignment_id_of, read_plain_form
+from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
+from labeling.pages.label_form import instructions_context, label_context, labeling_desk
+from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.

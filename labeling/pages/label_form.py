@@ -14,11 +14,11 @@ from labeling.answers import STATEMENTS
 from labeling.asking.words import KIND_WORDS
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
-from labeling.label_words import page_words
 from labeling.models import Tasker
 from labeling.notices import notices_json
+from labeling.outline_gate import outline_asked_of
+from labeling.pages.label_words import page_words
 from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
-from labeling.rules import outline_asked_of
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 

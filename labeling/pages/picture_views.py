@@ -5,8 +5,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
-from labeling.pictures import LIFETIME, pixels_of
-from labeling.store import PictureMissing, picture_key, picture_store
+from labeling.pictures.addresses import LIFETIME, pixels_of
+from labeling.pictures.store import PictureMissing, picture_key, picture_store
 
 logger = structlog.get_logger(__name__)
 _SANDBOX = "default-src 'none'; sandbox"

@@ -16,8 +16,8 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.access import tasker_of
 from labeling.notices import notice_see, notices_json
+from labeling.pages.shapes import ErrorOut
 from labeling.preferences import preferences_change, preferences_of
-from labeling.serializers import ErrorOut
 
 
 class PreferencesIn(serializers.Serializer[Any]):

@@ -21,17 +21,8 @@ from labeling.answers import FIELDS
 from labeling.asking.services import report_make
 from labeling.enums import ReportKind
 from labeling.models import Assignment
-from labeling.pictures import picture_url
-from labeling.serializers import (
-    AssignmentOut,
-    ErrorOut,
-    LeaseIn,
-    LeaseOut,
-    NextIn,
-    ReceiptOut,
-    ReleaseIn,
-    ResponseIn,
-)
+from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
+from labeling.pictures.addresses import picture_url
 from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
