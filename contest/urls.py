@@ -13,11 +13,12 @@ from contest.pages.team import urls as team
 urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
-    *public.urlpatterns,
     *account.urlpatterns,
     *team.urlpatterns,
     *board.urlpatterns,
     *organizer.urlpatterns,
     *api.urlpatterns,
+    # Last: `attacks/<ID>/` is anybody's page, and `attacks/send/` is none of an attack.
+    *public.urlpatterns,
 ]
 api_urlpatterns = api.api_urlpatterns
