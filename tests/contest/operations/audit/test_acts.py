@@ -61,7 +61,7 @@ from tests.test_pages import addresses
 pytestmark = pytest.mark.django_db
 Act = Callable[[User, datetime], object]
 ROOT, NOW = Path(settings.BASE_DIR), factories.NOW
-APPS = ("common", "labeling", "adjudication", "scoring", "contest")
+APPS = ("common", "accounts", "labeling", "monitoring", "adjudication", "scoring", "contest")
 _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 MONEY, RERUN = "/organizer/money/", "/organizer/reruns/0/"
 # Every address that organizers or the board post to, and what that leaves: nothing only where nothing is changed.
