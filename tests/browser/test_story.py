@@ -30,7 +30,8 @@ from django.utils import timezone
 from contest.core.calendar import week_of
 from labeling.enums import Origin, TaskerState
 from labeling.pictures.intake import import_picture
-from labeling.taskers import ORGANIZERS, tasker_register
+from accounts.roles import ORGANIZERS
+from labeling.taskers import tasker_register
 now = timezone.now()
 for name in {NAMES}:
     user = User.objects.create_user(name, password="{factories.PASSWORD}")

@@ -270,8 +270,8 @@ from pathlib import Path
 import django; django.setup()
 from django.conf import settings
 from django.core.management import call_command
-from contest import releases
-from contest.record import builds
+from contest.releases import services as releases
+from contest.releases import builds
 from tests.contest import release_fixtures
 from tests.contest.record import cast
 call_command("collectstatic", interactive=False, verbosity=0)
@@ -286,7 +286,7 @@ builds.due_weeks_release(clock=lambda: cast.NOW)
 _AFTERWARDS = """
 from django.test import Client
 from contest.models import Release, ReleaseBuild
-from contest.record import builds
+from contest.releases import builds
 from tests.contest.record import cast
 def public():
     site = Client(SERVER_NAME="localhost")
