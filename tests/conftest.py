@@ -14,11 +14,13 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest import python
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client, TransactionTestCase
 from xdist.scheduler import LoadScopeScheduling
 
+from common.deep_stack import with_deep_stack
 from labeling.models import Tasker
 from tests import factories
 
@@ -126,6 +128,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _in_database(item) or _starts_programs(item.path):
             item.add_marker(pytest.mark.database)
     _longest_in_time(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """Run a test as the server runs a request."""
+    return with_deep_stack(python.pytest_pyfunc_call)(pyfuncitem)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
