@@ -22,9 +22,9 @@ from tests import factories
 from tests.contest.attacks import cast as sending
 from tests.contest.money import cast
 from tests.contest.money.cast import CLOSED, PRIZE, SETTLED, balance
-from tests.contest.test_embargo import clock, plain, reach, refusals_without_a_page
+from tests.contest.test_embargo import plain, reach, refusals_without_a_page
 
-__all__ = ["clock", "refusals_without_a_page"]
+__all__ = ["refusals_without_a_page"]
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("reads every page and call four times")]
 TODAY = CLOSED + timedelta(1)
 # Rows go on counting where a transaction was taken back.
