@@ -110,7 +110,7 @@ def _sharing_modules() -> frozenset[str]:
 
     def shares(text: str) -> bool:
         asked = (_arguments(each) for each in re.findall(r"^ *def \w+\(([^)]*)\)", text, re.MULTILINE))
-        return "scope=" in text or "usefixtures" in text or any(names & each for each in asked)
+        return any(part in text for part in ("scope=", "usefixtures", " once(")) or any(names & each for each in asked)
 
     return frozenset(path for path, text in texts.items() if "/test_" in path and shares(text))
 
