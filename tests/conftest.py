@@ -14,11 +14,13 @@ from typing import Any
 
 import hypothesis
 import pytest
+from _pytest import python
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client, TransactionTestCase
 from xdist.scheduler import LoadScopeScheduling
 
+from common.deep_stack import with_deep_stack
 from labeling.models import Tasker
 from tests import factories
 
@@ -108,7 +110,7 @@ def _sharing_modules() -> frozenset[str]:
 
     def shares(text: str) -> bool:
         asked = (_arguments(each) for each in re.findall(r"^ *def \w+\(([^)]*)\)", text, re.MULTILINE))
-        return "scope=" in text or "usefixtures" in text or any(names & each for each in asked)
+        return any(part in text for part in ("scope=", "usefixtures", " once(")) or any(names & each for each in asked)
 
     return frozenset(path for path, text in texts.items() if "/test_" in path and shares(text))
 
@@ -126,6 +128,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _in_database(item) or _starts_programs(item.path):
             item.add_marker(pytest.mark.database)
     _longest_in_time(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
+    """Run a test as the server runs a request."""
+    return with_deep_stack(python.pytest_pyfunc_call)(pyfuncitem)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

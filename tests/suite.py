@@ -109,7 +109,7 @@ def sqlite(suite: Suite) -> None:
 def browser(suite: Suite) -> None:
     """The journeys, in Chromium."""
     with redis() as broker:
-        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], COMPUTING, TEST_REDIS_URL=broker)
+        suite.pytest("browser", QUICK_BROWSER, ["tests/browser"], WAITING, TEST_REDIS_URL=broker)
 
 
 def on_postgres(suite: Suite) -> None:

@@ -526,24 +526,6 @@ def test_it_takes_no_longer(secret: str, tara: Tasker, signed_in: Any, monkeypat
     assert abs(median(spent[True]) - usual) < max(0.002, usual / 8), "on a slow machine, an eighth"
 
 
-def test_the_order_is_shuffled_per_tasker(now: Any) -> None:
-    """So that nobody can tell from the order what was dealt together, or compare notes (R8)."""
-    for _ in range(16):
-        factories.panel(dealt_at=now)
-    policy, orders = Policy(gold_percent=0), set()
-    for name in ("a", "b", "c"):
-        tasker, seen = factories.tasker(name), []
-        for _ in range(8):
-            held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
-            assert isinstance(held, Assignment)
-            seen.append(held.image_id)
-            services.assignment_release(
-                tasker=tasker, assignment_id=held.public_id, lease_token=None, problem="next", now=now
-            )
-        orders.add(tuple(seen))
-    assert len(orders) == 3
-
-
 def test_the_session_cookie_says_nothing(tara: Tasker, client: Client) -> None:
     assert client.post("/sign-in/", {"username": "tara", "password": factories.PASSWORD}).status_code == 302
     assert re.fullmatch(r"[a-z0-9]{32}", client.cookies[settings.SESSION_COOKIE_NAME].value)

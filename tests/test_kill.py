@@ -40,6 +40,7 @@ result = {
 
 
 @pytest.mark.postgres("killed processes leave locks and leases behind")
+@pytest.mark.long("kills at random moments")
 def test_adjudication_survives_killed_workers(tmp_path: Path) -> None:
     with deployment(tmp_path) as site:
         settled = 0

@@ -60,7 +60,7 @@ class _Kept:
 _kept = _Kept()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def chromium() -> Browser:
     """The browser, in which each test opens contexts of its own."""
     return _kept.chromium()

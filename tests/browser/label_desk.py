@@ -101,7 +101,13 @@ class Desk(Hands):
         self.answer(question, choice)
 
     def say(self, name: str, value: bool) -> None:
-        self.page.locator(f"[name={name}][value={str(value).lower()}]").check(force=True)
+        self.choose(name, str(value).lower())
+
+    def choose(self, name: str, value: str) -> None:
+        """Click the answer where it is seen, once its question is open and nothing moves."""
+        answer = self.page.locator(f"[name={name}][value={value}]")
+        self.page.locator("label").filter(has=answer).click()
+        expect(answer).to_be_checked()
 
     def submit(self) -> None:
         self.page.click("#submit")

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import product
 from math import cos, pi, sin
 from typing import Any
@@ -129,7 +129,7 @@ def opened(page: Page, site: str) -> Iterator[Editor]:
     assert editor.complaints == []
 
 
-@pytest.fixture(scope="module")
+@cache
 def windows(chromium: Browser) -> dict[str, Page]:
     """Windows that one test after the other opens the page in: a new one for each takes longer than most tests."""
     kinds: dict[str, dict[str, Any]] = {
@@ -144,8 +144,8 @@ def in_window(name: str) -> Any:
     """Return a fixture that is the editor in one of the windows."""
 
     @pytest.fixture(name=name)
-    def _opened(windows: dict[str, Page], site: str) -> Iterator[Editor]:
-        with opened(windows[name], site) as editor:
+    def _opened(chromium: Browser, site: str) -> Iterator[Editor]:
+        with opened(windows(chromium)[name], site) as editor:
             yield editor
 
     return _opened

@@ -28,7 +28,6 @@ from contest.operations import pipeline
 from contest.operations.health import pipeline_metrics
 from contest.operations.overview import overview
 from contest.outbox import letters, posting
-from contest.outbox.sending import messages_send
 from contest.payments.corrections import correction_ask, correction_confirm
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes.sweeps import prizes_settle
@@ -38,6 +37,7 @@ from tests import factories
 from tests.contest.defenses import cast
 from tests.contest.ledger import cast as moneyed
 from tests.contest.ledger.cast import CLOSED, MONDAY, PRIZE, SETTLED
+from tests.contest.notifications.cast import sent
 from tests.contest.pages import lacking
 from tests.factories import mandate
 
@@ -46,13 +46,6 @@ DAY = timedelta(days=1)
 STAKED = factories.NOW  # a Wednesday
 ENDED = STAKED + 6 * DAY  # its week is over, and what broke it was found
 CAPTAIN, MEMBER = "cap-blue@example.org", "mem-blue@example.org"
-
-
-def sent(now: datetime = ENDED) -> list[EmailMessage]:
-    """Send what is due and return it."""
-    mail.outbox.clear()
-    assert messages_send(clock=lambda: now) == len(mail.outbox)
-    return list(mail.outbox)
 
 
 def one(found: list[EmailMessage], subject: str, *words: str) -> str:
@@ -111,13 +104,13 @@ def test_a_publication_is_told_once(blue: Team) -> None:
     cast.eligible(made)
     assert [entries.defenses_publish(policy=cast.policy(), now=STAKED) for _ in range(2)] == [1, 0]
     one(
-        sent(),
+        sent(ENDED),
         "steadfast is published",
         *("published since Wed 18 Nov 2026 12:00:00 UTC", "for USD 1,000.00"),
         f"http://127.0.0.1:8000/defenses/{made.public_id}/",
         f"http://127.0.0.1:8000/team/defenses/{made.public_id}/",
     )
-    assert sent() == []
+    assert sent(ENDED) == []
 
 
 def test_a_publication_that_fails_tells_nobody_and_the_next_sweep_does(
@@ -128,13 +121,13 @@ def test_a_publication_that_fails_tells_nobody_and_the_next_sweep_does(
     with monkeypatch.context() as broken, pytest.raises(SystemExit):
         broken.setattr(entries, "published_tell", lambda *words, **more: (tell(*words, **more), dies()))
         entries.defenses_publish(policy=cast.policy(), now=STAKED)
-    assert (sent(), entries.defenses_publish(policy=cast.policy(), now=STAKED), len(sent())) == ([], 1, 2)
+    assert (sent(ENDED), entries.defenses_publish(policy=cast.policy(), now=STAKED), len(sent(ENDED))) == ([], 1, 2)
 
 
 def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
     batch = cast.staked(defense, now=STAKED)
     one(
-        sent(),
+        sent(ENDED),
         AT_STAKE,
         "since Wed 18 Nov 2026 12:00:00 UTC, for an attacker prize of USD 1,000.00",
         f"Batch {batch.public_id}, by these criteria:\nreproducible",
@@ -144,16 +137,16 @@ def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
 
 def test_a_stake_of_one_s_own_is_told_when_its_money_was_received(blue: Team, defense: Defense) -> None:
     asked = staking.stake_ask(defense, by=cast.captain(blue), now=STAKED - DAY)
-    assert sent() == []
+    assert sent(ENDED) == []
     staking.stake_receive(asked, "wire 7", by=cast.organizer(), now=STAKED)
     words = ("the payment of team blue was received", "for the USD 1,000.00 that your team paid")
-    assert "Batch" not in one(sent(), AT_STAKE, *words)
+    assert "Batch" not in one(sent(ENDED), AT_STAKE, *words)
 
 
 def test_a_closed_one_is_told_that_it_cannot_win(blue: Team) -> None:
     """R33."""
     cast.staked(cast.published(blue, "shut", closed=True, now=STAKED - DAY), now=STAKED)
-    one(sent(), "shut is at stake", "Its source is closed, so it cannot win")
+    one(sent(ENDED), "shut is at stake", "Its source is closed, so it cannot win")
 
 
 # How a stake ends ----------------------------------------------------------------------------------------------------
@@ -321,12 +314,12 @@ def test_one_that_the_board_ends_is_told_its_reason_once(
     act(at_stake)
     with pytest.raises(Conflict):
         stake_ends.stake_end(at_stake, StakeEnd.WON, now=ENDED)
-    one(sent(), subject, *words)
+    one(sent(ENDED), subject, *words)
 
 
 def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(own: Stake) -> None:
     taken_back(own)
-    found = {each.subject: str(each.body) for each in sent() if each.to == [CAPTAIN]}
+    found = {each.subject: str(each.body) for each in sent(ENDED) if each.to == [CAPTAIN]}
     assert sorted(found) == ["Posted for team blue: USD 1,000.00", ENDS]
     assert "What goes back to your team is in a letter of its own." in found[ENDS]
 
@@ -336,7 +329,7 @@ def test_one_that_was_taken_off_by_a_correction_is_told_why(own: Stake) -> None:
     asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
     correction_confirm(correction_id=asked.pk, by=factories.user("olaf", "organizers"), now=ENDED)
     text = one(
-        sent(),
+        sent(ENDED),
         ENDS,
         *("was recorded wrongly. The organizers corrected that", f"Reason of the organizers: {reason}"),
         "Nothing of it is posted to the account of your team",
@@ -474,10 +467,10 @@ def test_a_letter_that_fails_is_due_again_and_holds_up_no_other(
     real, calls, fails = getattr(of, name), iter([True, False]), Mock(side_effect=error)
     with monkeypatch.context() as failing:
         failing.setattr(of, name, lambda *words, **more: (fails if next(calls) else real)(*words, **more))
-        assert [each.to for each in sent()] == [[MEMBER]], why
+        assert [each.to for each in sent(ENDED)] == [[MEMBER]], why
     first.refresh_from_db()
     assert (first.taken_at, first.tries, first.not_before) == (None, 1, ENDED + posting.AGAIN_AFTER)
-    assert sent() == [], "not at once"
+    assert sent(ENDED) == [], "not at once"
     assert [each.to for each in sent(ENDED + posting.AGAIN_AFTER)] == [[CAPTAIN]]
 
 
@@ -517,7 +510,7 @@ def test_who_cannot_be_told_has_no_letter(change: Change, later: bool, why: str,
     cast.staked(defense, now=STAKED)
     if later:
         change(user)
-    assert [each.to for each in sent()] == [[CAPTAIN]], why
+    assert [each.to for each in sent(ENDED)] == [[CAPTAIN]], why
     assert sent(ENDED + 2 * DAY) == []
 
 
@@ -530,4 +523,4 @@ def test_the_sweep_is_among_the_others(defense: Defense) -> None:
 def test_nobody_of_a_simulation_is_written_to(defense: Defense) -> None:
     with without_letters():
         cast.staked(defense, now=STAKED)
-    assert sent() == []
+    assert sent(ENDED) == []

@@ -35,6 +35,7 @@ result = killed, sorted(Run.objects.values_list("state", "attempt")), len(answer
 
 
 @pytest.mark.postgres("what a killed process leaves of a transaction is the database's")
+@pytest.mark.long("kills processes that load a model; `test_services.py` takes back what one left")
 def test_killed_workers_lose_and_double_nothing(tmp_path: Path, now: datetime) -> None:
     """Each kills itself somewhere, with no chance to tidy up."""
     command = [sys.executable, "-m", "tests.scoring.worker_process"]

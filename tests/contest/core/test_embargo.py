@@ -6,7 +6,7 @@ comes back is searched for whatever could give an attack away.
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -100,15 +100,6 @@ def everybody(module_world: Path) -> dict[str, User]:
 @pytest.fixture
 def red(everybody: dict[str, User]) -> Team:
     return Team.objects.get(name="team red")
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
-    def set_to(moment: datetime) -> None:
-        cache.clear()
-        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
-
-    return set_to
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from contest.models import Attack, LedgerEntry, Message, Stake, Team
 from contest.payments.statements import debts
 from tests import factories
 from tests.contest.attacks import cast as sending
-from tests.contest.core.test_embargo import clock, plain, reach, refusals_without_a_page
+from tests.contest.core.test_embargo import plain, reach, refusals_without_a_page
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import CLOSED, PRIZE, SETTLED, balance
 
-__all__ = ["clock", "refusals_without_a_page"]
+__all__ = ["refusals_without_a_page"]
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("reads every page and call four times")]
 TODAY = CLOSED + timedelta(1)
 # Rows go on counting where a transaction was taken back.

@@ -1,13 +1,11 @@
 """What several modules look at, made once for each of them: two released weeks, and a picture with an open case."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 
 from contest.releases.services import Released
 from tests.contest.record import cast, decided
@@ -25,17 +23,6 @@ def two_weeks_released(module_world: Path) -> list[Released]:
 def parts(two_weeks_released: list[Released], settings: Any, db: None) -> list[Released]:
     """The releases of this test: it may change rows and files."""
     return cast.copied(two_weeks_released, settings.RELEASE_DIR)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[datetime], None]:
-    """Set the clock of the site, and forget what it remembers for a while."""
-
-    def set_to(moment: datetime) -> None:
-        cache.clear()
-        monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
-
-    return set_to
 
 
 @pytest.fixture(scope="module")
