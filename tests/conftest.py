@@ -165,7 +165,7 @@ def _in_database(item: pytest.Item) -> bool:
 @functools.cache
 def _starts_programs(module: Path) -> bool:
     """Return whether a module starts programs that have a database of their own (`tests/processes.py`)."""
-    return re.search(r"processes|DATABASE_URL", module.read_text()) is not None
+    return re.search(r"tests.processes|DATABASE_URL", module.read_text()) is not None
 
 
 def _transactional(item: pytest.Item) -> bool:

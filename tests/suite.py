@@ -36,7 +36,7 @@ LONG_SQLITE = "long and not postgres"
 REST_POSTGRES = f"database and not browser and not ({QUICK_POSTGRES}) or browser and postgres and long"
 # Changes to the rules that are tried of about 630 (`tests/mutants`).
 MUTANTS = 60
-# Processes at once on two cores: killed processes and races wait much.
+# Processes at once on two cores; one more where cases wait: for a page, a killed process or a lock.
 COMPUTING, WAITING = 2, 3
 
 

@@ -32,16 +32,12 @@ def stake_funded(
         stake_account(stake),
         stake.cents,
         rule="R32",
-        why=f"Staked on {stake.defense.name} by {'the board' if board else _payer(stake)}.",
+        why=f"Staked on {stake.defense.name} by {f'team {stake.paid_by.name}' if stake.paid_by else 'the board'}.",
         causes={"stake": [stake.pk]},
         by=by,
         decision=decision,
         now=now,
     )
-
-
-def _payer(stake: Stake) -> str:
-    return f"team {stake.paid_by.name}" if stake.paid_by else "nobody"
 
 
 def back_account(stake: Stake) -> Account:

@@ -143,7 +143,8 @@ def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(asked: Stake
     assert (stake.staked_at, stake.clock_from, stake.receipt, stake.received_by) == (later, later, "wire 7", by)
     assert selectors.unbroken_until(stake) == later + 90 * DAY, "the clock begins with the payment"
     assert (balance(stake), balance(ATTACKERS)) == (PRIZE, held), "as asked for, and from outside"
-    assert list(selectors.staked(later)) == [defense]
+    said = f"Staked on {defense.name} by team {defense.entry.team.name}."
+    assert (list(selectors.staked(later)), LedgerEntry.objects.get(rule="R32").why) == ([defense], said)
 
 
 @tables.cases(
