@@ -6,10 +6,10 @@ from typing import cast
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from accounts.credentials import access_forget, credentials_end
 from accounts.models import Invitation
 from accounts.signals import account_leaving
 from common.audit import Subject, audit, places_forget
-from common.credentials import access_forget, credentials_end
 from common.deadlocks import again_after_deadlock
 
 

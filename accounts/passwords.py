@@ -13,9 +13,9 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 from django.utils.translation import gettext as _
 
+from accounts.credentials import credentials_end
 from accounts.invitations import clean_address
 from accounts.letters import address_letter, address_taken_letter, reset_letter, tell
-from common.credentials import credentials_end
 from common.errors import Conflict, InvalidInput, NotFound
 from common.mail import send_behind
 

@@ -8,9 +8,9 @@ from django.contrib.auth.models import User
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from common.credentials import renewed_hash
+from accounts.credentials import renewed_hash
+from accounts.models import ApiToken, UserSession
 from common.errors import NotFound
-from common.models import ApiToken, UserSession
 
 
 @dataclass(frozen=True, slots=True)

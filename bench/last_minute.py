@@ -283,7 +283,7 @@ def teams_make(count: int) -> list[str]:
     from django.utils import timezone
 
     from accounts.roles import REVIEW_BOARD, role_give
-    from common.authentication import issue_token
+    from accounts.tokens import issue_token
     from contest.board.moves import grant_move
     from contest.demo.voting import vote_through
     from contest.teams.services import team_create

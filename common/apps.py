@@ -1,7 +1,6 @@
-"""The Django app that holds sessions and tokens."""
+"""The Django app of what belongs to no other."""
 
 from django.apps import AppConfig
-from django.contrib.auth.signals import user_logged_in
 
 
 class CommonConfig(AppConfig):
@@ -9,9 +8,3 @@ class CommonConfig(AppConfig):
 
     name = "common"
     default_auto_field = "django.db.models.BigAutoField"
-
-    def ready(self) -> None:
-        """Have every new session remember its device."""
-        from common.sessions import remember_device
-
-        user_logged_in.connect(remember_device)

@@ -1,17 +1,8 @@
 """Sweeps of what belongs to no app."""
 
-from django.utils import timezone
-
 from common.audit_seals import chain_check_now_and_then, entries_seal
-from common.credentials import credentials_purge
 from common.domain_clock import domain_now
 from common.queues import quick_task, slow_task
-
-
-@quick_task
-def purge_credentials() -> None:
-    """Delete the sessions and tokens that are over, and the record of sign-ins of long ago."""
-    credentials_purge(now=timezone.now())
 
 
 @quick_task

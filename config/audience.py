@@ -12,9 +12,9 @@ from django.urls import ResolverMatch
 from django.utils.translation import gettext as _
 from rest_framework.request import Request
 
-from common import authentication
+from accounts import tokens
+from accounts.models import ApiToken
 from common.errors import NotAllowed
-from common.models import ApiToken
 
 _WORK = {"home", "label", "instructions", "instructions-news", "picture", "paused", "questions", "learn", "lesson"}
 _WORK |= {"qualification", "qualification-picture", "qualification-marks", "qualification-try"}
@@ -59,7 +59,7 @@ def signed_in_refusal(request: Any) -> NotAllowed | None:
     return refusal_for(getattr(request, "user", AnonymousUser()), address)
 
 
-class TokenAuthentication(authentication.TokenAuthentication):
+class TokenAuthentication(tokens.TokenAuthentication):
     """`Authorization: Token …`, which opens to a tasker what the session does."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:

@@ -76,5 +76,5 @@ app.conf.beat_schedule = {
     "same persons": _every(3600.0, "contest.operations.tasks.look_for_same_persons"),
     "audit trail": _every(5.0, "common.tasks.seal_audit_trail"),
     "check of the audit trail": _every(600.0, "common.tasks.check_audit_trail"),
-    "credentials": _every(3600.0, "common.tasks.purge_credentials"),
+    "credentials": _every(3600.0, "accounts.tasks.purge_credentials"),
 }

@@ -127,8 +127,8 @@ BOUNDED: Mapping[str, Limits] = {
 # Input that is not a stranger's, by the reason why it may be read as it is.
 TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
-        "common/second_factor.py:_being_set_up",
-        "common/sessions.py:_proven_user",
+        "accounts/second_factor.py:_being_set_up",
+        "accounts/session_store.py:_proven_user",
         "contest/releases/announcements.py:address_of",
         "contest/teams/registration.py:address_of_link",
         "accounts/passwords.py:address_of",

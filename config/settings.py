@@ -40,6 +40,7 @@ INSTALLED_APPS = [
     "csp",
     "django_structlog",
     "common",
+    "accounts",
     "labeling",
     "adjudication",
     "monitoring",
@@ -56,7 +57,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "common.body_limits.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "common.sessions.SignedInUserMiddleware",
+    "accounts.session_store.SignedInUserMiddleware",
     "accounts.locale.PersonMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "common.audit_origin.OriginMiddleware",
@@ -117,7 +118,7 @@ DEFENSE_REGISTRIES = env.read.list("DEFENSE_REGISTRIES", default=["docker.io", "
 SCORER_DIR = Path(env.read.str("SCORER_DIR", default=str(DATA_DIR / "scorer"))).resolve()
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "common.sessions.UserBackend"]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "accounts.session_store.UserBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -131,22 +132,22 @@ PASSWORD_RESET_TIMEOUT = 24 * 3600
 SIGNED_IN_RELATED = ("tasker",)
 # Names the role of an account in a word, for the audit trail.
 AUDIT_ROLE_OF = "accounts.roles.audit_role_of"
-AXES_FAILURE_LIMIT = "common.guessing.most_tries"
+AXES_FAILURE_LIMIT = "accounts.rate_limits.most_tries"
 AXES_COOLOFF_TIME = 1
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_CALLABLE = "common.views.locked_out"
+AXES_LOCKOUT_CALLABLE = "accounts.pages.sign_in_views.locked_out"
 # The hour begins with the wrong password that closed the account; trying on does not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_VERBOSE = False
-AXES_HANDLER = "common.guessing.SignInGuard"
-AXES_CLIENT_STR_CALLABLE = "common.guessing.logged_client"
+AXES_HANDLER = "accounts.rate_limits.SignInGuard"
+AXES_CLIENT_STR_CALLABLE = "accounts.rate_limits.logged_client"
 # Masked where a wrong try is recorded, as the password is.
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "code", "new_password"]
 AXES_SENSITIVE_PARAMETERS += ["csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
-AXES_CLIENT_IP_CALLABLE = "common.guessing.counted_address"
+AXES_CLIENT_IP_CALLABLE = "accounts.rate_limits.counted_address"
 EMAIL = env.email("EMAIL_URL", f"file://{DATA_DIR / 'mail'}" if DEMO else "console://")
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
 EMAIL_FILE_PATH = EMAIL.get("EMAIL_FILE_PATH")
@@ -160,7 +161,7 @@ CONTACT_EMAIL = env.address("CONTACT_EMAIL")
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
-SESSION_ENGINE = "common.sessions"
+SESSION_ENGINE = "accounts.session_store"
 SESSION_COOKIE_AGE = 14 * 24 * 3600
 SESSION_COOKIE_SECURE = HTTPS
 CSRF_COOKIE_SECURE = HTTPS
@@ -190,7 +191,7 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "common.authentication.SessionAuthentication",
+        "accounts.tokens.SessionAuthentication",
         "config.audience.TokenAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],

@@ -3,7 +3,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 import accounts.pages.urls
-import common.urls
 import contest.urls
 import labeling.pages.urls
 import monitoring.pages.urls
@@ -12,7 +11,6 @@ import monitoring.pages.urls
 api_urlpatterns = [*labeling.pages.urls.api_urlpatterns, *contest.urls.api_urlpatterns]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api_urlpatterns)),
-    path("", include(common.urls)),
     path("", include(accounts.pages.urls)),
     path("", include(labeling.pages.urls)),
     path("", include(monitoring.pages.urls)),

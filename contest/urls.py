@@ -1,9 +1,6 @@
 """The pages and calls of the contest."""
 
-from django.urls import path
-
 from contest.api import urls as api
-from contest.operations import health
 from contest.pages.account import urls as account
 from contest.pages.board import urls as board
 from contest.pages.organizer import urls as organizer
@@ -11,8 +8,6 @@ from contest.pages.public import urls as public
 from contest.pages.team import urls as team
 
 urlpatterns = [
-    path("readyz", health.readyz, name="readyz"),
-    path("metrics", health.metrics, name="metrics"),
     *account.urlpatterns,
     *team.urlpatterns,
     *board.urlpatterns,

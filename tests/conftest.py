@@ -222,7 +222,7 @@ def signed_in() -> Any:
     def _client(who: User | Tasker) -> Client:
         client = Client(enforce_csrf_checks=False)
         user = who.user if isinstance(who, Tasker) else who
-        client.force_login(user, backend="common.sessions.UserBackend")
+        client.force_login(user, backend="accounts.session_store.UserBackend")
         return client
 
     return _client

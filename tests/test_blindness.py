@@ -61,7 +61,7 @@ class World:
 
 def client_of(tasker: Tasker) -> Client:
     client = Client()
-    client.force_login(User.objects.get(pk=tasker.user_id), backend="common.sessions.UserBackend")
+    client.force_login(User.objects.get(pk=tasker.user_id), backend="accounts.session_store.UserBackend")
     return client
 
 

@@ -13,7 +13,7 @@ from django.urls import resolve
 from django.utils import timezone
 
 from accounts.roles import TEAMS
-from common.authentication import issue_token
+from accounts.tokens import issue_token
 from common.errors import Conflict
 from config.audience import OPEN_TO_TASKERS
 from contest.models import Member, Team

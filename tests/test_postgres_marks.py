@@ -19,7 +19,7 @@ SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE
 SHOWN_BY: dict[str, tuple[str, str]] = {
     "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
     "common/append_only.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
-    "common/authentication.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
+    "accounts/tokens.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "common/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
     "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
     "common/lookups.py": ("labeling/test_gold.py", "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker"),
@@ -27,11 +27,11 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "common/test_database.py",
         "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway",
     ),
-    "common/second_factor.py": (
+    "accounts/second_factor.py": (
         "common/test_sign_in.py",
         "test_a_code_works_once_also_the_one_that_turned_it_on",
     ),
-    "common/sessions.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
+    "accounts/session_store.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "contest/attacks/letters.py": (
         "contest/attacks/test_uploads.py",
         "test_the_letter_of_an_upload_that_was_cut_off_leaves_a_minute_later",
@@ -76,7 +76,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/core/test_publication.py",
         "test_a_snapshot_does_not_see_what_happens_meanwhile",
     ),
-    "contest/operations/health.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
+    "contest/operations/readiness.py": ("test_reading.py", "test_no_get_writes_or_locks_and_every_page_is_strict"),
     "contest/ledger/triggers.py": ("contest/test_written_once.py", "test_many_at_once_spend_what_is_there_and_no_more"),
     "contest/payments/corrections.py": (
         "contest/ledger/test_correcting.py",
@@ -116,7 +116,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "accounts/test_account.py",
         "test_answers_stay_and_pictures_at_hand_go_to_others",
     ),
-    "labeling/asking/services.py": ("labeling/test_races.py", "test_two_organizers_decide_once"),
+    "labeling/questions/services.py": ("labeling/test_races.py", "test_two_organizers_decide_once"),
     "labeling/gold.py": ("labeling/test_gold.py", "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker"),
     "labeling/learning/services.py": (
         "labeling/test_races.py",

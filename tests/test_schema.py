@@ -22,8 +22,8 @@ from hypothesis.strategies import booleans
 from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
+from accounts.tokens import issue_token
 from common import parsers
-from common.authentication import issue_token
 from common.body_limits import (
     DEFAULT_BYTES,
     KIB,

@@ -16,16 +16,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import passwords
-from accounts.forms import SeeOther, errors_of, go_to, safe_next, secret, text
 from accounts.leaving import account_delete
 from accounts.locale import zone_names
+from accounts.models import RecoveryCode
+from accounts.pages.form_fields import SeeOther, errors_of, go_to, safe_next, secret, text
+from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
+from accounts.second_factor import has_second_factor
 from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
-from common.guessing import letter_asked, letters_open, password_fits, wrong_link
-from common.models import RecoveryCode
-from common.second_factor import has_second_factor
 
 _YEAR_SECONDS = 365 * 24 * 3600
 

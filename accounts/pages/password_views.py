@@ -14,13 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts import passwords
-from accounts.forms import errors_of, go_to, secret, text
 from accounts.letters import tell
+from accounts.models import RecoveryCode
 from accounts.pages.account_views import user_of
-from common.errors import DomainError, InvalidInput, NotFound, WrongFields
-from common.guessing import letter_asked, letters_open, password_fits, wrong_link
-from common.models import RecoveryCode
-from common.second_factor import (
+from accounts.pages.form_fields import errors_of, go_to, secret, text
+from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
+from accounts.second_factor import (
     enrolment,
     has_second_factor,
     newest_recovery_code,
@@ -28,6 +27,7 @@ from common.second_factor import (
     second_factor_turn_off,
     second_factor_turn_on,
 )
+from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 
 
 def _new_password(request: HttpRequest) -> str:

@@ -21,15 +21,15 @@ from django.views.decorators.http import require_http_methods
 from accounts import invitations
 from accounts.access import organizer_of
 from accounts.enums import Role
-from accounts.forms import account_typed, errors_of, go_to, secret, text
 from accounts.invitations import InvitationState, Invited, invitation_of, state_of
 from accounts.leaving import account_delete
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
+from accounts.pages.form_fields import account_typed, errors_of, go_to, secret, text
+from accounts.rate_limits import password_fits, wrong_link
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.guessing import password_fits, wrong_link
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
@@ -68,7 +68,7 @@ def _accept(request: HttpRequest, token: str) -> HttpResponse:
         )
 
     user = account_typed(request, make)
-    login(request, user, backend="common.sessions.UserBackend")
+    login(request, user, backend="accounts.session_store.UserBackend")
     messages.success(request, _("Welcome. Your account is ready."))
     return go_to("home")
 

@@ -1,10 +1,13 @@
-"""The pages of accounts: one's own, joining by a link, and the organizers' list of people."""
+"""The pages of accounts: signing in and out, one's own, joining by a link, and the organizers' list of people."""
 
+from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
-from accounts.pages import account_views, password_views, people_views
+from accounts.pages import account_views, password_views, people_views, sign_in_views
 
 urlpatterns: list[URLPattern] = [
+    path("sign-in/", sign_in_views.SignIn.as_view(), name="sign-in"),
+    path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("account/", account_views.account, name="account"),
     path("account/settings/", account_views.account_settings, name="account-settings"),
     path("account/sessions/end/", account_views.end_sessions, name="account-sessions-end"),

@@ -17,14 +17,14 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
+from accounts.models import ApiToken
+from accounts.rate_limits import counted_address
+from accounts.session_store import CodeNeeded
+from accounts.tokens import TokenAuthentication, issue_token
 from common import rates
-from common.authentication import TokenAuthentication, issue_token
 from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
-from common.guessing import counted_address
-from common.models import ApiToken
-from common.sessions import CodeNeeded
 from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of

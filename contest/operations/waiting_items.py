@@ -15,9 +15,9 @@ from contest.operations.late_cases import Cases
 from contest.outbox.posting import failing
 from contest.record.leaderboard.snapshots import open_differences
 from contest.teams.selectors import requests_asked
-from labeling.asking.selectors import open_reports
 from labeling.enums import KnownUse, LinkKind, TaskerState
 from labeling.models import KnownPicture, Question, Tasker, TaskerLink
+from labeling.questions.selectors import open_reports
 from scoring.enums import RunState
 from scoring.models import Run, Trial
 from scoring.selectors import dead_runs

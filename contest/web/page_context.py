@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from accounts.forms import errors_of
+from accounts.pages.form_fields import errors_of
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.typed import whole_number

@@ -18,11 +18,11 @@ from common.errors import InvalidInput, WrongFields
 from labeling import services
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
-from labeling.asking.services import report_make
 from labeling.enums import ReportKind
 from labeling.models import Assignment
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
+from labeling.questions.services import report_make
 from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 

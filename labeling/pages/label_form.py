@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 
 from labeling import wording
 from labeling.answers import STATEMENTS
-from labeling.asking.words import KIND_WORDS
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
 from labeling.models import Tasker
@@ -19,6 +18,7 @@ from labeling.notices import notices_json
 from labeling.outline_gate import outline_asked_of
 from labeling.pages.label_words import page_words
 from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
+from labeling.questions.words import KIND_WORDS
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 

@@ -17,14 +17,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.pages.sign_in_views import SIGN_IN_FIELDS, SignInForm
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
-from common.views import SIGN_IN_FIELDS, SignInForm
 from labeling import services
 from labeling.access import assignment_of, labeling_tasker, tasker_of
-from labeling.asking.services import report_make
 from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
 from labeling.models import Assignment, Tasker
@@ -32,6 +31,7 @@ from labeling.notices import notice_see
 from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
 from labeling.pages.label_form import instructions_context, label_context, labeling_desk
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
+from labeling.questions.services import report_make
 from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.

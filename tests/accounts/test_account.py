@@ -13,16 +13,15 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone, translation
 
+from accounts.devices import device_of
 from accounts.enums import Role
 from accounts.invitations import invitation_accept, invite
 from accounts.leaving import account_delete
 from accounts.locale import zone_names
-from accounts.models import Invitation
-from common.authentication import issue_token
-from common.devices import device_of
+from accounts.models import ApiToken, Invitation, RecoveryCode, SecondFactor, UserSession
+from accounts.second_factor import enrolment, second_factor_turn_on
+from accounts.tokens import issue_token
 from common.mail import wait_until_sent
-from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
-from common.second_factor import enrolment, second_factor_turn_on
 from labeling.enums import AssignmentState
 from labeling.models import Response, StateChange, Tasker
 from tests import factories

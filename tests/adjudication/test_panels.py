@@ -24,10 +24,10 @@ from adjudication.models import Ruling
 from adjudication.services import panels_settle, rule_by_board
 from common.errors import Conflict, NotFound
 from labeling import services
-from labeling.asking.services import report_decide, report_make
 from labeling.enums import AssignmentState, Label, PanelState, ReportDecision, ReportKind, TaskerState, WatchAction
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
+from labeling.questions.services import report_decide, report_make
 from labeling.voiding import responses_void
 from monitoring.actions import action_take, tasker_return
 from policy.numbers import LARGEST_PANEL, Policy

@@ -163,7 +163,7 @@ def browser(chromium: Browser, live_server: Any, transactional_db: None) -> Iter
 def session_of(user: User) -> str:
     """Sign somebody in, as the page for it would, and return the session's cookie."""
     client = Client()
-    client.force_login(user, backend="common.sessions.UserBackend")
+    client.force_login(user, backend="accounts.session_store.UserBackend")
     return client.cookies["sessionid"].value
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from accounts.enums import Role
 from accounts.invitations import invite
-from common.second_factor import enrolment, second_factor_turn_on
+from accounts.second_factor import enrolment, second_factor_turn_on
 from labeling.models import Tasker
 from tests import factories
 from tests.browser.looking import FOCUSED, SHOWN, Look, organizer, push, shows, signed_in, signs_in

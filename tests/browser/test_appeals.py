@@ -10,7 +10,7 @@ from django.utils import timezone
 from PIL import Image as Pillow
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from common.models import UserSession
+from accounts.models import UserSession
 from contest.appeals.services import appeal_send
 from contest.models import Appeal
 from tests.browser.looking import (

@@ -16,7 +16,7 @@ from django.utils import timezone
 from PIL import Image as Pillow
 from playwright.sync_api import Page, expect
 
-from common.models import UserSession
+from accounts.models import UserSession
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import MOST_ENTRIES, parts_of

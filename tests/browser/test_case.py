@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from common.models import UserSession
+from accounts.models import UserSession
 from contest.core.enums import CaseState, VoteChoice
 from contest.models import Case, Vote
 from tests.browser.looking import (

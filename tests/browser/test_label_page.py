@@ -15,7 +15,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Route, expect
 
-from common.models import UserSession
+from accounts.models import UserSession
 from labeling.enums import AssignmentState, WatchAction
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.pages.label_form import MODULES

@@ -136,7 +136,7 @@ def test_a_newcomer_passes_in_the_real_form(
 
     Always the same ten: of a few, the corners that are left of the outline cross.
     """
-    monkeypatch.setattr("labeling.learning.views._random", Random(1))
+    monkeypatch.setattr("labeling.pages.learning_views._random", Random(1))
     cast.ready(newcomer)
     learner = Learner(contexts(newcomer, base_url=live_server.url).new_page(), live_server.url).begin()
     page = learner.page

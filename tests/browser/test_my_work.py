@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, ReportDecision, ReportKind
 from labeling.models import Assignment, GoldMark, Image, Panel, Tasker
 from labeling.my_work import selectors
+from labeling.questions.services import question_answer, question_ask, report_decide, report_make
 from labeling.voiding import responses_void
 from policy.enums import GoldFeedback
 from policy.models import PolicyVersion

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from common.models import UserSession
+from accounts.models import UserSession
 from contest.defenses import stake_ends, staking
 from contest.models import Entry, Team
 from scoring.enums import TrialKind

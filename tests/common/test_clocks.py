@@ -17,8 +17,8 @@ from django.http import HttpRequest
 from django.test import Client
 from django.utils import timezone
 
+from accounts.tokens import issue_token
 from common import clock
-from common.authentication import issue_token
 from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
 from common.models import DemoClock
 from config.celery import app
@@ -33,12 +33,12 @@ PASSWORD = "seven-herons-at-noon"
 ROOT = Path(configured.BASE_DIR)
 # Who reads the machine's time, and why the contest's is wrong there.
 REAL_TIME = {
-    "common/authentication.py": "API tokens",
+    "accounts/tokens.py": "API tokens",
     "common/clock.py": "this machine's clock beside the database's",
     "common/domain_clock.py": "the contest's time is made of it",
-    "common/guessing.py": "lockouts",
-    "common/management/commands/second_factor_off.py": "sign-ins",
-    "common/sessions.py": "sessions and second factors",
+    "accounts/rate_limits.py": "lockouts",
+    "accounts/management/commands/second_factor_off.py": "sign-ins",
+    "accounts/session_store.py": "sessions and second factors",
     "common/tasks.py": "sessions and tokens that are over",
     "contest/api/account_calls.py::initial": "how often tokens are asked for",
     "contest/api/account_calls.py::post": "API tokens",

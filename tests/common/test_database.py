@@ -18,6 +18,7 @@ from django.db import DatabaseError, IntegrityError, OperationalError, connectio
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
+from accounts.credentials import credentials_purge
 from accounts.leaving import account_delete
 from common import rates
 from common.append_only import protect, unprotect
@@ -26,7 +27,6 @@ from common.audit_chain import BEGINNING, End, canonical, digest, problem, seale
 from common.audit_origin import OriginMiddleware, acting_from, origin, place_of
 from common.audit_seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
 from common.changes import change_mark
-from common.credentials import credentials_purge
 from common.deadlocks import again_after_deadlock
 from common.lookups import Change, Given, Lookup, Statement
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount

@@ -24,13 +24,10 @@ from django.test.client import MULTIPART_CONTENT
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from common import client_address
-from common.authentication import TOKEN_LIFETIME, issue_token
-from common.credentials import credentials_purge
-from common.errors import InvalidInput
-from common.guessing import MOST_LETTERS_TO_ONE, MOST_NAMES, MOST_NAMES_A_MINUTE, MOST_TRIES
-from common.models import ApiToken, RecoveryCode, SecondFactor, UserSession
-from common.second_factor import (
+from accounts.credentials import credentials_purge
+from accounts.models import ApiToken, RecoveryCode, SecondFactor, UserSession
+from accounts.rate_limits import MOST_LETTERS_TO_ONE, MOST_NAMES, MOST_NAMES_A_MINUTE, MOST_TRIES
+from accounts.second_factor import (
     CLOSED_FOR,
     MOST_WRONG,
     code_take,
@@ -38,7 +35,10 @@ from common.second_factor import (
     has_second_factor,
     second_factor_turn_on,
 )
-from common.sessions import SessionStore
+from accounts.session_store import SessionStore
+from accounts.tokens import TOKEN_LIFETIME, issue_token
+from common import client_address
+from common.errors import InvalidInput
 from contest.operations import pipeline
 from labeling.models import Tasker
 from tests import factories
@@ -442,7 +442,7 @@ def test_it_outlives_a_change_of_the_secret_key(phone: Phone, settings: Any) -> 
 
 
 def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(phone: Phone, client: Client) -> None:
-    client.force_login(phone.user, backend="common.sessions.UserBackend")
+    client.force_login(phone.user, backend="accounts.session_store.UserBackend")
     call_command("second_factor_off", "tara")
     assert not (has_second_factor(phone.user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
     with pytest.raises(CommandError):

@@ -11,8 +11,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from accounts.models import AccountRole
-from common.models import ApiToken
+from accounts.models import AccountRole, ApiToken
 from contest.models import Member, Team
 from labeling.models import Tasker
 from tests import factories

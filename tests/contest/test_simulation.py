@@ -196,7 +196,7 @@ def _is_released_and_can_be_looked_at() -> None:
         assert Client().get(page).status_code == 200, page
     for name, own in (("organizer", "/organizer/"), ("board1", "/board/stakes/"), ("strong-1", "/team/")):
         client = Client()
-        client.force_login(User.objects.get(username=name), backend="common.sessions.UserBackend")
+        client.force_login(User.objects.get(username=name), backend="accounts.session_store.UserBackend")
         assert client.get(own).status_code == 200, own
 
 

@@ -25,7 +25,7 @@ from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
 from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
 from contest.operations import pipeline
-from contest.operations.health import pipeline_metrics
+from contest.operations.metrics import pipeline_metrics
 from contest.operations.overview import overview
 from contest.outbox import letters, posting
 from contest.payments.corrections import correction_ask, correction_confirm

@@ -17,7 +17,6 @@ from django.db.models import Count, F, Q
 
 from common.errors import Conflict
 from labeling import services, voiding
-from labeling.asking.services import question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
 from labeling.learning.services import attempt_start, instructions_publish, lesson_see
 from labeling.models import (
@@ -41,6 +40,7 @@ from labeling.models import (
     WatchEvent,
     WatchRule,
 )
+from labeling.questions.services import question_answer, question_ask, report_decide, report_make
 from monitoring import gold_leaks, links
 from monitoring.check_taskers import watch
 from policy.numbers import Policy

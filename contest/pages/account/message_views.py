@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.forms import SeeOther, go_to, text
+from accounts.pages.form_fields import SeeOther, go_to, text
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.forms import errors_of, go_to, text
+from accounts.pages.form_fields import errors_of, go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound

@@ -18,7 +18,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.forms import errors_of, go_to, text
+from accounts.pages.form_fields import errors_of, go_to, text
 from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from accounts.forms import SeeOther
+from accounts.pages.form_fields import SeeOther
 from common.domain_clock import domain_now
 from contest.board.moved import moved_words
 from contest.board.recusal import quorum_of, teams_of

@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
-from accounts.forms import go_to, text
+from accounts.pages.form_fields import go_to, text
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound

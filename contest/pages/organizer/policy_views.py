@@ -13,8 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
-from accounts.forms import errors_of, go_to
 from accounts.locale import zone_names
+from accounts.pages.form_fields import errors_of, go_to
 from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError

@@ -6,9 +6,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from accounts.rate_limits import letter_asked, letters_open, wrong_link
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
-from common.guessing import letter_asked, letters_open, wrong_link
 from contest.releases import announcements
 
 

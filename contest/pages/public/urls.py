@@ -13,6 +13,7 @@ from contest.pages.public import (
     overrule_views,
     picture_views,
     policy_views,
+    probe_views,
     release_mail_views,
     release_views,
     search_views,
@@ -20,6 +21,9 @@ from contest.pages.public import (
 )
 
 urlpatterns: list[URLPattern] = [
+    path("healthz", probe_views.healthz, name="healthz"),
+    path("readyz", probe_views.readyz, name="readyz"),
+    path("metrics", probe_views.metrics, name="metrics"),
     path("", document_views.home, name="home"),
     path("attacks/weeks/<str:name>/", attack_views.week, name="attacks-of-week"),
     path("attacks/<str:public_id>/", attack_views.attack, name="attack"),

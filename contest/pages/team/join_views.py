@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.forms import account_typed, errors_of, go_to, text
+from accounts.pages.form_fields import account_typed, errors_of, go_to, text
 from accounts.passwords import CONFIRM_WITHIN
+from accounts.rate_limits import letter_asked, letters_open, wrong_link
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.guessing import letter_asked, letters_open, wrong_link
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
 from contest.models import TeamInvitation
@@ -71,7 +71,7 @@ def _registered(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _sign_in(request: HttpRequest, user: User) -> None:
-    login(request, user, backend="common.sessions.UserBackend")
+    login(request, user, backend="accounts.session_store.UserBackend")
 
 
 @never_cache

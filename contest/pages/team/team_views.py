@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.forms import errors_of, go_to, text
+from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number

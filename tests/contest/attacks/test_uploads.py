@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from common.authentication import issue_token
+from accounts.tokens import issue_token
 from common.errors import Unavailable
 from common.models import HourCount
 from common.outages import store_away

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core import mail
 from django.test import Client
 
+from accounts.tokens import issue_token
 from adjudication.models import Ruling
-from common.authentication import issue_token
 from contest.attacks import near, services
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
@@ -87,7 +87,7 @@ def test_a_request_that_is_forged_long_or_signed_out_is_refused_in_the_form_of_i
     red: Team, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(cast.captain(red), backend="common.sessions.UserBackend")
+    client.force_login(cast.captain(red), backend="accounts.session_store.UserBackend")
     forged = [client.post(address, {"image": upload(picture())}) for address in SENDING]
     assert [each.status_code for each in forged] == [403] * 3 and forged[1].json()["code"] == "forged"
     out = Client(enforce_csrf_checks=True).post(SCRIPT, {"image": upload(bytes(4 * 1024**2))})

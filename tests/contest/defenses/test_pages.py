@@ -220,7 +220,7 @@ def test_at_the_end_of_the_weeks_number_no_file_is_read(
 
 def test_forged_requests_are_refused(captain: User) -> None:
     client = Client(enforce_csrf_checks=True)
-    client.force_login(captain, backend="common.sessions.UserBackend")
+    client.force_login(captain, backend="accounts.session_store.UserBackend")
     assert client.post(NEW, fields()).status_code == 403 and not Entry.objects.exists()
 
 

@@ -23,7 +23,7 @@ from adjudication.models import Ruling
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
 from contest.operations import pipeline
-from contest.operations.health import pipeline_metrics
+from contest.operations.metrics import pipeline_metrics
 from labeling.models import Assignment, Tasker
 from labeling.pictures.store import picture_key, picture_store
 from scoring import services as scoring

@@ -41,7 +41,7 @@ _CHANGES = re.compile(
 
 def client_of(user: User) -> Client:
     client = Client()
-    client.force_login(user, backend="common.sessions.UserBackend")
+    client.force_login(user, backend="accounts.session_store.UserBackend")
     return client
 
 

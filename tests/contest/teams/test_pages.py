@@ -11,10 +11,10 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
+from accounts import rate_limits
 from accounts.models import AccountRole
 from accounts.passwords import CONFIRM_WITHIN
-from common import guessing
-from common.guessing import MOST_LETTERS_TO_ONE
+from accounts.rate_limits import MOST_LETTERS_TO_ONE
 from contest.core.teams import team_of
 from contest.models import Association, Case, Entitlement, Member, SamePerson, Team, TeamInvitation
 from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
@@ -135,7 +135,7 @@ def test_nobody_is_flooded_with_letters() -> None:
 
 
 def test_one_address_asks_for_so_many_letters_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guessing, "MOST_LETTERS", 12)
+    monkeypatch.setattr(rate_limits, "MOST_LETTERS", 12)
     assert asks(*(f"n{number}@example.org" for number in range(14))) == [200] * 12 + [429] * 2
 
 

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
-from labeling.asking import selectors
-from labeling.asking.services import MOST_OPEN_QUESTIONS, question_answer, question_ask, report_decide, report_make
 from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.questions import selectors
+from labeling.questions.services import MOST_OPEN_QUESTIONS, question_answer, question_ask, report_decide, report_make
 from labeling.selectors import candidates, instructions_in_force
 from tests import factories
 from tests.labeling.cast import claim, gets_nothing, kept, lease, own, refused, shows, submit

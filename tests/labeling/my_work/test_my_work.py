@@ -378,7 +378,7 @@ def test_a_long_download_is_one_statement_and_comes_in_pieces(
 ) -> None:
     for minute in range(25):
         factories.response(tara, factories.panel(), now=now - timedelta(minutes=minute))
-    monkeypatch.setattr("labeling.my_work.views._LINES_AT_ONCE", 15)
+    monkeypatch.setattr("labeling.pages.my_work_views._LINES_AT_ONCE", 15)
     client, pieces = signed_in(tara), []
     sent = statements(lambda: pieces.extend(client.get("/my-work/download/").streaming_content))
     assert (len([sql for sql in sent if 'FROM "labeling_response"' in sql]), len(pieces)) == (1, 3)

@@ -20,9 +20,10 @@ from django.test import Client
 
 from accounts import invitations, leaving
 from accounts.enums import Role
+from accounts.models import SecondFactor
 from common.audit_chain import canonical
 from common.audit_seals import entries_seal, private_of, public_of
-from common.models import AuditEntry, SecondFactor
+from common.models import AuditEntry
 from contest.attacks.near import pair_see
 from contest.board import examinations
 from contest.core.decisions import decide
@@ -38,11 +39,11 @@ from contest.prizes import sweeps
 from contest.record.leaderboard.snapshots import boards_make_anew
 from contest.releases.builds import build_ask
 from contest.teams import associations, entitlements, merging, same_person
-from labeling.asking.services import question_answer, question_ask, report_decide
 from labeling.enums import ReportDecision, ReportKind, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
 from labeling.pictures.store import FolderStore, original_key
+from labeling.questions.services import question_answer, question_ask, report_decide
 from monitoring import actions, gold_choice, links, rule_changes
 from policy.selectors import policy_in_force
 from scoring import rerun_scope, reruns

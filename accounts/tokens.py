@@ -13,9 +13,9 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
-from common.credentials import renewed_hash
+from accounts.credentials import renewed_hash
+from accounts.models import ApiToken
 from common.lookups import Given, Lookup
-from common.models import ApiToken
 
 TOKEN_LIFETIME = timedelta(days=90)
 
@@ -83,7 +83,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema names the session."""
 
-    target_class = "common.authentication.SessionAuthentication"
+    target_class = "accounts.tokens.SessionAuthentication"
     name = "session"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
@@ -94,7 +94,7 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """How the schema names the token."""
 
-    target_class = "common.authentication.TokenAuthentication"
+    target_class = "accounts.tokens.TokenAuthentication"
     match_subclasses = True
     name = "token"
 

@@ -25,10 +25,10 @@ from django.db.models import Max, Q
 from django.http import HttpRequest
 from django.utils import timezone
 
+from accounts.session_store import CodeNeeded
 from common.audit_origin import place_of
 from common.client_address import client_address
 from common.log_mask import mask
-from common.sessions import CodeNeeded
 
 # Counted like accounts that nobody has: user names cannot hold a blank.
 LINKS = "any link"

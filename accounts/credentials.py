@@ -6,7 +6,8 @@ from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.utils.crypto import constant_time_compare
 
-from common.models import ApiToken, AuditPlace, UserSession
+from accounts.models import ApiToken, UserSession
+from common.models import AuditPlace
 
 ACCESS_KEPT = timedelta(days=90)
 _ACCESS_TABLES = (AccessAttempt, AccessLog, AccessFailureLog)

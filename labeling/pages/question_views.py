@@ -19,8 +19,13 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import whole_number
 from labeling.access import tasker_of
-from labeling.asking import selectors
-from labeling.asking.services import (
+from labeling.enums import ReportDecision, ReportKind
+from labeling.learning.organizer import asked_again_by
+from labeling.models import Report, Tasker
+from labeling.pages.label_views import SeeOther
+from labeling.pictures.addresses import picture_url
+from labeling.questions import selectors
+from labeling.questions.services import (
     MOST_OPEN_QUESTIONS,
     MOST_QUESTION_CHARACTERS,
     answer_checked,
@@ -28,12 +33,7 @@ from labeling.asking.services import (
     question_ask,
     report_decide,
 )
-from labeling.asking.words import KIND_NAMES
-from labeling.enums import ReportDecision, ReportKind
-from labeling.learning.organizer import asked_again_by
-from labeling.models import Report, Tasker
-from labeling.pages.label_views import SeeOther
-from labeling.pictures.addresses import picture_url
+from labeling.questions.words import KIND_NAMES
 from policy.selectors import policy_in_force
 
 _EVERYBODY, _ASKER = "everybody", "asker"

@@ -21,11 +21,11 @@ from common.audit import Subject, audit
 from common.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
-from labeling.asking.selectors import open_reports
-from labeling.asking.words import DECISION_TOLD, KIND_WORDS
 from labeling.enums import PanelState, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
 from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.questions.selectors import open_reports
+from labeling.questions.words import DECISION_TOLD, KIND_WORDS
 
 MOST_REPORT_CHARACTERS = 2_000
 MOST_QUESTION_CHARACTERS = 1_000

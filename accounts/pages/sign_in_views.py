@@ -1,4 +1,4 @@
-"""Signing in, being locked out, and the sign of life."""
+"""Signing in, and being locked out."""
 
 from typing import Any
 
@@ -11,11 +11,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
-from common.guessing import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
-from common.sessions import CodeNeeded
+from accounts.rate_limits import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
+from accounts.session_store import CodeNeeded
 
 # What the sign-in form's fields are called, so that other pages can keep theirs apart.
 SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "proof"})
@@ -112,10 +110,3 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
         answer = render(request, "registration/locked_out.html", context, status=429)
     answer["Retry-After"] = str(60 if minute else settings.AXES_COOLOFF_TIME * 3600)
     return answer
-
-
-@require_safe
-@never_cache
-def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer that this process serves requests; asks nobody else, so a slow database never restarts it."""
-    return JsonResponse({"status": "ok"})

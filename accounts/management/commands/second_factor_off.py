@@ -7,10 +7,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
+from accounts.credentials import credentials_end
+from accounts.second_factor import has_second_factor, second_factor_turn_off
 from common.audit import audit
 from common.audit_origin import RecordedCommand
-from common.credentials import credentials_end
-from common.second_factor import has_second_factor, second_factor_turn_off
 
 
 class Command(RecordedCommand):

@@ -10,8 +10,8 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from labeling.access import tasker_of
-from labeling.asking.services import MOST_QUESTION_CHARACTERS, question_ask
 from labeling.pages.shapes import ErrorOut
+from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_ask
 
 
 @extend_schema_serializer(examples=[OpenApiExample("example", {"text": "Does a bird's shadow count as a depiction?"})])

@@ -21,11 +21,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from common.credentials import renewed_hash
-from common.devices import device_of
+from accounts.credentials import renewed_hash
+from accounts.devices import device_of
+from accounts.models import UserSession
+from accounts.second_factor import code_take, has_second_factor
 from common.lookups import Given, Lookup
-from common.models import UserSession
-from common.second_factor import code_take, has_second_factor
 
 # How long a right password is remembered while its owner looks for the code.
 CODE_WITHIN = timedelta(minutes=5)

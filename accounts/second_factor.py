@@ -21,9 +21,9 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
+from accounts.models import RecoveryCode, SecondFactor
 from common.errors import Conflict, InvalidInput
 from common.ids import ALPHABET
-from common.models import RecoveryCode, SecondFactor
 
 RECOVERY_CODES = 10
 MOST_WRONG = 10
