@@ -19,7 +19,7 @@ from accounts.enums import Role
 from accounts.models import Invitation
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from accounts.signals import tasker_invited
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 
 VALID_FOR = timedelta(days=7)

@@ -9,8 +9,8 @@ from django.db import transaction
 from accounts.credentials import access_forget, credentials_end
 from accounts.models import Invitation
 from accounts.signals import account_leaving
-from common.audit import Subject, audit, places_forget
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import Subject, audit, places_forget
+from common.database.deadlocks import again_after_deadlock
 
 
 @again_after_deadlock

@@ -26,9 +26,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from accounts.session_store import CodeNeeded
-from common.audit_origin import place_of
-from common.client_address import client_address
+from common.audit.origin import place_of
 from common.log_mask import mask
+from common.web.client_address import client_address
 
 # Counted like accounts that nobody has: user names cannot hold a blank.
 LINKS = "any link"

@@ -25,7 +25,7 @@ from accounts.credentials import renewed_hash
 from accounts.devices import device_of
 from accounts.models import UserSession
 from accounts.second_factor import code_take, has_second_factor
-from common.lookups import Given, Lookup
+from common.database.lookups import Given, Lookup
 
 # How long a right password is remembered while its owner looks for the code.
 CODE_WITHIN = timedelta(minutes=5)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from accounts.credentials import renewed_hash
 from accounts.models import ApiToken
-from common.lookups import Given, Lookup
+from common.database.lookups import Given, Lookup
 
 TOKEN_LIFETIME = timedelta(days=90)
 

@@ -17,12 +17,12 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
-from adjudication.terminal import show
-from adjudication.untrusted_files import MOST_LIST_BYTES, NotThere, Unreadable, read_bytes, read_json
+from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
+from adjudication.verifier.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
+from adjudication.verifier.reading import Findings, NotARelease, read_manifest
+from adjudication.verifier.terminal import show
+from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, Unreadable, read_bytes, read_json
 from adjudication.verify import verify
-from adjudication.verify_chain import Listed, check_list, check_listed, read_listed
-from adjudication.verify_reading import Findings, NotARelease, read_manifest
 
 LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
@@ -156,16 +156,23 @@ def _fetch(release: Listed, url: str, archive: Path, progress: Progress) -> None
         except _TooMuch:
             part.unlink()
             raise
-        except HTTPError as error:
-            if (error.code < 500 and error.code != 416) or not left:
+        except _WRONG_ANSWER as error:
+            if not left or _is_refused(error):
                 raise
-            if error.code == 416:  # what is here is no beginning of what is there
+            if _is_no_beginning(error):
                 part.unlink(missing_ok=True)
-        except _WRONG_ANSWER:
-            if not left:
-                raise
     os.replace(part, archive)
     _tag_beside(part).unlink(missing_ok=True)
+
+
+def _is_refused(error: Exception) -> bool:
+    """Say whether asking again would be answered alike."""
+    return isinstance(error, HTTPError) and error.code < 500 and not _is_no_beginning(error)
+
+
+def _is_no_beginning(error: Exception) -> bool:
+    """Say whether what is here is longer than what is there (416)."""
+    return isinstance(error, HTTPError) and error.code == 416
 
 
 def _fetch_rest(release: Listed, address: str, part: Path, progress: Progress) -> None:

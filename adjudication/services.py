@@ -10,7 +10,7 @@ from adjudication import selectors
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from common.typed import Least, words_enough
 from labeling import services as labeling

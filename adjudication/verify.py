@@ -12,19 +12,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from adjudication import release_format as form
-from adjudication.derived import (
-    COCO_TAIL,
-    TASKER_DATA_HEADINGS,
-    Annotations,
-    Picture,
-    coco_head,
-    tasker_data_row,
-)
-from adjudication.terminal import show
-from adjudication.verify_audit import check_audit
-from adjudication.verify_board import check_board
-from adjudication.verify_breaks import (
+from adjudication.verifier import release_format as form
+from adjudication.verifier.audit import check_audit
+from adjudication.verifier.board import check_board
+from adjudication.verifier.breaks import (
     check_breaks,
     check_complete,
     check_mistakes,
@@ -32,11 +23,19 @@ from adjudication.verify_breaks import (
     read_faults,
     read_predictions,
 )
-from adjudication.verify_chain import check_chain
-from adjudication.verify_contest import check_contest
-from adjudication.verify_panels import Panels, counted_ids, read_panels
-from adjudication.verify_pictures import check_images, check_pictures
-from adjudication.verify_reading import (
+from adjudication.verifier.chain import check_chain
+from adjudication.verifier.contest import check_contest
+from adjudication.verifier.derived import (
+    COCO_TAIL,
+    TASKER_DATA_HEADINGS,
+    Annotations,
+    Picture,
+    coco_head,
+    tasker_data_row,
+)
+from adjudication.verifier.panels import Panels, counted_ids, read_panels
+from adjudication.verifier.pictures import check_images, check_pictures
+from adjudication.verifier.reading import (
     Findings,
     Manifest,
     NotARelease,
@@ -47,7 +46,8 @@ from adjudication.verify_reading import (
     read_manifest,
     read_table,
 )
-from adjudication.verify_rulings import check_rulings, read_policies, read_responses
+from adjudication.verifier.rulings import check_rulings, read_policies, read_responses
+from adjudication.verifier.terminal import show
 from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2

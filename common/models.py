@@ -5,7 +5,8 @@ from django.db import models
 
 
 class AuditEntry(models.Model):
-    """Something that somebody decided or did by hand. Append-only but for forgetting the account; see common.audit.
+    """Something that somebody decided or did by hand. Append-only but for forgetting the account; see
+    common.audit.trail.
 
     `subject` and `why` are public where `published` says so. Without a `salt` the private part is known by its hash
     alone: the row comes from a release.

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from common import hints
-from common.audit_origin import acting_from
+from common.audit.origin import acting_from
 from common.outages import outages
 
 

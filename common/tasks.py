@@ -1,6 +1,6 @@
 """Sweeps of what belongs to no app."""
 
-from common.audit_seals import chain_check_now_and_then, entries_seal
+from common.audit.seals import chain_check_now_and_then, entries_seal
 from common.domain_clock import domain_now
 from common.queues import quick_task, slow_task
 

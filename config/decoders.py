@@ -7,8 +7,9 @@ for a place that is missing and for one that is gone. Each limit is the constant
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adjudication import mirror, mirror_zip, untrusted_files
-from common import body_limits, parsers
+from adjudication import mirror
+from adjudication.verifier import mirror_zip, untrusted_files
+from common.web import body_limits, json_parser
 from contest.attacks import uploads
 from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
@@ -42,7 +43,7 @@ _PICTURE = Limits(
     seconds=decoding.DECODING.seconds,
 )
 _HEADERS = Limits(decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS)
-_JSON = Limits(parsers.MOST_BYTES, parsers.MOST_BYTES, parsers.MOST_LEVELS, REQUEST_SECONDS)
+_JSON = Limits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
 _FORM = Limits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
 _ARCHIVE = Limits(handed_in.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
 _LAYERS = Limits(handed_in.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
@@ -81,7 +82,7 @@ BOUNDED: Mapping[str, Limits] = {
     "common/zips.py:measure": _SOURCE,
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
-    "common/parsers.py:JSONParser": _JSON,
+    "common/web/json_parser.py:JSONParser": _JSON,
     "contest/api/attack_calls.py:Attacks": Limits(
         MOST_UPLOAD_BYTES, MOST_UPLOAD_BYTES, body_limits.MOST_FIELDS, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
@@ -118,8 +119,8 @@ BOUNDED: Mapping[str, Limits] = {
     "defense_kit/protocol.py:read_hello": _TEXT_FRAME,
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
-    "adjudication/untrusted_files.py:read_json": _RELEASE_LIST,
-    "adjudication/mirror_zip.py:_opened": Limits(
+    "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
+    "adjudication/verifier/mirror_zip.py:_opened": Limits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
@@ -199,9 +200,9 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/record/rebuild/reading.py:_parts",
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (
-        "adjudication/verify_audit.py:_public",
-        "adjudication/verify_reading.py:_csv_lines",
-        "adjudication/verify_votes.py:value_of",
+        "adjudication/verifier/audit.py:_public",
+        "adjudication/verifier/reading.py:_csv_lines",
+        "adjudication/verifier/votes.py:value_of",
     ),
     "runs on the machine of the one whose file it is": (
         "defense_kit/check.py:load_pictures",

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import exception_handler, set_rollback
 
-from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError
 from common.outages import outage_of, traces
+from common.web.error_status import error_body, http_status, retry_headers
 
 
 def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:

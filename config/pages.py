@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import error_body, http_status, retry_headers
 from common.errors import DomainError, TooLarge, Unavailable
 from common.outages import outage_of, traces
+from common.web.error_status import error_body, http_status, retry_headers
 from config.audience import signed_in_refusal
 
 

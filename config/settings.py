@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from common.body_limits import DEFAULT_BYTES, MOST_FIELDS
+from common.web.body_limits import DEFAULT_BYTES, MOST_FIELDS
 from config import env
 from config.logs import configure_logs
 from contest.core.enums import CaseState, DefenseStanding
@@ -48,19 +48,19 @@ INSTALLED_APPS = [
     "contest",
 ]
 MIDDLEWARE = [
-    "common.head.NoBodyForHead",
+    "common.web.head_requests.NoBodyForHead",
     "common.domain_clock.OneTimeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
-    "common.body_limits.BodyLimits",
+    "common.web.body_limits.BodyLimits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "accounts.session_store.SignedInUserMiddleware",
     "accounts.locale.PersonMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
-    "common.audit_origin.OriginMiddleware",
+    "common.audit.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -196,7 +196,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["common.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.web.json_parser.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "config.errors.api_exception",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -235,7 +235,7 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "config.static.StaticStorage"},
 }
-# The fields of a form beside its files. How long a whole body may be is said by each view (common.body_limits).
+# The fields of a form beside its files. How long a whole body may be is said by each view (common.web.body_limits).
 DATA_UPLOAD_MAX_MEMORY_SIZE = DEFAULT_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = MOST_FIELDS
 DATA_UPLOAD_MAX_NUMBER_FILES = 100

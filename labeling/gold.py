@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db.models import BigIntegerField
 
-from common.lookups import Given, Lookup
+from common.database.lookups import Given, Lookup
 from labeling.answers import Answers
 from labeling.enums import Answer
 from labeling.marking import Known, Marks, Said, mark

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report

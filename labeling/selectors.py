@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models import Q, QuerySet
 
-from common.lookups import Given, Lookup, Statement
+from common.database.lookups import Given, Lookup, Statement
 from common.versions import Versions
 from labeling.enums import AssignmentState, KnownUse, PanelState
 from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, Tasker

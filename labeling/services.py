@@ -16,9 +16,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, BooleanField, DateTimeField, F, IntegerField
 from django.utils.translation import gettext as _
 
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
+from common.database.lookups import Change, Given, Statement
 from common.errors import Conflict, NotFound
-from common.lookups import Change, Given, Statement
 from labeling import selectors, signals
 from labeling.answers import Answers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak

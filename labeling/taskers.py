@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from accounts.roles import role_conflict
-from common.audit import Subject
+from common.audit.trail import Subject
 from labeling.enums import TaskerState
 from labeling.models import Tasker
 from labeling.services import leases_end

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 
-from common.audit import Subject, audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import Subject, audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse, Voiding

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop, override
 
-from common.audit import audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling import services, voiding
 from labeling.enums import TaskerState, WatchAction

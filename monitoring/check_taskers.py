@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
 from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
 from monitoring.actions import action_take

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from common.audit import audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, WrongFields
 from labeling.enums import WatchAction
 from labeling.models import WatchRule

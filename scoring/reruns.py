@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
-from common.audit import Subject, audit
+from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded

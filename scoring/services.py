@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from adjudication.models import Ruling
-from common.audit import audit
+from common.audit.trail import audit
 from policy.numbers import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState

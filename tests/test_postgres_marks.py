@@ -1,7 +1,7 @@
 """What depends on the database is shown on PostgreSQL within `make test`, by a test marked `postgres` or `both`.
 
-A module depends on it that sends SQL of its own, has prepared statements (`common.lookups`), locks rows, or makes
-triggers.
+A module depends on it that sends SQL of its own, has prepared statements (`common.database.lookups`), locks rows, or
+makes triggers.
 """
 
 import ast
@@ -13,16 +13,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 ROOMS = ("accounts", "adjudication", "common", "contest", "labeling", "monitoring", "policy", "scoring")
 MARKS = {"postgres", "both"}
-SIGNS = ("cursor", "select_for_update", "copy_expert", "common.lookups", "CREATE TRIGGER")
+SIGNS = ("cursor", "select_for_update", "copy_expert", "common.database.lookups", "CREATE TRIGGER")
 
 # module -> the file below tests/ and the marked test in it that runs the statements
 SHOWN_BY: dict[str, tuple[str, str]] = {
     "adjudication/services.py": ("adjudication/test_services.py", "TestAtOnce::test_many_at_once_make_one_ruling_each"),
-    "common/append_only.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
+    "common/database/append_only.py": ("contest/prizes/test_awards.py", "test_an_examination_is_never_changed"),
     "accounts/tokens.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
-    "common/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
+    "common/database/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
     "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
-    "common/lookups.py": ("labeling/test_gold.py", "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker"),
+    "common/database/lookups.py": (
+        "labeling/test_gold.py",
+        "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker",
+    ),
     "common/rates.py": (
         "common/test_database.py",
         "test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway",
@@ -160,7 +163,7 @@ def depends_on_the_database(tree: ast.Module) -> bool:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in ("cursor", "select_for_update", "copy_expert"):
             return True
-        if isinstance(node, ast.ImportFrom) and node.module == "common.lookups":
+        if isinstance(node, ast.ImportFrom) and node.module == "common.database.lookups":
             return True
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and "CREATE TRIGGER" in node.value:
             return True
@@ -206,7 +209,7 @@ def test_the_tests_named_are_marked() -> None:
     [
         ("Team.objects.select_for_update()", True, "it locks rows"),
         ("connection.cursor()", True, "it sends SQL of its own"),
-        ("from common.lookups import Lookup", True, "it prepares statements"),
+        ("from common.database.lookups import Lookup", True, "it prepares statements"),
         ("SQL = 'CREATE TRIGGER t'", True, "it makes triggers"),
         ("Team.objects.filter(pk=1).update(name='a')", False, "the ORM writes the same for both"),
     ],

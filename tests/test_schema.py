@@ -23,8 +23,9 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
 from accounts.tokens import issue_token
-from common import parsers
-from common.body_limits import (
+from common.models import HourCount
+from common.web import json_parser
+from common.web.body_limits import (
     DEFAULT_BYTES,
     KIB,
     MIB,
@@ -34,9 +35,8 @@ from common.body_limits import (
     most_body_bytes,
     takes_at_most,
 )
-from common.head import NoBodyForHead
-from common.models import HourCount
-from common.parsers import MOST_LEVELS
+from common.web.head_requests import NoBodyForHead
+from common.web.json_parser import MOST_LEVELS
 from config.wsgi import application
 from contest.api import account_calls
 from contest.api.docs import call_groups
@@ -228,7 +228,7 @@ def test_a_longer_body_is_413_before_it_is_read(
     signed_in: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(parsers.JSONParser, "parse", None)
+    monkeypatch.setattr(json_parser.JSONParser, "parse", None)
     client = Client() if stranger else signed_in(tara)
     answer = client.post(address, b"{}", content_type="application/json", CONTENT_LENGTH=str(length))
     told = answer.json()
@@ -295,7 +295,7 @@ def test_asking_for_tokens_is_counted_before_the_body_is_read(client: Client, mo
     monkeypatch.setattr(account_calls, "MOST_TOKENS_AN_HOUR", 2)
     codes = [asked(b"[" * 100).json()["code"] for _ in range(2)]
     with monkeypatch.context() as unread:
-        unread.setattr(parsers.JSONParser, "parse", None)
+        unread.setattr(json_parser.JSONParser, "parse", None)
         answer = asked(b"{}")
     assert (answer.status_code, codes, answer.json()["code"]) == (429, ["parse_error"] * 2, "too_many_tokens")
     assert 0 < int(answer["Retry-After"]) <= 3600

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from common.append_only import append_only
+from common.database.append_only import append_only
 
 
 class Migration(migrations.Migration):

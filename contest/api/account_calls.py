@@ -22,9 +22,9 @@ from accounts.rate_limits import counted_address
 from accounts.session_store import CodeNeeded
 from accounts.tokens import TokenAuthentication, issue_token
 from common import rates
-from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
+from common.web.body_limits import SMALL_BYTES, takes_at_most
 from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of

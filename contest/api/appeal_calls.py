@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from common.parsers import JSONParser
+from common.web.json_parser import JSONParser
 from contest.api.appeal_shapes import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
 from contest.appeals.grounds import Appealed, reader_for
 from contest.appeals.services import appeal_send, appeals_of, decision_of, is_changed

@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from common.web.body_limits import takes_at_most
 from contest.api.attack_shapes import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks import quota
 from contest.attacks.life import standings

@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.body_limits import takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
-from common.parsers import JSONParser
 from common.queues import hint
+from common.web.body_limits import takes_at_most
+from common.web.json_parser import JSONParser
 from contest.api.defense_shapes import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.core.enums import UploadKind
 from contest.core.roles import roles_of

@@ -104,18 +104,17 @@ def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> di
 
     def standing(attack: Attack) -> Standing:
         ruling = rulings.get(attack.image_id)
-        if attack.withdrawn_at is not None:
-            return Standing(AttackState.WITHDRAWN)
-        if attack.received_at >= began:
-            return Standing(AttackState.EMBARGO)
-        if attack.image_id in kept_out:
-            return Standing(AttackState.KEPT_OUT)
-        if attack.pk in untold:
-            return Standing(AttackState.COPY)
-        if ruling is None:
-            return Standing(AttackState.LABELING)
-        if ruling.verdict != Verdict.VALID:
-            return Standing(AttackState.REJECTED)
+        held_back = {
+            AttackState.WITHDRAWN: attack.withdrawn_at is not None,
+            AttackState.EMBARGO: attack.received_at >= began,
+            AttackState.KEPT_OUT: attack.image_id in kept_out,
+            AttackState.COPY: attack.pk in untold,
+            AttackState.LABELING: ruling is None,
+            AttackState.REJECTED: ruling is not None and ruling.verdict != Verdict.VALID,
+        }
+        for state, applies in held_back.items():
+            if applies:
+                return Standing(state)
         if found := broken.get(attack.image_id):
             return Standing(AttackState.BROKE, found)
         return Standing(AttackState.UNBROKEN if attack.image_id in scored else waits)

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import NotFound
 from contest.attacks.hashing import Hashes, as_array, difference_hash, near, signed
 from contest.models import Attack, NearDuplicate, PictureHash

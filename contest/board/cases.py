@@ -14,7 +14,7 @@ from accounts.roles import is_on_board
 from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
 from contest.board.conflicts import conflicts_find

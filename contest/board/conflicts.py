@@ -9,8 +9,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.roles import is_on_board, is_organizer
-from common.audit import audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry

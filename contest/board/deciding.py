@@ -10,8 +10,8 @@ from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanation_said, rule_by_board
-from common.audit import audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.carriers import carry_out
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of

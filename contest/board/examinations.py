@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from accounts.roles import is_on_board
 from adjudication.selectors import newest_rulings
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.embargo import attacks_public

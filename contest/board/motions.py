@@ -13,8 +13,8 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from accounts.roles import is_on_board
-from common.audit import audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import words_enough
 from contest.board.carriers import rehearse

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from accounts.roles import is_organizer
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed, NotFound
 from common.models import AuditEntry
 from contest.board.cases import count_of

@@ -12,8 +12,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.audit import Subject as AuditSubject
-from common.audit import audit
+from common.audit.trail import Subject as AuditSubject
+from common.audit.trail import audit
 from common.errors import NotAllowed
 from common.typed import words_said
 from contest.core.enums import CaseState, DecisionKind

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from accounts.roles import is_organizer
-from common.audit import Facts, Subject, audit
+from common.audit.trail import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
 from contest.core.breaks import standing_breaks

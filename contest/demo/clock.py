@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.models import DemoClock

@@ -27,17 +27,26 @@ class Happened:
         self._cases = set(Case.objects.filter(state=CaseState.CLOSED).values_list("pk", flat=True))
 
     def lines(self) -> Iterator[str]:
-        """Yield one line for each kind of thing that happened, in the order of the pipeline."""
+        """Yield one line for each thing that happened, in the order of the pipeline."""
+        yield from self._scored()
+        yield from self._judged()
+        yield from self._paid_and_released()
+
+    def _scored(self) -> Iterator[str]:
         if answers := Response.objects.count() - self._responses:
             yield f"answers of taskers: {answers}, rulings: {Ruling.objects.count() - self._rulings}"
         for broken in all_breaks().filter(pk__gt=self._breaks).select_related("defense", "image"):
             yield f"{broken.image.public_id} breaks {broken.defense.name}"
         for stake in Stake.objects.filter(ended_at__isnull=False).exclude(pk__in=self._ended).select_related("defense"):
             yield f"the stake on {stake.defense.name} ended: {stake.end}"
+
+    def _judged(self) -> Iterator[str]:
         for case in Case.objects.filter(state=CaseState.CLOSED).exclude(pk__in=self._cases):
             yield f"the board closed case {case.public_id}"
         for case in Case.objects.filter(pk__gt=self._opened, motion=DecisionKind.AWARD, state=CaseState.OPEN):
             yield f"the board votes on an award: case {case.public_id}"
+
+    def _paid_and_released(self) -> Iterator[str]:
         for award in Award.objects.filter(pk__gt=self._awards).select_related("stake__defense"):
             yield f"award for {award.stake.defense.name}: {_money(award.cents)}"
         for entry in LedgerEntry.objects.filter(pk__gt=self._entries).select_related("target__team").order_by("pk"):

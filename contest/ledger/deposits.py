@@ -5,7 +5,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import InvalidInput
 from common.typed import words_said
 from contest.core.enums import AccountKind

@@ -3,7 +3,7 @@
 from django.db import migrations
 
 from accounts.one_role import for_members, run, without_members
-from common.append_only import append_only
+from common.database.append_only import append_only
 from contest.ledger.triggers import moving_balances
 
 FACTS = [

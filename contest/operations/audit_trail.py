@@ -11,9 +11,9 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.urls import reverse
 
-from adjudication import release_format as form
-from common.audit import PLATFORM
-from common.audit_chain import canonical
+from adjudication.verifier import release_format as form
+from common.audit.chain import canonical
+from common.audit.trail import PLATFORM
 from common.models import AuditEntry
 from contest.operations.audit_words import did, kind_words
 from monitoring.days import day_of

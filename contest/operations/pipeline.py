@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from accounts.credentials import credentials_purge
 from adjudication import services as adjudication
-from common.audit_origin import acting_from
-from common.audit_seals import chain_check_now_and_then, entries_seal
+from common.audit.origin import acting_from
+from common.audit.seals import chain_check_now_and_then, entries_seal
 from common.domain_clock import domain_now
 from common.times import to_the_second
 from contest.attacks.near import near_duplicates_find

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from common import clock
-from common.migrated import migrations_missing
+from common.database.pending_migrations import migrations_missing
 from common.outages import outages
 from labeling.models import Image
 from labeling.pictures.store import picture_key, picture_store

@@ -12,7 +12,7 @@ from itertools import islice
 
 from django.db.models import Model
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict
 from contest.models import Attack, Entry
 from labeling.models import Image

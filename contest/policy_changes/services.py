@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from common.times import absolute
 from common.typed import words_said

@@ -10,7 +10,7 @@ from datetime import datetime
 import structlog
 from django.db import OperationalError, transaction
 
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
 from contest.core.breaks import Supposed
 from contest.core.settled_weeks import Weeks
 from contest.defenses.stake_ends import stakes_locked

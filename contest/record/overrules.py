@@ -7,10 +7,10 @@ from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 
-from adjudication import release_format as form
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
+from adjudication.verifier import release_format as form
 from adjudication.wording import verdict_words
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks

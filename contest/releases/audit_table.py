@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Max
 
-from adjudication import release_format as form
-from common.audit_seals import public_of, seals
+from adjudication.verifier import release_format as form
+from common.audit.seals import public_of, seals
 from common.models import AuditSeal
 from contest.core.calendar import Week
 from contest.core.weeks import week_called

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Q, QuerySet
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.week_pictures import images_of_week

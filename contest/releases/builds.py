@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, DomainError
 from common.outages import outages
 from contest.core.calendar import Week

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.releases import tables
 from contest.releases.archive import Archive, Packed, pack, stored

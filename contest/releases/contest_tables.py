@@ -11,7 +11,7 @@ from operator import or_
 
 from django.db.models import Min, QuerySet
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.week_pictures import images_of_week, releasable_images

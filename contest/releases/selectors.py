@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import reverse
 
-from adjudication import release_format as form
 from adjudication.models import Ruling
+from adjudication.verifier import release_format as form
 from common.errors import NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week

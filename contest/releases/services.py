@@ -19,13 +19,13 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Count, Max, Min, QuerySet
 
-from adjudication import release_format as form
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from adjudication.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
-from common.audit import audit
-from common.audit_seals import entries_seal
+from adjudication.verifier import release_format as form
+from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
+from common.audit.seals import entries_seal
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week
@@ -298,7 +298,7 @@ def _refuse_unreadable(content: Content) -> None:
         if size > most:
             raise Conflict(
                 f"Nothing was released: {name} has {size:,} bytes, and verifiers and mirrors read at most {most:,}. "
-                "Publish a version of them with higher limits (adjudication/untrusted_files.py) first.",
+                "Publish a version of them with higher limits (adjudication/verifier/untrusted_files.py) first.",
                 "too_large",
             )
 

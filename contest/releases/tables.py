@@ -17,8 +17,11 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Collate
 
-from adjudication import release_format as form
-from adjudication.derived import (
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
+from adjudication.verifier import release_format as form
+from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
     Annotations,
@@ -27,9 +30,6 @@ from adjudication.derived import (
     coco_head,
     tasker_data_row,
 )
-from adjudication.enums import Verdict
-from adjudication.models import Ruling
-from adjudication.selectors import rulings_in_force
 from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.calendar import Week
 from contest.core.week_pictures import images_of_week, received_in

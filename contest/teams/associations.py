@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.roles import is_organizer
-from common.audit import Subject, audit
-from common.audit_chain import moment
+from common.audit.chain import moment
+from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
 from common.typed import words_said

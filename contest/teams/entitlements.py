@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accounts.roles import is_organizer
-from common.audit import Subject, audit
+from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
 from contest.core.decisions import Mandate, decide

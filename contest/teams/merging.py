@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from accounts.roles import is_organizer
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
 from common.typed import words_said
 from contest.models import Member, PastMember, Team, TeamMerge

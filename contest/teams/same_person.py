@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from accounts.enums import Role
 from accounts.models import AccountRole
-from common.audit import audit
+from common.audit.trail import audit
 from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
 from contest.models import Entitlement, SamePerson

@@ -9,10 +9,10 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status, retry_headers
-from common.body_limits import MIB, takes_at_most
 from common.errors import DomainError, NotAllowed
 from common.gates import Gate, Shares
+from common.web.body_limits import MIB, takes_at_most
+from common.web.error_status import error_body, http_status, retry_headers
 from contest.attacks.uploads import MOST_BYTES
 from contest.core.roles import roles_of
 from contest.core.teams import team_of

@@ -15,9 +15,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.answers import error_body, http_status, retry_headers
-from common.body_limits import takes_at_most
 from common.errors import Conflict, DomainError, WrongFields
+from common.web.body_limits import takes_at_most
+from common.web.error_status import error_body, http_status, retry_headers
 from contest.defenses.entries import HandIn
 from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling.answers import Answers, read_answers
 from labeling.enums import AttemptKind, TaskerState

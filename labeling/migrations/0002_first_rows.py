@@ -8,7 +8,7 @@ from django.db import migrations
 from django.utils.translation import gettext_noop
 
 from accounts.one_role import for_taskers_and_groups, run, without_taskers_and_groups
-from common.append_only import append_only
+from common.database.append_only import append_only
 
 FACTS = [
     "labeling_goldflag",

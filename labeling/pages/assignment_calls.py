@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.body_limits import REPORT_BYTES, SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
+from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, takes_at_most
 from labeling import services
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS

@@ -11,9 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.body_limits import SMALL_BYTES, takes_at_most
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from common.web.body_limits import SMALL_BYTES, takes_at_most
 from labeling.access import tasker_of
 from labeling.notices import notice_see, notices_json
 from labeling.pages.shapes import ErrorOut

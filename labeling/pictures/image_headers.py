@@ -171,16 +171,14 @@ def _jpeg(data: bytes) -> Container:
         if marker in _APPLICATION or marker == _COMMENT:
             extra += end - start
             orientation = orientation or _jpeg_orientation(data, body + 2, end)
-            says = _DECIDES_COLOURS.get(marker)
-            if says is None or not data.startswith(says, body + 2):
+            if not _decides_colours(marker, data, body):
                 continue
         needed.append((start, end))
     if frame is None:
         raise refused("header")
     _refuse_much_beside(extra)
     bits, height, width, channels = frame
-    if scans * width * height > MOST_SCAN_PIXELS:
-        raise refused("too_many_scans", most=max(1, MOST_SCAN_PIXELS // (width * height)))
+    _refuse_much_work(scans, width * height)
     return Container(
         format="JPEG",
         width=width,
@@ -193,6 +191,16 @@ def _jpeg(data: bytes) -> Container:
         scans=scans,
         needed=tuple(needed),
     )
+
+
+def _refuse_much_work(scans: int, pixels: int) -> None:
+    if scans * pixels > MOST_SCAN_PIXELS:
+        raise refused("too_many_scans", most=max(1, MOST_SCAN_PIXELS // pixels))
+
+
+def _decides_colours(marker: int, data: bytes, body: int) -> bool:
+    says = _DECIDES_COLOURS.get(marker)
+    return says is not None and data.startswith(says, body + 2)
 
 
 def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -17,8 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.locale import zone_of
-from common.audit import Subject, audit
-from common.deadlocks import again_after_deadlock
+from common.audit.trail import Subject, audit
+from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import services
 from labeling.enums import PanelState, ReportDecision, ReportKind

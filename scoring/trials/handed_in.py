@@ -21,7 +21,7 @@ from typing import IO, Any, BinaryIO
 import structlog
 from django.conf import settings
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import InvalidInput, NotFound
 from common.zips import TAIL_BYTES, ZipRefused, measure
 from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
@@ -258,29 +258,38 @@ def _check_zip(file: IO[bytes], what: str, field: str) -> None:
 def _harm(archive: zipfile.ZipFile) -> str:
     """Say what is wrong with a zip; empty where nothing is."""
     seen: dict[str, bool] = {}
-    unpacked = packed = 0
     for entry in archive.infolist():
-        name = entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
-        shown = _shown(entry)
+        name = _zip_name(entry)
         if not name and entry.is_dir():
             continue
-        if not _is_portable(name) or len(name) > _LONGEST_ZIP_NAME:
-            return f"{shown} is no plain relative path; make the zip with `zip -r` or your file manager"
-        if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-            return f"{shown} is no file: links and devices are not taken"
-        if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            return f"{shown} is encrypted or packed in another way than deflate"
+        if words := _harm_of_entry(entry, name):
+            return f"{_shown(entry)} {words}"
         if name in seen:
-            return f"{shown} is in it twice"
+            return f"{_shown(entry)} is in it twice"
         seen[name] = entry.is_dir()
-        unpacked, packed = unpacked + entry.file_size, packed + entry.compress_size
         archive.open(entry).close()  # what stands before the content has to say the same as the list
+    unpacked = sum(entry.file_size for entry in archive.infolist())
+    packed = sum(entry.compress_size for entry in archive.infolist())
     if behind := next((name for name in seen if any(not seen.get(each, True) for each in _above(name))), ""):
         return f"{readable(behind, LONGEST_PATH)} lies inside of a file"
     if unpacked > MOST_UNPACKED_BYTES:
         return f"it unpacks to more than {MOST_UNPACKED_BYTES // MIB:,} MiB"
     if unpacked > _SMALL_BYTES and unpacked > MOST_RATIO * packed:
         return f"it unpacks to more than {MOST_RATIO} times its size; leave out what can be computed"
+    return ""
+
+
+def _zip_name(entry: zipfile.ZipInfo) -> str:
+    return entry.orig_filename.removeprefix("./").removesuffix("/")  # as some programs begin each name
+
+
+def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:
+    if not _is_portable(name) or len(name) > _LONGEST_ZIP_NAME:
+        return "is no plain relative path; make the zip with `zip -r` or your file manager"
+    if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is no file: links and devices are not taken"
+    if entry.flag_bits & 0x1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "is encrypted or packed in another way than deflate"
     return ""
 
 

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.models import Image

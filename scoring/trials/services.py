@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 
 from accounts.roles import is_on_board
-from common.audit import Subject, audit
+from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from policy.numbers import Policy
 from scoring import leases

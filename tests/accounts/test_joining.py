@@ -28,7 +28,7 @@ from accounts.invitations import (
 )
 from accounts.models import AccountRole, Invitation
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give
-from common.append_only import FORGETTING
+from common.database.append_only import FORGETTING
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from contest.models import Member, Team
 from contest.teams.services import member_add

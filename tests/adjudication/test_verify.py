@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from adjudication.rules import Policy
+from adjudication.verifier.breaks import check_complete
+from adjudication.verifier.reading import Findings, Manifest, NotARelease
+from adjudication.verifier.rulings import Numbers
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
-from adjudication.verify_breaks import check_complete
-from adjudication.verify_reading import Findings, Manifest, NotARelease
-from adjudication.verify_rulings import Numbers
 from contest.core.calendar import week_named
 from contest.models import Attack
 from contest.releases import services

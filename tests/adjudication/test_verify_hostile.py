@@ -16,11 +16,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adjudication import release_format as form
-from adjudication.terminal import LONGEST_LINE, encodable, printable, show
-from adjudication.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, NotARelease
+from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
+from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
 from adjudication.verify import DIFFERENT, NO_RELEASE, main, verify
-from adjudication.verify_reading import Findings, NotARelease
 from tests.adjudication.test_verify import ROOT, Forger
 
 pytestmark = pytest.mark.django_db

@@ -21,14 +21,14 @@ from django.test.utils import CaptureQueriesContext
 from accounts.credentials import credentials_purge
 from accounts.leaving import account_delete
 from common import rates
-from common.append_only import protect, unprotect
-from common.audit import audit
-from common.audit_chain import BEGINNING, End, canonical, digest, problem, sealed
-from common.audit_origin import OriginMiddleware, acting_from, origin, place_of
-from common.audit_seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
-from common.changes import change_mark
-from common.deadlocks import again_after_deadlock
-from common.lookups import Change, Given, Lookup, Statement
+from common.audit.chain import BEGINNING, End, canonical, digest, problem, sealed
+from common.audit.origin import OriginMiddleware, acting_from, origin, place_of
+from common.audit.seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
+from common.audit.trail import audit
+from common.database.append_only import protect, unprotect
+from common.database.changes import change_mark
+from common.database.deadlocks import again_after_deadlock
+from common.database.lookups import Change, Given, Lookup, Statement
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories

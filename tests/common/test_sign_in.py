@@ -37,8 +37,8 @@ from accounts.second_factor import (
 )
 from accounts.session_store import SessionStore
 from accounts.tokens import TOKEN_LIFETIME, issue_token
-from common import client_address
 from common.errors import InvalidInput
+from common.web import client_address
 from contest.operations import pipeline
 from labeling.models import Tasker
 from tests import factories

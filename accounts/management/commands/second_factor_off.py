@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from accounts.credentials import credentials_end
 from accounts.second_factor import has_second_factor, second_factor_turn_off
-from common.audit import audit
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
+from common.audit.trail import audit
 
 
 class Command(RecordedCommand):

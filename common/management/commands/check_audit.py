@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.audit_seals import chain_check, entries_seal
+from common.audit.seals import chain_check, entries_seal
 from common.commands import ContestCommand
 from common.domain_clock import domain_now
 

@@ -13,8 +13,8 @@ from django.db import transaction
 
 from accounts.invitations import clean_address
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
-from common.audit import audit
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
+from common.audit.trail import audit
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from labeling.enums import TaskerState

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.errors import DomainError
 from common.mail import wait_until_sent
 from contest.demo import clock

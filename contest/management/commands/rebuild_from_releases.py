@@ -8,11 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from adjudication.terminal import encodable, printable
+from adjudication.verifier.terminal import encodable, printable
 from common.commands import ContestCommand
+from common.database.pending_migrations import refuse_unmigrated
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from common.migrated import refuse_unmigrated
 from common.progress import still_working
 from common.times import absolute
 from contest.demo import clock

@@ -12,8 +12,8 @@ from django.core.management.base import CommandError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from adjudication.terminal import encodable, printable
-from common.audit_origin import RecordedCommand
+from adjudication.verifier.terminal import encodable, printable
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.progress import every_few_seconds

@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import ContestCommand
+from common.database.pending_migrations import refuse_unmigrated
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from common.migrated import refuse_unmigrated
 from common.progress import still_working
 from contest.operations import pipeline
 

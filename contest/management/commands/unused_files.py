@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.progress import every_few_seconds
 from contest.operations.unused_files import Found, refuse_most, unused_find, unused_remove

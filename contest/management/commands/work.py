@@ -11,8 +11,8 @@ import structlog
 from django.core.management.base import CommandParser
 from django.db import Error, close_old_connections
 
-from common.changes import change_mark
 from common.commands import ContestCommand
+from common.database.changes import change_mark
 from common.outages import outages
 from contest.operations.pipeline import QUEUES, Sweep, swept
 

@@ -15,10 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.pages.form_fields import errors_of, go_to, text
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
+from common.web.error_status import http_status
 from contest.board.moved import Moved, moved_for
 from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
 from contest.board.recusal import stakes_seen_by

@@ -23,10 +23,10 @@ from adjudication.counting import CHOICES, agrees
 from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from adjudication.wording import REASON_WORDS
-from common.answers import http_status
-from common.deadlocks import again_after_deadlock
+from common.database.deadlocks import again_after_deadlock
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
+from common.web.error_status import http_status
 from contest.board.carriers import motion_check
 from contest.board.cases import (
     MOST_WORDS,

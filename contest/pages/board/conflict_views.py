@@ -18,10 +18,10 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from accounts.pages.form_fields import errors_of, go_to, text
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.typed import whole_number
+from common.web.error_status import http_status
 from contest.board.conflicts import (
     MOST_CHARACTERS,
     conflict_declare,

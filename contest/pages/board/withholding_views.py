@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.pages.form_fields import text
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
+from common.web.error_status import http_status
 from contest.board.moved import Moved, moved_for
 from contest.board.moves import return_move, withhold_move
 from contest.board.recusal import teams_stepped_aside_for

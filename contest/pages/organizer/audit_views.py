@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
-from common.audit_seals import chain_check, entries_seal, newest_check
+from common.audit.seals import chain_check, entries_seal, newest_check
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from contest.operations import audit_trail

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from accounts.pages.form_fields import go_to, text
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.typed import whole_number
+from common.web.error_status import http_status
 from contest.ledger.amounts import cents_of, plain
 from contest.ledger.services import MOST_WORDS
 from contest.models import Correction, Team

@@ -14,10 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.typed import whole_number
+from common.web.error_status import http_status
 from contest.defenses import selectors, stake_rows, staking
 from contest.models import Stake
 from contest.web.page_context import fields_of

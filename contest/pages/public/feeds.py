@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 from django.views.decorators.http import last_modified, require_safe
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from common.times import file_size
 from contest.board.public_decisions import public_decision
 from contest.models import CaseDecision, Release

@@ -14,9 +14,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from common.answers import http_status
 from common.domain_clock import domain_now
 from common.errors import DomainError
+from common.web.error_status import http_status
 from contest.appeals import services
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
 from contest.core.enums import CaseState

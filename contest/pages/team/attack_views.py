@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from common.answers import http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
+from common.web.error_status import http_status, retry_headers
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.letters import tell_withdrawn

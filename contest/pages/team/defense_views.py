@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.answers import error_body, http_status, retry_headers
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
+from common.web.error_status import error_body, http_status, retry_headers
 from contest.appeals.grounds import appealable
 from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind

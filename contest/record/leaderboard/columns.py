@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard.rows import DefenseRow, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered

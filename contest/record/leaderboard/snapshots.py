@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Max, Min
 
-from common.audit import audit
+from common.audit.trail import audit
 from common.errors import NotFound
 from contest.core.calendar import Week, day_of, week_of
 from contest.core.weeks import week_at, week_called

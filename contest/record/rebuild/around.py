@@ -4,8 +4,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from adjudication import release_format as form
-from adjudication.verify_reading import Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Row
 from common.models import AuditEntry, AuditSeal
 from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.models import (

@@ -3,9 +3,9 @@
 import json
 from datetime import datetime, timedelta
 
-from adjudication import release_format as form
 from adjudication.models import Ruling
-from adjudication.verify_reading import Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Row
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.models import Appeal, Case, CaseDecision, CaseParty, Examination, Statement, Team
 from contest.record.rebuild.around import at, ids_of, number

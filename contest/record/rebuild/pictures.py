@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from django.db.models import Model
 
-from adjudication import release_format as form
 from adjudication.models import Ruling
-from adjudication.verify_reading import Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Row
 from contest.models import Attack, AttackTarget, Break, Team
 from contest.record.rebuild.around import at, ids_of, number
 from contest.record.rebuild.reading import Part

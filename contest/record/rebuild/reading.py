@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from adjudication import release_format as form
 from adjudication.mirror import LIST
+from adjudication.verifier import release_format as form
+from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
+from adjudication.verifier.reading import Findings, NotARelease, Row, read_manifest
 from adjudication.verify import verify
-from adjudication.verify_chain import Listed, check_list, check_listed, read_listed
-from adjudication.verify_reading import Findings, NotARelease, Row, read_manifest
 from common.errors import Conflict, InvalidInput
 
 # A database can be filled from releases of this revision on: earlier ones lack tables that others refer to.

@@ -17,8 +17,8 @@ from django.db import transaction
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from common.audit import audit
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
+from common.audit.trail import audit
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds

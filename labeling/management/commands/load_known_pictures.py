@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import transaction
 
-from common.audit import audit
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
+from common.audit.trail import audit
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.progress import still_working

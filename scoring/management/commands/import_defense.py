@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from scoring.trials.handed_in import defense_hand_in

@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds

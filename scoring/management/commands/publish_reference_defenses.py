@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from scoring.reference import REFERENCES
 from scoring.services import reference_publish

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.audit_origin import RecordedCommand
+from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from scoring.services import runs_retry
 from scoring.trials.services import trials_retry

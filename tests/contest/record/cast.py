@@ -25,7 +25,7 @@ from django.test.testcases import QuietWSGIRequestHandler
 from adjudication.counting import Ballot
 from adjudication.mirror import LIST
 from adjudication.models import Ruling
-from common.audit import audit
+from common.audit.trail import audit
 from contest.board.cases import image_held, picture_case, vote_cast
 from contest.board.deciding import case_decide, cases_close
 from contest.board.motions import motion_drop, motion_open

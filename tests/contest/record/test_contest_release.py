@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState

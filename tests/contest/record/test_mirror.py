@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import pytest
 from django.core.management import call_command
 
-from adjudication import mirror, mirror_zip
-from adjudication.verify_chain import check_listed, read_listed
-from adjudication.verify_reading import Findings, read_manifest
+from adjudication import mirror
+from adjudication.verifier import mirror_zip
+from adjudication.verifier.chain import check_listed, read_listed
+from adjudication.verifier.reading import Findings, read_manifest
 from contest.models import Release
 from contest.releases.folders import same_folder
 from contest.releases.selectors import as_listed, releases

@@ -20,8 +20,8 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
-from adjudication import release_format as form
 from adjudication.mirror import LIST
+from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest.attacks import life

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import NotARelease
 from adjudication.verify import verify
-from adjudication.verify_reading import NotARelease
 from contest.releases.services import release_week
 from labeling.enums import PanelState
 from labeling.models import Panel, Report

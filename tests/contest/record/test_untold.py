@@ -10,8 +10,8 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from adjudication import release_format as form
-from common.audit_seals import entries_seal
+from adjudication.verifier import release_format as form
+from common.audit.seals import entries_seal
 from common.errors import Conflict
 from common.models import AuditSeal
 from contest.board.cases import case_open

@@ -19,9 +19,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools.coco import COCO
 
-from adjudication import release_format as form
-from adjudication.derived import COCO_TAIL, Annotations, Counted, Picture, coco_head, outline_box, tasker_data_row
 from adjudication.enums import Reason
+from adjudication.verifier import release_format as form
+from adjudication.verifier.derived import (
+    COCO_TAIL,
+    Annotations,
+    Counted,
+    Picture,
+    coco_head,
+    outline_box,
+    tasker_data_row,
+)
 from adjudication.verify import verify
 from contest.core.calendar import week_named
 from contest.models import Attack, Team

@@ -21,8 +21,8 @@ from django.test import Client
 from accounts import invitations, leaving
 from accounts.enums import Role
 from accounts.models import SecondFactor
-from common.audit_chain import canonical
-from common.audit_seals import entries_seal, private_of, public_of
+from common.audit.chain import canonical
+from common.audit.seals import entries_seal, private_of, public_of
 from common.models import AuditEntry
 from contest.attacks.near import pair_see
 from contest.board import examinations
@@ -154,7 +154,7 @@ _NO_ACTION = {"docker.io"}
 def test_every_action_has_words_and_is_tried_and_every_promise_is() -> None:
     """What the code can record are the words of that form in the files that write rows."""
     sources = [path.read_text(encoding="utf-8") for app in APPS for path in (ROOT / app).rglob("*.py")]
-    trees = [ast.walk(ast.parse(each)) for each in sources if "from common.audit import" in each]
+    trees = [ast.walk(ast.parse(each)) for each in sources if "from common.audit.trail import" in each]
     said = {str(node.value) for tree in trees for node in tree if isinstance(node, ast.Constant)}
     assert {each for each in said if re.fullmatch(r"[a-z_]+\.[a-z_]+", each)} - _NO_ACTION == set(DID)
     promised = set().union(*LEAVES.values(), *(each for each in COMMANDS.values() if isinstance(each, set)))

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from common.audit import audit
-from common.audit_origin import acting_from, place_of
-from common.audit_seals import chain_check, entries_seal
+from common.audit.origin import acting_from, place_of
+from common.audit.seals import chain_check, entries_seal
+from common.audit.trail import audit
 from contest.operations.audit_trail import COLUMNS
 from contest.pages.organizer.audit_views import ON_A_PAGE
 from labeling.models import Tasker
@@ -148,5 +148,5 @@ def test_the_state_of_the_chain_is_shown_checked_when_asked_for_and_an_alarm(
     audit("tasker.warn", by=olga, subject={}, now=now)
     shows(_page(olgas), "Checked through row <strong>3</strong>", "1 row since then.")
     shows(_checked(olgas), "The chain holds through row 4.", but=["since then"])
-    monkeypatch.setattr("common.audit_seals._private_problem", lambda _: "has another private part")
+    monkeypatch.setattr("common.audit.seals._private_problem", lambda _: "has another private part")
     shows(_checked(olgas), '<span class="state state-rejected">differs</span>', "Row 1 has another private part.")

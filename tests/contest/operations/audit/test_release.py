@@ -12,13 +12,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from adjudication import release_format as form
+from adjudication.verifier import release_format as form
+from adjudication.verifier.audit import link_of
 from adjudication.verify import verify
-from adjudication.verify_audit import link_of
-from common.append_only import protect, unprotect
-from common.audit import audit
-from common.audit_chain import BEGINNING, End, sealed
-from common.audit_seals import chain_check, entries_seal
+from common.audit.chain import BEGINNING, End, sealed
+from common.audit.seals import chain_check, entries_seal
+from common.audit.trail import audit
+from common.database.append_only import protect, unprotect
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.models import Release
 from contest.record.rebuild import around

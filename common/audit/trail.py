@@ -1,6 +1,6 @@
 """The audit trail: who did what, when, why and from where, written in the transaction of the act itself.
 
-`audit` adds a row; a sweep seals the rows into a chain later (`common.audit_seals`), so that no act waits for another.
+`audit` adds a row; a sweep seals the rows into a chain later (`common.audit.seals`), so that no act waits for another.
 """
 
 import re
@@ -13,8 +13,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils.module_loading import import_string
 
-from common import audit_origin
-from common.audit_chain import canonical
+from common.audit import origin
+from common.audit.chain import canonical
 from common.models import AuditEntry, AuditPlace, AuditUnsealed
 
 # The role of what no person did: a sweep, or a command of the server.
@@ -43,7 +43,7 @@ def audit(
     """
     if _ACTION.fullmatch(action) is None:
         raise ValueError(f"{action!r} is no action such as `response.void`")
-    origin = audit_origin.origin()
+    acting = origin.origin()
     entry = AuditEntry(
         at=now,
         user=by,
@@ -51,7 +51,7 @@ def audit(
         action=action,
         subject={kind: list(names) for kind, names in subject.items() if names},
         why=why.replace("\r\n", "\n").replace("\r", "\n"),  # as a release writes it
-        origin=origin.words,
+        origin=acting.words,
         published=published,
         public=dict(public or {}),
         private=dict(private or {}),
@@ -60,8 +60,8 @@ def audit(
     canonical([entry.subject, entry.public, entry.private])  # before it is kept: what cannot be sealed is no row
     entry.save(force_insert=True)
     AuditUnsealed.objects.create(entry=entry)
-    if origin.place:
-        AuditPlace.objects.create(entry=entry, digest=origin.place, noted_at=now)
+    if acting.place:
+        AuditPlace.objects.create(entry=entry, digest=acting.place, noted_at=now)
     return entry
 
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from adjudication import release_format as form
-from adjudication.untrusted_files import MOST_MANIFEST_BYTES, is_regular
-from adjudication.verify_chain import Listed
-from adjudication.verify_reading import read_manifest
+from adjudication.verifier import release_format as form
+from adjudication.verifier.chain import Listed
+from adjudication.verifier.reading import read_manifest
+from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
 # What is done, of how much, in words.
 Progress: TypeAlias = Callable[[str, int, int], None]

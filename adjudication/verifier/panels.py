@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from adjudication import release_format as form
-from adjudication.derived import Counted
 from adjudication.enums import DecidedBy
-from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.derived import Counted
+from adjudication.verifier.reading import Findings, Manifest, Row
 from labeling.enums import PanelState
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 

@@ -6,9 +6,9 @@ Pure: standard library only.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from adjudication import release_format as form
-from adjudication.verify_breaks import Predictions
-from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.breaks import Predictions
+from adjudication.verifier.reading import Findings, Manifest, Row
 
 Tables: TypeAlias = Mapping[str, list[Row]]
 
@@ -24,6 +24,7 @@ def check_contest(
     _check_first_senders(tables, findings)
     _check_teams(tables, findings)
     _check_decisions(tables, findings)
+    _check_entries(tables, findings)
     _check_times(tables, manifest, findings)
     _check_unproved(tables[form.UNPROVED], predictions, outside, findings)
     findings.figures.append(
@@ -94,7 +95,7 @@ def _named_teams(tables: Tables) -> Iterable[tuple[str, str, str]]:
 
 
 def _check_decisions(tables: Tables, findings: Findings) -> None:
-    """A batch and an award come with their decision; money goes from one place to another one."""
+    """A batch and an award come with their decision."""
     decisions = {row["number"] for row in tables[form.DECISIONS]}
     for row in tables[form.BATCHES]:
         if row["decision"] not in decisions:
@@ -104,6 +105,10 @@ def _check_decisions(tables: Tables, findings: Findings) -> None:
         for row in tables[name]:
             if row["defense_id"] not in defenses:
                 findings.add(name, f"row {row['number']}", row["defense_id"], "a defense of this release")
+
+
+def _check_entries(tables: Tables, findings: Findings) -> None:
+    """Money goes from one place to another one, and a correction corrects what was there before it."""
     for row in tables[form.LEDGER]:
         if row["source"] == row["target"] or row["cents"] == "0":
             findings.add(

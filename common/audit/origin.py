@@ -16,8 +16,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import salted_hmac
 
-from common.client_address import client_address
 from common.commands import ContestCommand
+from common.web.client_address import client_address
 
 _PLACE_DIGITS = 12
 
@@ -51,7 +51,7 @@ def acting_from(words: str, address: str | None = None) -> Iterator[None]:
 
 def place_of(address: str) -> str:
     """Return what is kept of a client's address."""
-    return salted_hmac("common.audit_origin", address, algorithm="sha256").hexdigest()[:_PLACE_DIGITS]
+    return salted_hmac("common.audit.origin", address, algorithm="sha256").hexdigest()[:_PLACE_DIGITS]
 
 
 def _is_program(request: HttpRequest) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 from rest_framework import parsers
 from rest_framework.exceptions import ParseError
 
-from common.body_limits import DEFAULT_BYTES, KIB
 from common.errors import TooLarge
+from common.web.body_limits import DEFAULT_BYTES, KIB
 
 # An answer with its outline has four levels.
 MOST_LEVELS = 16

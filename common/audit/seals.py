@@ -7,7 +7,7 @@ import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from common.audit_chain import End, Link, digest, private_part, problem, public_part, sealed
+from common.audit.chain import End, Link, digest, private_part, problem, public_part, sealed
 from common.models import AuditCheck, AuditEntry, AuditSeal, AuditUnsealed
 
 AT_ONCE = 1_000

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from adjudication import release_format as form
-from adjudication.verify_reading import Findings, Manifest, NotARelease, Row, read_manifest, read_table
-from common.audit_chain import End, Link, problem
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, NotARelease, Row, read_manifest, read_table
+from common.audit.chain import End, Link, problem
 
 
 def check_audit(

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from adjudication import release_format as form
-from adjudication.derived import Counted, outline_box
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import Opinion, Policy, adjudicate
-from adjudication.verify_panels import Panels, check_counted, check_panels, counted_ids
-from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.derived import Counted, outline_box
+from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
+from adjudication.verifier.reading import Findings, Manifest, Row
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from policy.enums import OutlineGate

@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.answers import error_body, http_status
 from common.errors import DomainError, InvalidInput, TooLarge
+from common.web.error_status import error_body, http_status
 
 KIB, MIB = 1024, 1024 * 1024
 DEFAULT_BYTES = 256 * KIB  # answers with their outlines, and every form of the pages

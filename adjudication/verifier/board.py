@@ -4,14 +4,14 @@ Pure: standard library only.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from adjudication import release_format as form
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
-from adjudication.verify_reading import Findings, Manifest, Row
-from adjudication.verify_votes import check_count, value_of
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.votes import check_count, value_of
 
 Tables: TypeAlias = Mapping[str, list[Row]]
 
@@ -244,17 +244,21 @@ def _wrong_with_motion(row: Row, made: list[Row], record: _Record) -> Iterator[t
         yield row["decided_at"], "a time within the week"
     if row["opened_at"] > row["decided_at"]:
         yield f"opened {row['opened_at']}", f"no later than {row['decided_at']}"
-    for column in ("subject", "details"):
-        try:
-            value_of(row[column])
-        except ValueError as error:
-            yield f"{column} that cannot be read: {error}", "JSON"
+    yield from _unreadable(row, ("subject", "details"))
     if (row["outcome"] == CaseOutcome.CARRIED) != bool(made):
         yield f"{row['outcome']} with {len(made)} decisions", "decisions exactly when it was carried"
     for each in made:
         for column in ("kind", "reason", "decided_at"):
             if each[column] != row[column]:
                 yield f"{column} {row[column]}", f"{column} {each[column]} of decision {each['number']}"
+
+
+def _unreadable(row: Row, columns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for column in columns:
+        try:
+            value_of(row[column])
+        except ValueError as error:
+            yield f"{column} that cannot be read: {error}", "JSON"
 
 
 def _in_week(moment: str, record: _Record) -> bool:

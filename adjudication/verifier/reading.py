@@ -14,9 +14,9 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from adjudication import release_format as form
-from adjudication.terminal import printable
-from adjudication.untrusted_files import (
+from adjudication.verifier import release_format as form
+from adjudication.verifier.terminal import printable
+from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
     NotThere,

@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from adjudication import release_format as form
-from adjudication.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
-from adjudication.verify_reading import Findings, Manifest, Row, check_hash
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, Row, check_hash
+from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
 from labeling.pictures.png import PictureDamaged, decode_png, pixels_sha256
 
 # Below this many, starting processes takes longer than looking.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adjudication import release_format as form
-from adjudication.terminal import printable
-from adjudication.untrusted_files import names_in
-from adjudication.verify_reading import Findings, Manifest, NotARelease, read_manifest
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, NotARelease, read_manifest
+from adjudication.verifier.terminal import printable
+from adjudication.verifier.untrusted_files import names_in
 
 _WEEK = r"\d{4}-W\d{2}"
 _CELLS = {

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adjudication import release_format as form
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, Reason, VoteChoice
-from adjudication.verify_reading import Findings, Manifest, Row
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, Row
 from labeling.enums import Label
 
 _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}

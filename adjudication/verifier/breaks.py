@@ -6,10 +6,10 @@ Pure: standard library only.
 from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
-from adjudication import release_format as form
 from adjudication.rules import is_confident_mistake
-from adjudication.verify_reading import Findings, Manifest, Row
-from adjudication.verify_rulings import Numbers
+from adjudication.verifier import release_format as form
+from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.rulings import Numbers
 from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row

@@ -1,0 +1,1 @@
+"""The audit trail: its rows, their chain and its check."""
