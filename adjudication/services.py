@@ -13,7 +13,7 @@ from adjudication.rules import REASONS, Opinion, Policy, adjudicate
 from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
 from common.typed import Least, words_enough
-from labeling import services as labeling
+from labeling.dealing import mark_settled
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
@@ -47,7 +47,7 @@ def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     panel = rows.filter(pk=panel_id, state=PanelState.FULL).first()
     if panel is None:
         return False
-    labeling.panel_settle(panel=panel)
+    mark_settled(panel=panel)
     _rule(panel, policy_at(panel.dealt_at), now)
     return True
 

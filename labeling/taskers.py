@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 from accounts.roles import role_conflict
 from common.audit.trail import Subject
 from labeling.enums import TaskerState
+from labeling.leases import leases_end
 from labeling.models import Tasker
-from labeling.services import leases_end
 
 
 def tasker_register(*, user: User, state: TaskerState, now: datetime, rng: Random) -> Tasker:

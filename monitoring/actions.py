@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_noop, override
 from common.audit.trail import audit
 from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput
-from labeling import services, voiding
+from labeling import leases, voiding
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Notice, StateChange, Tasker, Voiding, WatchEvent
 from labeling.states import tasker_state_change
@@ -74,7 +74,7 @@ def _take(
     tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
-        services.leases_end(tasker=tasker, now=now)
+        leases.leases_end(tasker=tasker, now=now)
     _tell(tasker, code, reason, now, event)
     rule = {"watch_rule": event.rule_id, "watch_event": event.pk} if event is not None else None
     audit(_ACTS[action], by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now, private=rule)

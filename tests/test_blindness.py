@@ -24,7 +24,8 @@ from django.utils import timezone
 
 from config.audience import OPEN_TO_TASKERS
 from contest.models import Attack, Member, Release, Team
-from labeling import services
+from labeling import leases
+from labeling.dealing import mark_settled
 from labeling.models import Assignment, Image, Panel, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.pictures.addresses import picture_url
@@ -148,9 +149,7 @@ def _half_answered(world: World, asked: Panel) -> None:
             world.foreign.append(lease := response.assignment)
             world.hide(**{f"receipt_{response.pk}": response.receipt, f"lease_{response.pk}": lease.lease_token})
     world.hide(outline_of_another="35.83", answer_of_another="36.61")
-    held = services.assignment_next(
-        tasker=world.tara, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1)
-    )
+    held = leases.assignment_next(tasker=world.tara, holding=(), policy=Policy(gold_percent=0), now=now, rng=Random(1))
     assert isinstance(held, Assignment) and held.panel_id == asked.pk
     world.own.append(held)
 
@@ -290,7 +289,7 @@ def label(tara: Tasker, origin: str, answered: int, gold: bool, asked: str, patc
     for number in range(answered):
         factories.response(factories.tasker(f"tasker {number}"), panel)
     if asked:
-        services.panel_settle(panel=panel)
+        mark_settled(panel=panel)
     if asked == "joined":
         panel_join(panel, 3, now=timezone.now())
     if asked == "fresh":
@@ -433,7 +432,7 @@ class TestAPolicyChanges:
             desk.tell_both(desk.claim_both(dealt_at=dealt_at, size=policy.image_size, sizes=sizes))
         lapsed = desk.claim_both(dealt_at=BEFORE, size=old.image_size, sizes=sizes)
         desk.clock(AFTER + timedelta(days=2))
-        services.leases_lapse(now=AFTER + timedelta(days=2))
+        leases.leases_lapse(now=AFTER + timedelta(days=2))
         desk.tell_both(lapsed)
         assert Assignment.objects.filter(known__isnull=False).count() == 4
 
@@ -507,7 +506,7 @@ def test_it_takes_no_longer(secret: str, tara: Tasker, signed_in: Any, monkeypat
         else:
             for each in others:
                 factories.response(each, panel)
-            services.panel_settle(panel=panel)
+            mark_settled(panel=panel)
     client, spent = signed_in(tara), {True: list[float](), False: list[float]()}
     for number in range(2 * ROUNDS):
         hidden = number % 2 == 0

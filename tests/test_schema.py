@@ -42,8 +42,8 @@ from contest.api import account_calls
 from contest.api.docs import call_groups
 from contest.web import defense_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
+from labeling.leases import assignment_next
 from labeling.models import Assignment, Tasker
-from labeling.services import assignment_next
 from policy.numbers import Policy
 from tests import factories
 from tests.addresses import patterns

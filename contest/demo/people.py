@@ -24,11 +24,12 @@ from contest.demo.voting import vote_through
 from contest.models import Case, Stake, Vote
 from contest.prizes.awards import rerun_begin
 from contest.prizes.conditions import checklist, contenders, own_conditions, ready, reruns_after
-from labeling import services
+from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker
 from labeling.pictures.decoding import read_dataset
 from labeling.selectors import panels_open_to
+from labeling.submission import response_submit
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 from scoring.enums import RerunState
@@ -100,13 +101,13 @@ def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
 def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
     """Take a picture and answer it; 0 when somebody else took its last place."""
     rng = Random(f"{tasker.public_id} {now}")
-    found = services.assignment_of(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
+    found = leases.assignment_of(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
     if found is None:
         return 0
     opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion
     said = opinions[panel.answered % len(opinions)]
     answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
-    services.response_submit(
+    response_submit(
         tasker=tasker,
         assignment_id=found.public_id,
         lease_token=found.lease_token,

@@ -28,7 +28,8 @@ from contest.demo.voting import vote_through
 from contest.models import Team
 from contest.operations import pipeline
 from contest.teams.services import team_create
-from labeling import services
+from labeling import leases
+from labeling.dealing import panels_deal
 from labeling.enums import Origin, TaskerState
 from labeling.learning.content import known_pictures_load
 from labeling.models import Assignment, Image, Tasker
@@ -36,6 +37,7 @@ from labeling.pictures.decoding import read_dataset
 from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import Entry, Provenance, manifest_entries
 from labeling.pictures.png import encode_png
+from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
 from monitoring.gold_choice import counted_answers, gold_add, proposal
@@ -205,13 +207,13 @@ class Demo:
     def _label_one_by_one(self, chosen: list[Photo], start: datetime, end: datetime, who: list[Tasker]) -> None:
         for photo, at in zip(chosen, _moments(start, end, len(chosen)), strict=True):
             self._take(photo, at)
-            services.panels_deal(policy=self.policy.policy, now=at)
+            panels_deal(policy=self.policy.policy, now=at)
             self._answer_until_ruled(self.rng.sample(who, len(who)), at)
 
     def _label_attacks(self) -> None:
         """Attacks become pictures to label together, when their week has ended (R24)."""
         begin = self.this_week.start
-        services.panels_deal(policy=self.policy.policy, now=begin)
+        panels_deal(policy=self.policy.policy, now=begin)
         self._answer_until_ruled(self.taskers, begin + (self.now - begin) / 3)
 
     def _answer_until_ruled(self, who: Iterable[Tasker], at: datetime) -> None:
@@ -226,12 +228,12 @@ class Demo:
 
     def _answer(self, tasker: Tasker, at: datetime) -> tuple[datetime, bool]:
         """Let `tasker` answer one picture as its photograph's row says; returns when they were done, and whether."""
-        found = services.assignment_next(tasker=tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng)
+        found = leases.assignment_next(tasker=tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng)
         if not isinstance(found, Assignment):
             return at, False
         said = self.by_image[found.image_id].opinions[found.panel.answered]
         done = min(at + timedelta(seconds=said["seconds"]), self.now)
-        services.response_submit(
+        response_submit(
             tasker=tasker,
             assignment_id=found.public_id,
             lease_token=found.lease_token,
@@ -247,7 +249,7 @@ class Demo:
         since = max(self.this_week.start, self.now - LATELY)
         for photo, at in zip(fewest_last, _moments(since, self.now, len(chosen)), strict=True):
             self._take(photo, at)
-            services.panels_deal(policy=self.policy.policy, now=at)
+            panels_deal(policy=self.policy.policy, now=at)
             for tasker, _ in zip(self.taskers[-2:], photo.opinions, strict=False):
                 self._answer(tasker, at)
 

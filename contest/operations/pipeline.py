@@ -31,7 +31,8 @@ from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard import snapshots
 from contest.releases import announcements, builds
 from contest.teams.same_person import same_persons_find_now_and_then
-from labeling import services as labeling
+from labeling import leases as labeling
+from labeling.dealing import panels_deal
 from monitoring.check_taskers import watch_now_and_then
 from monitoring.links import copies_look_now_and_then
 from policy.selectors import policy_in_force
@@ -54,7 +55,7 @@ def lapse_leases() -> int:
 def deal_panels() -> int:
     """Deal panels to the pictures that are due (R7)."""
     now = domain_now()
-    return labeling.panels_deal(policy=policy_in_force(now).policy, now=now)
+    return panels_deal(policy=policy_in_force(now).policy, now=now)
 
 
 def settle_panels() -> int:

@@ -27,7 +27,7 @@ from contest.simulation.crowd import Worker
 from contest.simulation.telling import Teller
 from contest.simulation.world import World
 from contest.teams.same_person import same_persons_find
-from labeling import services as labeling
+from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Panel
 from monitoring.links import copies_look
@@ -111,7 +111,7 @@ class Contest:
 
     def _sweep(self) -> None:
         world = self.world
-        while labeling.panels_deal(policy=world.policy, now=world.now):
+        while panels_deal(policy=world.policy, now=world.now):
             pass
         if Panel.objects.filter(state__in=(PanelState.OPEN, PanelState.FULL)).exists():
             with transaction.atomic():

@@ -12,12 +12,13 @@ from adjudication.services import panels_settle
 from common.errors import InvalidInput
 from contest.simulation.people import NO, YES, Form, Person
 from contest.simulation.pictures import SIDE, Truth, draw_picture
-from labeling import services, voiding
+from labeling import leases, voiding
 from labeling.answers import read_answers
 from labeling.enums import KnownUse, PanelState, TaskerState, Topic
 from labeling.gold import marks_of_answers
 from labeling.models import Assignment, KnownPicture, Panel, Tasker
 from labeling.states import tasker_state_change
+from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.actions import answers_void
 from monitoring.check_taskers import watch
@@ -69,7 +70,7 @@ class Crowd:
 
     def rule(self, now: datetime) -> None:
         """End the leases that ran out, and rule on full panels."""
-        services.leases_lapse(now=now)
+        leases.leases_lapse(now=now)
         panels_settle(policy_at=policy_in_force, now=now)
 
     def watch(self, now: datetime) -> None:
@@ -147,7 +148,7 @@ class Crowd:
         held, form = worker.held, worker.form
         if held is None or form is None:
             return False
-        services.response_submit(
+        response_submit(
             tasker=worker.tasker,
             assignment_id=held.public_id,
             lease_token=held.lease_token,
@@ -160,7 +161,7 @@ class Crowd:
         return True
 
     def _claim(self, worker: Worker, at: datetime) -> bool:
-        found = services.assignment_next(
+        found = leases.assignment_next(
             tasker=worker.tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng
         )
         if not isinstance(found, Assignment):

@@ -19,7 +19,7 @@ from accounts.roles import ORGANIZERS, role_give
 from contest.simulation.crowd import Crowd
 from contest.simulation.people import Person, draw_people
 from contest.simulation.pictures import SIDE, Truth, draw_picture
-from labeling import services
+from labeling.dealing import panels_deal
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel
 from monitoring.links import copies_look
@@ -128,7 +128,7 @@ class Day:
             truth = draw_picture(month.rng)
             image = picture_row(f"{month.plan.seed}:{len(month.truths)}", self.morning)
             month.truths[image.pk] = truth
-        while services.panels_deal(policy=self.policy, now=self.morning):
+        while panels_deal(policy=self.policy, now=self.morning):
             pass
 
     def _begin(self) -> None:

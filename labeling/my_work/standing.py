@@ -8,7 +8,7 @@ from enum import StrEnum
 from django.db.models import Min
 
 from labeling.models import Response, Tasker, Voiding
-from labeling.services import Submitted
+from labeling.submission import Submitted
 
 
 class State(StrEnum):

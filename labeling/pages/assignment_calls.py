@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, takes_at_most
-from labeling import services
+from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.enums import ReportKind
@@ -23,6 +23,7 @@ from labeling.models import Assignment
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
 from labeling.questions.services import report_make
+from labeling.submission import Submitted, outline_gate_of, response_submit
 from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
@@ -52,10 +53,10 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
 
 def _outline_gate(assignment: Assignment) -> OutlineGate:
     # Where all versions agree, no panel has to be read at every claim.
-    return only_outline_gate() or services.outline_gate_of(assignment, policy_at)
+    return only_outline_gate() or outline_gate_of(assignment, policy_at)
 
 
-def receipt_json(submitted: services.Submitted) -> dict[str, Any]:
+def receipt_json(submitted: Submitted) -> dict[str, Any]:
     """Return the receipt of a response."""
     response = submitted.response
     return {
@@ -137,8 +138,8 @@ class AssignmentNext(APIView):
         tasker = labeling_tasker(request.user, now=now)
         holding = _holding(_body(request, frozenset({"holding"})))
         policy = policy_in_force(now).policy
-        found = services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
-        if isinstance(found, services.NothingLeft):
+        found = leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
+        if isinstance(found, leases.NothingLeft):
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if found.others_hold_some else {}
             return Response(status=status.HTTP_204_NO_CONTENT, headers=headers)
         return Response(assignment_json(found))
@@ -160,7 +161,7 @@ class AssignmentHeartbeat(APIView):
         token = _lease_token(_body(request, frozenset({"lease_token"})))
         now = domain_now()
         policy = policy_in_force(now).policy
-        expires_at = services.assignment_heartbeat(
+        expires_at = leases.assignment_heartbeat(
             tasker=tasker, assignment_id=assignment_id, lease_token=token, policy=policy, now=now
         )
         return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
@@ -186,7 +187,7 @@ class AssignmentRelease(APIView):
         if problem or kind:
             report_make(**given, kind=kind or ReportKind.OTHER, words=problem, now=domain_now())
         else:
-            services.assignment_release(**given, problem="", now=domain_now())
+            leases.assignment_release(**given, problem="", now=domain_now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -210,7 +211,7 @@ class AssignmentResponse(APIView):
         tasker = tasker_of(request.user)
         data = _body(request, FIELDS)
         now = domain_now()
-        submitted = services.response_submit(
+        submitted = response_submit(
             tasker=tasker,
             assignment_id=assignment_id,
             lease_token=_lease_token(data),

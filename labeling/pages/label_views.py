@@ -22,7 +22,7 @@ from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
-from labeling import services
+from labeling import leases
 from labeling.access import assignment_of, labeling_tasker, tasker_of
 from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
@@ -32,6 +32,7 @@ from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
 from labeling.pages.label_form import instructions_context, label_context, labeling_desk
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from labeling.questions.services import report_make
+from labeling.submission import Submitted, response_submit
 from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.
@@ -89,8 +90,8 @@ def _wrong_role(request: HttpRequest, error: NotAllowed) -> HttpResponse:
 
 def _show_next(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
     policy = policy_in_force(now).policy
-    found = services.assignment_next(tasker=tasker, holding=frozenset(), policy=policy, now=now, rng=_random)
-    if isinstance(found, services.NothingLeft):
+    found = leases.assignment_next(tasker=tasker, holding=frozenset(), policy=policy, now=now, rng=_random)
+    if isinstance(found, leases.NothingLeft):
         wait = RETRY_AFTER_SECONDS if found.others_hold_some else LOOK_AGAIN_SECONDS
         return _page(request, tasker, None, now=now, others_hold_some=found.others_hold_some, retry_after=wait)
     return _page(request, tasker, found, now=now)
@@ -126,7 +127,7 @@ def _take(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpRespons
 
 def _submit(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now: datetime) -> HttpResponse:
     try:
-        submitted = services.response_submit(
+        submitted = response_submit(
             tasker=tasker,
             assignment_id=assignment.public_id,
             lease_token=request.POST.get("lease_token", ""),
@@ -165,7 +166,7 @@ def _errors_of(error: DomainError) -> dict[str, str]:
     return {error.field: error.message} if error.field else {}
 
 
-def _receipt_words(submitted: services.Submitted) -> str:
+def _receipt_words(submitted: Submitted) -> str:
     response = submitted.response
     time = timezone.localtime(response.submitted_at).strftime("%H:%M:%S %Z")
     words = _("Received %(time)s, receipt %(receipt)s.") % {"time": time, "receipt": response.receipt}

@@ -20,7 +20,7 @@ from accounts.locale import zone_of
 from common.audit.trail import Subject, audit
 from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
-from labeling import services
+from labeling import leases
 from labeling.enums import PanelState, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
 from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
@@ -45,7 +45,7 @@ def report_make(
     returns the first one. Conflict (`already_answered`, `wrong_token`), NotFound for anybody else's assignment.
     """
     words = words.replace("\x00", "").strip()[:MOST_REPORT_CHARACTERS]
-    services.assignment_release(
+    leases.assignment_release(
         tasker=tasker,
         assignment_id=assignment_id,
         lease_token=lease_token,

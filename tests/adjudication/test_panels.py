@@ -23,11 +23,12 @@ from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.services import panels_settle, rule_by_board
 from common.errors import Conflict, NotFound
-from labeling import services
+from labeling import leases
 from labeling.enums import AssignmentState, Label, PanelState, ReportDecision, ReportKind, TaskerState, WatchAction
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.questions.services import report_decide, report_make
+from labeling.submission import response_submit
 from labeling.voiding import responses_void
 from monitoring.actions import action_take, tasker_return
 from policy.numbers import LARGEST_PANEL, Policy
@@ -106,13 +107,13 @@ class Panels(RuleBasedStateMachine):
         room = Panel.objects.filter(state=PanelState.OPEN, size__gt=F("answered") + F("leased"))
         free = list(room.exclude(image__in=Assignment.objects.filter(tasker=tasker).values("image")))
         held_before = tasker.assignments.filter(state=AssignmentState.LEASED).exists()
-        held = services.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=self.now, rng=self.rng)
+        held = leases.assignment_next(tasker=tasker, holding=(), policy=POLICY, now=self.now, rng=self.rng)
         if not held_before and any(panel.urgent for panel in free):
             _reached["urgent first"] += not all(panel.urgent for panel in free)
             assert isinstance(held, Assignment) and held.panel.urgent
         assert isinstance(held, Assignment) or not free, "nobody is idle while there is work"
         if isinstance(held, Assignment) and answers:
-            services.response_submit(
+            response_submit(
                 tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=form,
                 policy_at=lambda _: POLICY, now=self.now,
             )  # fmt: skip
@@ -120,7 +121,7 @@ class Panels(RuleBasedStateMachine):
     @rule(minutes=st.sampled_from([5, 40]))
     def lapse(self, minutes: int) -> None:
         self.now += timedelta(minutes=minutes)
-        services.leases_lapse(now=self.now)
+        leases.leases_lapse(now=self.now)
 
     @rule(who=_tasker)
     def void(self, who: int) -> None:
@@ -280,7 +281,7 @@ class Hand:
         self.acts: dict[Callable[[], object], int] = {
             self.claim: 40, self.submit: 25, self.beat: 6, self.release: 6, self.pause: 3, self.void: 3, self.more: 4,
             self.rule: 2, self.report: 2, self.decide: 3,
-            lambda: services.leases_lapse(now=self.now()): 4,
+            lambda: leases.leases_lapse(now=self.now()): 4,
             lambda: panels_settle(policy_at=policy_in_force, now=self.now()): 6,
             lambda: factories.panel(dealt_at=self.now()): 3,
         }  # fmt: skip
@@ -305,7 +306,7 @@ class Hand:
 
     def claim(self) -> None:
         holding = [each.public_id for each in self.held[-2:]]
-        found = services.assignment_next(
+        found = leases.assignment_next(
             tasker=self.tasker, holding=holding, policy=WITH_GOLD, now=self.now(), rng=self.rng
         )
         if isinstance(found, Assignment):
@@ -313,21 +314,21 @@ class Hand:
 
     def submit(self) -> None:
         if held := self._of_mine():
-            services.response_submit(
+            response_submit(
                 tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, data=FORMS[1],
                 policy_at=lambda _: WITH_GOLD, now=self.now(),
             )  # fmt: skip
 
     def beat(self) -> None:
         if held := self._of_mine():
-            services.assignment_heartbeat(
+            leases.assignment_heartbeat(
                 tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy=WITH_GOLD,
                 now=self.now(),
             )  # fmt: skip
 
     def release(self) -> None:
         if held := self._of_mine():
-            services.assignment_release(
+            leases.assignment_release(
                 tasker=self.tasker, assignment_id=held.public_id, lease_token=None, problem="", now=self.now()
             )
 
@@ -408,10 +409,10 @@ def test_who_waits_for_a_slot_holds_no_panel(waiting: str, tara: Tasker, now: da
 
     def work() -> object:
         if lapsed is not None and waiting == "heartbeat":
-            return services.assignment_heartbeat(
+            return leases.assignment_heartbeat(
                 tasker=tara, assignment_id=lapsed.public_id, lease_token=lapsed.lease_token, policy=policy, now=now
             )
-        return services.assignment_next(tasker=tara, holding=(), policy=policy, now=now, rng=_Heads(1))
+        return leases.assignment_next(tasker=tara, holding=(), policy=policy, now=now, rng=_Heads(1))
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():

@@ -21,10 +21,11 @@ from adjudication.services import explanation_said, panel_settle, panels_settle,
 from adjudication.what_if import Numbers, pictures_decided, try_out
 from common.errors import InvalidInput
 from labeling.enums import Answer, Label, PanelState
+from labeling.leases import assignment_next
 from labeling.models import Assignment, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.selectors import forget_versions
-from labeling.services import assignment_next, response_submit
+from labeling.submission import response_submit
 from policy.enums import OutlineGate
 from policy.models import PolicyVersion
 from policy.numbers import Policy

@@ -30,9 +30,10 @@ from contest.demo import seed as demo
 from contest.ledger.services import check
 from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
 from contest.operations import pipeline
-from labeling import services
+from labeling import leases
 from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker
+from labeling.submission import response_submit
 from policy.selectors import policy_at, policy_in_force
 from scoring.models import Run, Trial
 from tests import factories
@@ -186,11 +187,11 @@ def _answer_as_newcomer(attack: Attack) -> None:
     now, tasker = domain_now(), Tasker.objects.get(user__username="tasker1")
     policy = policy_in_force(now).policy
     for _ in range(3):  # a gold picture may come before it (R6)
-        found = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
+        found = leases.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
         assert isinstance(found, Assignment)
         said = people._by_pixels()[found.image.pixels_sha256].every_opinion[2]
         given = {"assignment_id": found.public_id, "lease_token": found.lease_token, "data": said}
-        services.response_submit(tasker=tasker, policy_at=policy_at, now=now, **given)
+        response_submit(tasker=tasker, policy_at=policy_at, now=now, **given)
         if found.image_id == attack.image_id:
             return
     raise AssertionError("the attack never came")
@@ -199,7 +200,7 @@ def _answer_as_newcomer(attack: Attack) -> None:
 def test_what_one_of_the_people_is_refused_stops_nothing(
     seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real, labeled = services.assignment_of, set[str]()
+    real, labeled = leases.assignment_of, set[str]()
 
     def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
         if tasker.user.username == people.LABELING[0]:
@@ -207,7 +208,7 @@ def test_what_one_of_the_people_is_refused_stops_nothing(
         labeled.add(tasker.user.username)
         return real(tasker=tasker, **more)
 
-    monkeypatch.setattr(services, "assignment_of", refuses_one)
+    monkeypatch.setattr(leases, "assignment_of", refuses_one)
     began = domain_now()
     *_, said, last = move("+12h")
     assert said == "The demo's people could not do everything: This tasker is paused."

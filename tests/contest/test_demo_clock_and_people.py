@@ -27,7 +27,7 @@ from contest.demo import seed as demo
 from contest.demo.known import known_runner
 from contest.demo.programs import PROGRAMS, program_of
 from contest.demo.stakes import Staking
-from labeling import services
+from labeling import leases
 from labeling.answers import read_answers
 from labeling.enums import Label, PanelState, TaskerState
 from labeling.models import Assignment, Panel, Tasker
@@ -135,12 +135,12 @@ def test_they_take_no_picture_that_they_do_not_know(labelers: dict[str, Tasker])
     assert (_labeled(later), _answers(attack), _labeled(later)) == (1, list(people.LABELING), 0)
     assert not Assignment.objects.filter(panel__in=own).exists()
     for tasker in labelers.values():
-        found = services.assignment_next(
+        found = leases.assignment_next(
             tasker=tasker, holding=(), policy=policy_in_force(later).policy, now=later, rng=Random(1)
         )
         assert isinstance(found, Assignment) and found.panel in own, "in every name a newcomer gets them"
         break_off = {"assignment_id": found.public_id, "lease_token": found.lease_token, "problem": ""}
-        services.assignment_release(tasker=tasker, now=later, **break_off)
+        leases.assignment_release(tasker=tasker, now=later, **break_off)
 
 
 def test_all_of_them_finish_a_panel_with_more_taskers(labelers: dict[str, Tasker]) -> None:

@@ -11,9 +11,10 @@ from django.db import IntegrityError, InternalError, connection, transaction
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
-from labeling import services
+from labeling import leases
 from labeling.enums import Answer
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
+from labeling.submission import Submitted, response_submit
 from policy.numbers import Policy
 from tests import factories
 from tests.factories import NOW
@@ -69,11 +70,11 @@ def linked(*taskers: Tasker) -> None:
 
 def next_for(
     tasker: Tasker, now: datetime, *, holding: Sequence[UUID] = (), policy: Policy = POLICY, rng: Random | None = None
-) -> Assignment | services.NothingLeft:
+) -> Assignment | leases.NothingLeft:
     """What the queue has for a tasker."""
     tasker.refresh_from_db()
     rng = rng or Random(1)
-    return services.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=rng)
+    return leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=rng)
 
 
 def claim(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
@@ -91,7 +92,7 @@ def lease(tasker: Tasker, now: datetime, **given: Any) -> Assignment:
 
 def gets_nothing(tasker: Tasker, now: datetime, **given: Any) -> bool:
     """Whether the queue has nothing for a tasker, nor will have when others let go."""
-    return next_for(tasker, now, **given) == services.NothingLeft(others_hold_some=False)
+    return next_for(tasker, now, **given) == leases.NothingLeft(others_hold_some=False)
 
 
 def own(held: Assignment) -> dict[str, Any]:
@@ -101,22 +102,20 @@ def own(held: Assignment) -> dict[str, Any]:
 
 def beat(held: Assignment, now: datetime, policy: Policy = POLICY) -> datetime:
     """Renew a lease."""
-    return services.assignment_heartbeat(**own(held), policy=policy, now=now)
+    return leases.assignment_heartbeat(**own(held), policy=policy, now=now)
 
 
 def give_back(held: Assignment, now: datetime, problem: str = "") -> None:
     """Give a picture back."""
-    services.assignment_release(**own(held), problem=problem, now=now)
+    leases.assignment_release(**own(held), problem=problem, now=now)
 
 
-def submit(
-    held: Assignment, now: datetime, data: dict[str, Any] = NO_TO_BOTH, policy: Policy = POLICY
-) -> services.Submitted:
+def submit(held: Assignment, now: datetime, data: dict[str, Any] = NO_TO_BOTH, policy: Policy = POLICY) -> Submitted:
     """Send an answer."""
-    return services.response_submit(**own(held), data=data, policy_at=lambda _: policy, now=now)
+    return response_submit(**own(held), data=data, policy_at=lambda _: policy, now=now)
 
 
-def label(tasker: Tasker, now: datetime, **given: Any) -> services.Submitted:
+def label(tasker: Tasker, now: datetime, **given: Any) -> Submitted:
     """Take the next picture and answer it."""
     return submit(claim(tasker, now, **given), now)
 

@@ -11,10 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling import selectors, services
+from labeling import leases, selectors
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
 from labeling.pages.assignment_calls import assignment_json, receipt_json
+from labeling.submission import Submitted, response_submit
 from monitoring import gold_choice as gold
 from monitoring.gold_choice import Expected
 from monitoring.gold_leaks import Rise, gold_flag_leaks, rise_of
@@ -67,7 +68,7 @@ def claim(
     return cast.claim(tasker, now, policy=policy, rng=rng or Heads(1), **given)
 
 
-def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> services.Submitted:
+def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> Submitted:
     return cast.submit(held, now, data, ALWAYS)
 
 
@@ -195,14 +196,14 @@ def test_gold_asks_what_the_picture_in_its_place_would_ask(
     held = claim(tara, now, wider)
     unsure = (RIGHT if asked else cast.NO_TO_BOTH) | {"contains_bird": "unsure_no"}
     in_force = {"policy_at": lambda at: wider if at > now - timedelta(days=30) else ALWAYS, "now": now}
-    sent = services.response_submit(**cast.own(held), data=unsure, **in_force)
+    sent = response_submit(**cast.own(held), data=unsure, **in_force)
     assert (bool(sent.response.outline), bool(held.known)) == (asked, True), why
 
 
 def test_the_story_of_a_lease_is_the_same(held: Assignment, now: datetime) -> None:
     """Claimed, lapsed, taken up again, given back, answered all the same: nothing tells gold from any other."""
     later = now + timedelta(minutes=21)
-    assert services.leases_lapse(now=later) == 1
+    assert leases.leases_lapse(now=later) == 1
     assert beat(held, later, ALWAYS) > later
     give_back(held, later)
     assert all(submit(held, later).counted for _ in range(2))
@@ -228,7 +229,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
     held = claim(tara, now)
     if own:
         submit(claim(tara, now, NEVER, holding=[held.public_id]), now)
-    services.leases_lapse(now=tomorrow)
+    leases.leases_lapse(now=tomorrow)
     for tasker in people(*"abc"[:others]):
         submit(claim(tasker, tomorrow, NEVER), tomorrow)
     assert kept(panel, "answered") == others + own
@@ -245,7 +246,7 @@ def test_long_after_its_lease_gold_is_as_free_as_the_picture_in_its_place(
 def test_what_lapsed_is_offered_again_when_nothing_else_is_left(held: Assignment, tara: Tasker, now: datetime) -> None:
     if held.known:
         submit(claim(tara, now, NEVER, holding=[held.public_id]), now)
-    services.leases_lapse(now=now + timedelta(days=1))
+    leases.leases_lapse(now=now + timedelta(days=1))
     again = claim(tara, now + timedelta(days=1), NEVER)
     assert (again, again.lease_token, again.tie_break) == (held, held.lease_token, held.tie_break)
 
@@ -254,9 +255,9 @@ def test_while_a_report_holds_the_picture_neither_is_taken_up_again_and_both_cou
     held: Assignment, tara: Tasker, now: datetime
 ) -> None:
     tomorrow = now + timedelta(days=1)
-    services.leases_lapse(now=tomorrow)
+    leases.leases_lapse(now=tomorrow)
     Panel.objects.filter(image__known=None).update(state=PanelState.HELD)
-    assert isinstance(cast.next_for(tara, tomorrow), services.NothingLeft)
+    assert isinstance(cast.next_for(tara, tomorrow), leases.NothingLeft)
     refused(Conflict, beat, held, tomorrow, ALWAYS)
     assert all(submit(held, tomorrow).counted for _ in range(2)), "nor does the same again say otherwise"
 
@@ -266,11 +267,11 @@ def test_for_linked_taskers_gold_comes_back_as_the_picture_in_its_place(
     asked: str, comes: bool, held: Assignment, tara: Tasker, otto: Tasker, now: datetime
 ) -> None:
     tomorrow = now + timedelta(days=1)
-    services.leases_lapse(now=tomorrow)
+    leases.leases_lapse(now=tomorrow)
     factories.assignment(otto, Panel.objects.get(image__known__isnull=asked == "picture"), now=now)
     tara.refresh_from_db()
     cast.linked(tara, otto)
-    assert services._resume_lapsed(tara, 1, ALWAYS, tomorrow) == (held if comes else None)
+    assert leases._resume_lapsed(tara, 1, ALWAYS, tomorrow) == (held if comes else None)
 
 
 @pytest.mark.parametrize("lapsed", [False, True])
@@ -280,8 +281,8 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     """Whoever is paused does not learn which picture would have counted."""
     later = now + timedelta(minutes=21)
     if lapsed:
-        assert services.leases_lapse(now=later) == 1
-    services.leases_end(tasker=tara, now=later)
+        assert leases.leases_lapse(now=later) == 1
+    leases.leases_end(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
     assert refused(Conflict, beat, held, later, ALWAYS).code == "lease_ended"

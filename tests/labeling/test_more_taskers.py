@@ -10,7 +10,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
-from labeling import more_taskers, selectors, services, voiding
+from labeling import leases, more_taskers, selectors, voiding
+from labeling.dealing import mark_settled
 from labeling.enums import PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, InstructionVersion, Panel, Place, Report, Tasker, Voiding
 from labeling.more_taskers import panel_fresh, panel_join
@@ -59,7 +60,7 @@ def void(tasker: Tasker, now: datetime) -> Voiding:
 def settled(db: None) -> Panel:
     """A panel that Ann, Ben and Cas answered, as if a ruling had followed."""
     panel = answered(factories.panel(), *people("ann", "ben", "cas"))
-    services.panel_settle(panel=panel)
+    mark_settled(panel=panel)
     return panel
 
 
@@ -75,7 +76,7 @@ def test_the_numbers_of_further_places_go_on_behind_those_of_voided_answers(tara
     panel = answered(factories.panel(), *people("ann", "ben", "cas"))
     void(named("ann"), now)
     label(tara, now)
-    services.panel_settle(panel=panel)
+    mark_settled(panel=panel)
     assert kept(panel_join(panel, 2, now=now), "ruled_through", "missing") == (4, 2)
     assert sorted(panel.places.values_list("number", flat=True)) == [1, 2, 3, 4, 5, 6]
 
@@ -85,7 +86,7 @@ def test_a_joined_panel_fills_up_and_can_be_joined_once_more(settled: Panel, tar
     panel_join(settled, 1, now=now)
     label(tara, now)
     assert kept(settled, "state") == PanelState.FULL
-    services.panel_settle(panel=settled)
+    mark_settled(panel=settled)
     panel_join(settled, 2, now=now + timedelta(days=1))
     assert kept(settled, "size", "joined", "ruled_through", "missing") == (6, 3, 4, 2)
 
@@ -96,7 +97,7 @@ def test_another_panel_replaces_the_first_and_is_joined_in_its_stead(settled: Pa
     assert (fresh.places.count(), kept(settled, "state", "answered")) == (3, (PanelState.SETTLED, 3))
     for tasker in people("dan", "eva", "fay"):
         label(tasker, now)
-    services.panel_settle(panel=fresh)
+    mark_settled(panel=fresh)
     assert refused(Conflict, panel_join, settled, 1, now=now).code == "replaced"
     assert panel_join(fresh, 1, now=now).number == 2
 
@@ -397,7 +398,7 @@ def test_who_let_it_lapse_may_take_it_up_again_unless_an_account_of_theirs_was_a
     crew = people(*"abcd"[:accounts])
     for each in crew[:asked]:
         claim(each, now)
-    services.leases_lapse(now=now + timedelta(hours=1))
+    leases.leases_lapse(now=now + timedelta(hours=1))
     assert found(now) == []
     linked(*crew[:2])
     assert found(now) == [(LINKED, 3, 2)], why
@@ -407,7 +408,7 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
     """It is surplus: its place is free, and who gave it is never asked again, also after the pause."""
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
-    services.leases_end(tasker=one, now=now)
+    leases.leases_end(tasker=one, now=now)
     said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
     tasker_state_change(after=TaskerState.PAUSED, **said)
     submit(held, now)

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q
 
 from common.errors import Conflict
-from labeling import services, voiding
+from labeling import leases, voiding
 from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
 from labeling.learning.services import attempt_start, instructions_publish, lesson_see
 from labeling.models import (
@@ -102,7 +102,7 @@ class Person:
 
     def claim(self) -> None:
         holding, tasker = [held.public_id for held in self.held[-2:]], Tasker.objects.get(pk=self.tasker.pk)
-        found = services.assignment_next(tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng)
+        found = leases.assignment_next(tasker=tasker, holding=holding, policy=POLICY, now=self.clock(), rng=self.rng)
         if isinstance(found, Assignment):
             self.held.append(found)
 
@@ -122,7 +122,7 @@ class Person:
                 self.receipts.append(submit(held, self.clock(), form, POLICY).response.receipt)
 
     def lapse(self) -> None:
-        services.leases_lapse(now=self.clock())
+        leases.leases_lapse(now=self.clock())
 
     def void(self) -> None:
         """An organizer voids the last minutes of somebody who is answering meanwhile (R6)."""
@@ -288,7 +288,7 @@ def test_a_late_report_at_the_moment_the_panel_fills_up(tara: Tasker, now: datet
     later, others = now + timedelta(hours=1), people(*"abc")
     for _ in range(ROUNDS):
         (late,) = held_by([tara], now)
-        services.leases_lapse(now=later)
+        leases.leases_lapse(now=later)
         leased = [factories.assignment(each, late.panel, state=AssignmentState.LEASED) for each in others]
         Panel.objects.filter(pk=late.panel_id).update(leased=3)
         results = at_once(partial(report, late, later), *[partial(counts, held, later) for held in leased])
@@ -385,7 +385,7 @@ def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
     if what == "decided":
         report(held, now)
         KnownPicture.objects.update(held_at=None)
-    use = services._use_gold
+    use = leases._use_gold
 
     def use_and_wait(**named: Any) -> int:
         taken = use(**named)
@@ -397,9 +397,9 @@ def test_gold_dealt_at_the_moment_it_is_reported_or_decided(
         used.wait(10)
         return report(held, now) if what == "reported" else decide(known.image, ReportDecision.KEPT_OUT, olga, now)
 
-    monkeypatch.setattr(services, "_use_gold", use_and_wait)
+    monkeypatch.setattr(leases, "_use_gold", use_and_wait)
     dealing = {"holding": (), "policy": Policy(gold_percent=50), "now": now, "rng": Heads(1)}
-    dealt, other = at_once(partial(services.assignment_next, tasker=otto, **dealing), beside)
+    dealt, other = at_once(partial(leases.assignment_next, tasker=otto, **dealing), beside)
     assert (dealt.known_id, dealt.tasker_id) == (known.pk, otto.pk)
     assert isinstance(other, Report) if what == "reported" else other == ReportDecision.KEPT_OUT
 
@@ -412,7 +412,7 @@ def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: T
                 held = factories.assignment(tasker, panel, state=AssignmentState.RELEASED)
                 Assignment.objects.filter(pk=held.pk).update(slot=slot, state=AssignmentState.LEASED)
         Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
-        assert at_once(*[partial(services.leases_end, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
+        assert at_once(*[partial(leases.leases_end, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
         audit()
 
 

@@ -15,10 +15,12 @@ from django.db import connection, transaction
 from adjudication.services import panels_settle
 from common import versions
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
-from labeling import selectors, services, signals, voiding
+from labeling import dealing, leases, selectors, signals, voiding
+from labeling.dealing import mark_settled, panels_deal
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
 from labeling.models import Assignment, Image, Panel, Place, Report, Response, StateChange, Tasker, VoidedResponse
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
+from labeling.submission import MARK_AGE
 from policy.numbers import LARGEST_PANEL, Policy
 from policy.selectors import policy_in_force
 from tests import factories
@@ -74,7 +76,7 @@ def full(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> Panel:
 
 def test_every_due_picture_gets_one_panel_of_the_policys_size(now: datetime) -> None:
     due, *_ = [factories.image(label_from=at) for at in (now, now + timedelta(days=1), None)]
-    assert [services.panels_deal(policy=Policy(panel_size=5), now=now) for _ in range(2)] == [1, 0]
+    assert [panels_deal(policy=Policy(panel_size=5), now=now) for _ in range(2)] == [1, 0]
     panel = Panel.objects.get()
     assert (panel.image, panel.size, panel.missing, panel.places.count()) == (due, 5, 5, 5)
 
@@ -82,13 +84,13 @@ def test_every_due_picture_gets_one_panel_of_the_policys_size(now: datetime) -> 
 def test_pictures_are_dealt_oldest_first_in_parts_unless_they_are_due_no_more(
     now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "DEALT_AT_ONCE", 2)
+    monkeypatch.setattr(dealing, "DEALT_AT_ONCE", 2)
     images = [factories.image(label_from=now - timedelta(hours=n)) for n in range(3)]
-    assert [services.panels_deal(policy=POLICY, now=now) for _ in range(3)] == [2, 1, 0]
+    assert [panels_deal(policy=POLICY, now=now) for _ in range(3)] == [2, 1, 0]
     assert [panel.image for panel in Panel.objects.order_by("pk")] == images[::-1]
     dealt_or_withdrawn = [factories.image(**since) for since in ({"dealt_at": now}, {"label_from": None})]
     monkeypatch.setattr(selectors, "images_waiting_for_panel", lambda *_: dealt_or_withdrawn)
-    assert services.panels_deal(policy=POLICY, now=now) == 0
+    assert panels_deal(policy=POLICY, now=now) == 0
 
 
 def test_a_held_picture_comes_again_and_two_more_when_it_is_named(tara: Tasker, otto: Tasker, now: datetime) -> None:
@@ -148,7 +150,7 @@ def test_what_may_be_offered_is_the_same_read_at_once(tara: Tasker, otto: Tasker
     tara.refresh_from_db()
     assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
     asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
-    given = [services.assignment_of(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
+    given = [leases.assignment_of(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
     assert [each and each.panel for each in given] == [None, None, None, offered, None], "then she holds one"
 
 
@@ -176,7 +178,7 @@ def test_waiting_may_help_while_others_hold(now: datetime) -> None:
     *holding, last = people(*"abcd")
     assert gets_nothing(last, now)
     held_by(holding, now)
-    assert next_for(last, now) == services.NothingLeft(others_hold_some=True)
+    assert next_for(last, now) == leases.NothingLeft(others_hold_some=True)
 
 
 @pytest.mark.both("own SQL reads the marks out of JSON")
@@ -196,9 +198,9 @@ def test_marks_stay_behind_the_present_and_the_oldest_panel_that_is_left(tara: T
     """A transaction that is still open may add a panel with a time just past."""
     left, *_ = (factories.panel(dealt_at=now - timedelta(hours=hours)) for hours in (1, 2, 3))
     Panel.objects.filter(pk=left.pk).update(leased=3)
-    for moment in (now - services.MARK_AGE, now):
+    for moment in (now - MARK_AGE, now):
         label(tara, moment)
-    marks = dict.fromkeys(map(str, range(1, LARGEST_PANEL + 1)), (now - services.MARK_AGE).isoformat())
+    marks = dict.fromkeys(map(str, range(1, LARGEST_PANEL + 1)), (now - MARK_AGE).isoformat())
     assert kept(tara, "passed", "passed_at") == (marks | {"3": left.waiting_since.isoformat()}, now)
 
 
@@ -214,16 +216,16 @@ def test_a_lease_ends_after_twenty_minutes_and_gives_the_place_back(now: datetim
     """Ending leases twice changes nothing."""
     *three, four = people(*"abcd")
     panel, end = held_by(three, now), now + timedelta(minutes=20)
-    assert [services.leases_lapse(now=moment) for moment in (end - timedelta(seconds=1), end, end)] == [0, 3, 0]
+    assert [leases.leases_lapse(now=moment) for moment in (end - timedelta(seconds=1), end, end)] == [0, 3, 0]
     assert (kept(panel, "leased"), claim(four, end).panel) == (0, panel)
-    assert len(statements(lambda: services.leases_lapse(now=end))) == 1, "what ended or runs on is not looked at again"
+    assert len(statements(lambda: leases.leases_lapse(now=end))) == 1, "what ended or runs on is not looked at again"
 
 
 def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(tara: Tasker, now: datetime) -> None:
     panel, held = factories.panel(), claim(tara, now)
     assert beat(held, now + timedelta(minutes=15)) == now + timedelta(minutes=35)
     assert len(statements(lambda: beat(held, now + timedelta(minutes=15)))) == 1
-    assert [services.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
+    assert [leases.leases_lapse(now=now + timedelta(minutes=minutes)) for minutes in (30, 60)] == [0, 1]
     beat(held, now + timedelta(hours=1))
     assert (kept(panel, "leased"), kept(held, "state")) == (1, AssignmentState.LEASED)
 
@@ -232,9 +234,9 @@ def test_a_heartbeat_renews_and_takes_a_lapsed_lease_up_again(tara: Tasker, now:
 def test_a_lease_that_was_renewed_or_ended_meanwhile_does_not_lapse(
     since: dict[str, Any], tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held, lapse = lease(tara, now), services._lapse
-    monkeypatch.setattr(services, "_lapse", lambda *given: Assignment.objects.update(**since) and lapse(*given))
-    assert services.leases_lapse(now=now + timedelta(hours=1)) == 0
+    held, lapse = lease(tara, now), leases._lapse
+    monkeypatch.setattr(leases, "_lapse", lambda *given: Assignment.objects.update(**since) and lapse(*given))
+    assert leases.leases_lapse(now=now + timedelta(hours=1)) == 0
     assert kept(held, "state") != AssignmentState.EXPIRED
 
 
@@ -242,7 +244,7 @@ def test_a_lapsed_lease_is_taken_up_in_two_tabs_at_once(
     tara: Tasker, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held, later, lock = lease(tara, now), now + timedelta(hours=1), selectors.lock_own_lease
-    services.leases_lapse(now=later)
+    leases.leases_lapse(now=later)
 
     def behind_the_other_tab(*given: Any) -> Assignment | None:
         monkeypatch.setattr(selectors, "lock_own_lease", lock)
@@ -259,14 +261,14 @@ def test_a_lapsed_lease_is_taken_up_beside_two_others(slot: int, tara: Tasker, n
     for _ in range(3):
         held.append(lease(tara, now, holding=[each.public_id for each in held]))
     Assignment.objects.filter(slot=slot).update(expires_at=now)
-    services.leases_lapse(now=now)
+    leases.leases_lapse(now=now)
     beat(held[slot - 1], now)
     assert kept(held[slot - 1], "state", "slot") == (AssignmentState.LEASED, slot)
 
 
 def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: Tasker, now: datetime) -> None:
     panel = held_by((tara, otto), now)
-    assert (services.leases_end(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
+    assert (leases.leases_end(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
     assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
@@ -274,7 +276,7 @@ def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(now: datetime
     panel, later = factories.panel(), now + timedelta(hours=1)
     late, *others = people(*"abcd")
     held = claim(late, now)
-    services.leases_lapse(now=later)
+    leases.leases_lapse(now=later)
     theirs = [claim(person, later) for person in others]
     assert refused(Conflict, beat, held, later).code == "place_taken"
     assert not submit(held, later).counted, "three leases hold the three places"
@@ -320,9 +322,9 @@ def test_the_last_answer_alone_says_that_the_panel_is_full(now: datetime) -> Non
 
 def test_a_full_panel_is_settled_once(full: Panel, now: datetime) -> None:
     other = full_panel(people(*"abc"), [{}] * 3)
-    services.panel_settle(panel=full)
+    mark_settled(panel=full)
     assert (kept(full, "state"), kept(other, "state")) == (PanelState.SETTLED, PanelState.FULL)
-    refused(Conflict, services.panel_settle, panel=full)
+    refused(Conflict, mark_settled, panel=full)
 
 
 def test_three_answers_fill_the_panel(full: Panel, now: datetime) -> None:
@@ -350,7 +352,7 @@ def test_the_same_again_gives_the_same_receipt_and_another_answer_is_refused(tar
 
 def test_a_late_answer_counts_while_a_place_is_free(tara: Tasker, now: datetime) -> None:
     panel, held = factories.panel(), claim(tara, now)
-    services.leases_lapse(now=now + timedelta(hours=1))
+    leases.leases_lapse(now=now + timedelta(hours=1))
     assert submit(held, now + timedelta(hours=2)).counted
     assert kept(panel, "answered", "leased", "missing") == (1, 0, 2)
 
@@ -399,7 +401,7 @@ def test_statements_do_not_grow_with_the_pictures(
     for remembered in (policy_in_force, selectors.instructions_in_force):
         remembered(now)
     ask = {"tasker": tara, "holding": (), "policy": POLICY, "now": now, "rng": Random(1)}
-    claiming = statements(lambda: services.assignment_next(**ask))
+    claiming = statements(lambda: leases.assignment_next(**ask))
     held = Assignment.objects.select_related("tasker").get()
     submitting = statements(lambda: submit(held, now, BIRD))
     assert len(claiming) <= 4 and len(submitting) <= 8, claiming + submitting
@@ -441,7 +443,7 @@ def _many_panels(count: int, dealt_at: datetime) -> None:
         )
         for n in range(count)
     )
-    while services.panels_deal(policy=POLICY, now=dealt_at):
+    while panels_deal(policy=POLICY, now=dealt_at):
         pass
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -454,9 +456,9 @@ def test_an_assignment_moves_along_its_table_and_no_other_way(tara: Tasker, now:
     for before, after in product(AssignmentState, AssignmentState):
         Assignment.objects.filter(pk=held.pk).update(state=before)
         if after in NEXT_ASSIGNMENT_STATE[before]:
-            services._move(held, after)
+            leases._move(held, after)
         else:
-            assert "cannot become" in str(refused(ValueError, services._move, held, after))
+            assert "cannot become" in str(refused(ValueError, leases._move, held, after))
 
 
 @pytest.mark.parametrize("before", TaskerState)
@@ -483,14 +485,14 @@ def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
 # What services do with a lease that is there, by their names.
 SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_next": lambda held, now: next_for(held.tasker, now),
-    "assignment_of": lambda held, now: services.assignment_of(
+    "assignment_of": lambda held, now: leases.assignment_of(
         tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
     ),
     "assignment_heartbeat": beat,
     "assignment_release": give_back,
     "response_submit": submit,
-    "leases_end": lambda held, now: services.leases_end(tasker=held.tasker, now=now),
-    "leases_lapse": lambda held, now: services.leases_lapse(now=now),
+    "leases_end": lambda held, now: leases.leases_end(tasker=held.tasker, now=now),
+    "leases_lapse": lambda held, now: leases.leases_lapse(now=now),
 }
 
 
@@ -505,7 +507,7 @@ BROUGHT: dict[AssignmentState, tuple[str, ...]] = {
 
 def test_services_take_every_step_of_a_lease_that_is_in_the_table_and_no_other(tara: Tasker, now: datetime) -> None:
     """Every service that changes a lease is walked."""
-    names = {name for name in vars(services) if name.startswith(("assignment_", "response_", "leases_"))}
+    names = {name for name in vars(leases) if name.startswith(("assignment_", "response_", "leases_"))}
     assert names == set(SERVICES)
     factories.panel()
     taken: dict[AssignmentState, set[AssignmentState]] = {state: set() for state in AssignmentState}
@@ -615,10 +617,10 @@ def test_an_answer_sent_after_a_pause_is_kept_and_does_not_count(tara: Tasker, n
 def test_a_lapsed_picture_does_not_come_back_onto_a_shared_panel(tara: Tasker, otto: Tasker, now: datetime) -> None:
     held_by([tara], now)
     later = now + timedelta(hours=1)
-    services.leases_lapse(now=later)
+    leases.leases_lapse(now=later)
     label(otto, later)
     linked(tara, otto)
-    assert isinstance(next_for(tara, later), services.NothingLeft)
+    assert isinstance(next_for(tara, later), leases.NothingLeft)
 
 
 def test_gold_may_come_to_both(tara: Tasker, otto: Tasker, now: datetime) -> None:

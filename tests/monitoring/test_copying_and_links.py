@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput
-from labeling import services
+from labeling import leases
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker, TaskerLink
 from monitoring import copying, links
@@ -122,10 +122,10 @@ def test_linked_taskers_never_come_onto_one_panel(
     assert factories.panel() == claim(first, now).panel
     declare(1, 2)
     joined = declare(0, 1)
-    assert isinstance(next_for(third, now), services.NothingLeft)
+    assert isinstance(next_for(third, now), leases.NothingLeft)
     links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
     assert claim(third, now)
-    assert isinstance(next_for(second, now), services.NothingLeft), "still linked with the one who was asked now"
+    assert isinstance(next_for(second, now), leases.NothingLeft), "still linked with the one who was asked now"
 
 
 @pytest.mark.both("a constraint refuses")

@@ -16,29 +16,29 @@ SURVIVORS: dict[str, str] = {
     "contest/attacks/quota.py team_held: True is False (2)": (
         "a lock against changes of the key as well: it only makes others wait, on PostgreSQL"
     ),
-    "labeling/services.py <module>: 500 is 501": _NUMBER,
-    "labeling/services.py <module>: 500 is 501 (2)": _NUMBER,
-    "labeling/services.py <module>: 5 is 6": _NUMBER,
-    "labeling/services.py <module>: 10 is 11": "a margin, far longer than a transaction stays open",
-    "labeling/services.py _deal: True is False (2)": _POSTGRES,
-    "labeling/services.py _deal: True is False (3)": _POSTGRES,
-    "labeling/services.py _of_panel: 1 is 2": "who holds nothing has three free slots",
-    "labeling/services.py _claim: False is True": (
+    "labeling/dealing.py <module>: 500 is 501": _NUMBER,
+    "labeling/leases.py <module>: 500 is 501": _NUMBER,
+    "labeling/leases.py <module>: 5 is 6": _NUMBER,
+    "labeling/submission.py <module>: 10 is 11": "a margin, far longer than a transaction stays open",
+    "labeling/dealing.py _deal: True is False (2)": _POSTGRES,
+    "labeling/dealing.py _deal: True is False (3)": _POSTGRES,
+    "labeling/leases.py _of_panel: 1 is 2": "who holds nothing has three free slots",
+    "labeling/leases.py _claim: False is True": (
         "gold is asked for once more, where another request was faster: there is none then either"
     ),
-    "labeling/services.py _lease: 16 is 17": "a longer token is as good",
-    "labeling/services.py _offers: 1 is 2 (2)": "no panel of this policy misses one more than its size",
-    "labeling/services.py _offers: policy.panel_size + 1: Add is Sub (2)": "levels that gave nothing are read again",
-    "labeling/services.py _offers: 1 is 2 (4)": "no panel misses more than LARGEST_PANEL",
-    "labeling/services.py leases_end: True is False": _POSTGRES,
-    "labeling/services.py _lapse: True is False": _POSTGRES,
-    "labeling/services.py _lapse: True is False (2)": _POSTGRES,
-    "labeling/services.py _lapse: filter(pk=pk): left out": "each call then ends another of those that are overdue",
-    "labeling/services.py <module>: if AssignmentState.ANSWERED in following: always": (
+    "labeling/leases.py _lease: 16 is 17": "a longer token is as good",
+    "labeling/leases.py _offers: 1 is 2 (2)": "no panel of this policy misses one more than its size",
+    "labeling/leases.py _offers: policy.panel_size + 1: Add is Sub (2)": "levels that gave nothing are read again",
+    "labeling/leases.py _offers: 1 is 2 (4)": "no panel misses more than LARGEST_PANEL",
+    "labeling/leases.py leases_end: True is False": _POSTGRES,
+    "labeling/leases.py _lapse: True is False": _POSTGRES,
+    "labeling/leases.py _lapse: True is False (2)": _POSTGRES,
+    "labeling/leases.py _lapse: filter(pk=pk): left out": "each call then ends another of those that are overdue",
+    "labeling/submission.py <module>: if AssignmentState.ANSWERED in following: always": (
         "who submits looks at the state first, under the lock"
     ),
-    "labeling/services.py <module>: filter(state__in=_UNANSWERED): left out": (
+    "labeling/submission.py <module>: filter(state__in=_UNANSWERED): left out": (
         "who submits looks at the state first, under the lock"
     ),
-    "labeling/services.py _receipt: 12 is 13": "the thirteenth digit is not shown",
+    "labeling/submission.py _receipt: 12 is 13": "the thirteenth digit is not shown",
 }

@@ -1,6 +1,10 @@
 """Which modules are changed, and the tests of which some must notice it."""
 
 _RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_races.py")
+_LABELING = (
+    *("tests/labeling/test_services.py", "tests/labeling/test_gold.py", "tests/labeling/test_more_taskers.py"),
+    *("tests/labeling/test_views.py", "tests/labeling/test_races.py"),
+)
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
     "contest/core/calendar.py": ("tests/contest/core/test_calendar.py",),
@@ -10,8 +14,7 @@ TARGETS = {
     "contest/attacks/quota.py": ("tests/contest/attacks",),
     "scoring/rules.py": _RUNS,
     "scoring/leases.py": _RUNS,
-    "labeling/services.py": (
-        *("tests/labeling/test_services.py", "tests/labeling/test_gold.py", "tests/labeling/test_more_taskers.py"),
-        *("tests/labeling/test_views.py", "tests/labeling/test_races.py"),
-    ),
+    "labeling/dealing.py": _LABELING,
+    "labeling/leases.py": _LABELING,
+    "labeling/submission.py": _LABELING,
 }

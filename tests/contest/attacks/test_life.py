@@ -13,9 +13,9 @@ from contest.attacks.services import attack_withdraw
 from contest.core.breaks import breaks_record
 from contest.core.enums import MessageKind, VoteChoice
 from contest.models import Attack, Message, Team
+from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
-from labeling.services import panels_deal
 from scoring.enums import RunState
 from scoring.models import Defense
 from tests import factories

@@ -28,13 +28,13 @@ from contest.core.weeks import week_called
 from contest.models import Attack, NearDuplicate, PictureHash, QuotaDay, Team
 from contest.releases.services import release_week
 from contest.teams.merging import teams_merge
+from labeling.dealing import panels_deal
 from labeling.enums import Origin
 from labeling.models import Image, KnownPicture
 from labeling.pictures.decoding import read_attack
 from labeling.pictures.intake import image_add
 from labeling.pictures.png import encode_png
 from labeling.pictures.store import original_key, picture_store
-from labeling.services import panels_deal
 from policy.numbers import Policy
 from tests import factories, tables
 from tests.contest.attacks import cast

@@ -16,8 +16,8 @@ from contest.core.enums import EntitlementKind, EntitlementState
 from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
 from contest.outbox.sending import messages_send
 from contest.web import attack_uploads
+from labeling.dealing import panels_deal
 from labeling.models import Image, Tasker
-from labeling.services import panels_deal
 from scoring.models import Defense
 from tests import factories, tables
 from tests.contest.attacks import cast

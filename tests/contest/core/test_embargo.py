@@ -24,9 +24,9 @@ from contest.core.weeks import week_called
 from contest.models import Attack, Break, Release, Team
 from contest.releases.services import release_week
 from contest.teams.services import member_add
+from labeling.dealing import panels_deal
 from labeling.models import Image
 from labeling.pictures.addresses import pixels_of
-from labeling.services import panels_deal
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, InvalidInput, NotFound
-from labeling import services
+from labeling import leases
 from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
 from labeling.questions import selectors
@@ -234,7 +234,7 @@ def test_who_holds_a_lease_on_a_held_picture_may_finish(tara: Tasker, otto: Task
 
 def test_a_lapsed_picture_is_reported_and_the_first_report_is_kept(tara: Tasker, now: datetime) -> None:
     panel, held, later = factories.panel(), claim(tara, now), now + timedelta(hours=1)
-    services.leases_lapse(now=later)
+    leases.leases_lapse(now=later)
     first = report(held, later, ReportKind.OFFENSIVE, "once")
     assert report(held, later + timedelta(minutes=1), ReportKind.OTHER, "twice") == first == Report.objects.get()
     assert (kept(panel, "state", "leased"), kept(first, "words")) == ((PanelState.HELD, 0), "once")
@@ -251,7 +251,7 @@ def test_a_report_that_comes_when_every_answer_is_in_changes_no_panel(
     state: PanelState, tara: Tasker, olga: User, now: datetime
 ) -> None:
     panel, late = factories.panel(), claim(tara, now)
-    services.leases_lapse(now=now + timedelta(hours=1))
+    leases.leases_lapse(now=now + timedelta(hours=1))
     factories.settle(panel)
     Panel.objects.update(state=state)
     report(late, now + timedelta(hours=2))

@@ -1,11 +1,11 @@
-"""What happens to panels, leases and responses. Each function is one transaction; the database keeps the promises.
+"""Leases: what a tasker looks at next, for how long, and when its place is free again (R8).
 
+Each function is one transaction; the database keeps the promises.
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
 """
 
-import hashlib
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -13,26 +13,19 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import BigIntegerField, BooleanField, DateTimeField, F, IntegerField
+from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import again_after_deadlock
 from common.database.lookups import Change, Given, Statement
 from common.errors import Conflict, NotFound
-from labeling import selectors, signals
-from labeling.answers import Answers, read_answers
+from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
-from labeling.gold import gold_mark
-from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Response, Tasker
-from policy.enums import OutlineGate
+from labeling.models import Assignment, Image, KnownPicture, Panel, Tasker
 from policy.numbers import LARGEST_PANEL, Policy
 
-DEALT_AT_ONCE = 500
 LAPSED_AT_ONCE = 500
 CLAIM_TRIES = 5
-# The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
-# a transaction that is still open may yet add a panel with a time just past.
-MARK_AGE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,46 +33,6 @@ class NothingLeft:
     """No picture for this tasker now; `others_hold_some` says whether asking again soon may help."""
 
     others_hold_some: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """A response as kept. `repeated` marks the very same submission sent again."""
-
-    response: Response
-    repeated: bool
-
-    @property
-    def counted(self) -> bool:
-        """What the receipt says: False for a surplus answer (R8). Gold says what its stand-in would have said (R6)."""
-        assignment = self.response.assignment
-        if assignment.known_id is not None:
-            return assignment.seems_counted is not False
-        return self.response.place_id is not None
-
-
-def panels_deal(*, policy: Policy, now: datetime) -> int:
-    """Give pictures that are due a panel with its places (R7), oldest first.
-
-    Returns how many, DEALT_AT_ONCE at most, so that after a large import rulings need not wait; 0 when none is due.
-    """
-    due = selectors.images_waiting_for_panel(now, DEALT_AT_ONCE)
-    return _deal(due, policy.panel_size, now) if due else 0
-
-
-@again_after_deadlock
-@transaction.atomic
-def _deal(due: list[Image], size: int, now: datetime) -> int:
-    ids = [image.pk for image in due]
-    # Asked again under the lock: a picture may have been withdrawn since it was found due (R24).
-    still_due = Image.objects.filter(pk__in=ids, dealt_at__isnull=True, label_from__lte=now)
-    fresh = still_due.select_for_update(skip_locked=True, no_key=True)
-    images = sorted(fresh, key=lambda image: ids.index(image.pk))
-    panels = Panel.objects.bulk_create(
-        Panel(image=image, size=size, missing=size, dealt_at=now, waiting_since=now) for image in images
-    )
-    Place.objects.bulk_create(Place(panel=panel, number=number) for panel in panels for number in range(1, size + 1))
-    return Image.objects.filter(pk__in=[image.pk for image in images]).update(dealt_at=now)
 
 
 def assignment_next(
@@ -304,7 +257,7 @@ def assignment_heartbeat(
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
     # Without its panel, which comes after the slot.
-    assignment = _own_assignment(tasker, assignment_id, lease_token, lock=selectors.lock_own_lease)
+    assignment = own_assignment(tasker, assignment_id, lease_token, lock=selectors.lock_own_lease)
     if _renew(assignment, policy, now):
         return assignment.expires_at
     if assignment.state != AssignmentState.EXPIRED or tasker.state != TaskerState.QUALIFIED:
@@ -326,7 +279,7 @@ def _place_taken() -> Conflict:
     )
 
 
-def _own_assignment(
+def own_assignment(
     tasker: Tasker,
     assignment_id: UUID,
     lease_token: str | None,
@@ -353,7 +306,7 @@ def assignment_release(
 
     The token is checked where it is sent; that the assignment is the tasker's own is always checked.
     """
-    assignment = _own_assignment(tasker, assignment_id, lease_token)
+    assignment = own_assignment(tasker, assignment_id, lease_token)
     if assignment.state == AssignmentState.ANSWERED:
         raise Conflict(_("This picture is answered already and cannot be given back."), "already_answered")
     if assignment.state == AssignmentState.LEASED:
@@ -404,179 +357,3 @@ def _lapse(pk: int, now: datetime) -> bool:
         return False
     _end_lease(assignment, AssignmentState.EXPIRED, now)
     return True
-
-
-def response_submit(
-    *,
-    tasker: Tasker,
-    assignment_id: UUID,
-    lease_token: str,
-    data: Mapping[str, Any],
-    policy_at: Callable[[datetime], Policy],
-    now: datetime,
-) -> Submitted:
-    """Keep a tasker's answer (R8-R12) and return it with its receipt.
-
-    What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
-
-    It counts while a place is theirs or free, also when it comes late; otherwise, and from somebody who was paused
-    meanwhile (R6), it is kept as surplus. The very same again returns the same receipt; a different one afterwards is a
-    Conflict (`already_answered`). WrongFields names what has to change, and nothing is kept.
-    """
-    submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
-    if not submitted.repeated:
-        _move_marks(tasker, now)
-    return submitted
-
-
-@again_after_deadlock
-@transaction.atomic
-def _submit(
-    tasker: Tasker,
-    assignment_id: UUID,
-    lease_token: str,
-    data: Mapping[str, Any],
-    policy_at: Callable[[datetime], Policy],
-    now: datetime,
-) -> Submitted:
-    assignment = _own_assignment(tasker, assignment_id, lease_token)
-    image = assignment.image
-    gate = outline_gate_of(assignment, policy_at)
-    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
-    if assignment.state == AssignmentState.ANSWERED:
-        return _repeated(assignment, answers)
-    response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
-    return Submitted(response, repeated=False)
-
-
-def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
-    """Return what the answers to questions 1 and 2 must be for 3 and 4 to be asked (R10).
-
-    Fixed when the panel was dealt. Gold goes with the panel that it stands in for, however old its own is (R6).
-    """
-    asked_on = assignment.stands_for or assignment.panel
-    return policy_at(asked_on.dealt_at).outline_gate
-
-
-def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
-    response = Response.objects.get(assignment=assignment)
-    response.assignment = assignment
-    if response.answers_sha256 != answers.sha256:
-        message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
-        raise Conflict(message % {"receipt": response.receipt}, "already_answered")
-    return Submitted(response, repeated=True)
-
-
-def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
-    panel = assignment.panel
-    holds_lease = assignment.state == AssignmentState.LEASED
-    place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
-    if assignment.known_id is not None:
-        assignment.seems_counted = counts and (holds_lease or selectors.gold_seems_free(assignment))
-    box = answers.outline.box if answers.outline else None
-    response = Response.objects.create(
-        assignment=assignment,
-        image_id=assignment.image_id,
-        panel=panel,
-        tasker_id=assignment.tasker_id,
-        place=place,
-        contains_bird=answers.bird,
-        contains_bicycle=answers.bicycle,
-        outline=answers.outline.json if answers.outline else "",
-        box_xmin=box.xmin if box else None,
-        box_ymin=box.ymin if box else None,
-        box_xmax=box.xmax if box else None,
-        box_ymax=box.ymax if box else None,
-        complete=answers.complete,
-        unoccluded=answers.unoccluded,
-        real=answers.real,
-        milliseconds=answers.milliseconds,
-        instructions=assignment.instructions,
-        submitted_at=now,
-        answers_sha256=answers.sha256,
-        receipt=_receipt(assignment, answers, now),
-    )
-    _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
-    if assignment.known_id is not None:
-        gold_mark(response=response, known_id=assignment.known_id, now=now)
-    elif place is not None:
-        _fill_place(panel, holds_lease, now)
-    elif holds_lease:
-        Panel.objects.filter(pk=panel.pk).update(leased=F("leased") - 1)
-    return response
-
-
-_UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
-_mark_answered = Change(
-    "mark_answered",
-    lambda: (
-        Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
-        {
-            "state": AssignmentState.ANSWERED,
-            "ended_at": Given("now", DateTimeField()),
-            "seems_counted": Given("seems_counted", BooleanField()),
-        },
-    ),
-)
-
-
-def _has_room(panel: Panel, holds_lease: bool) -> bool:
-    return holds_lease or panel.answered + panel.leased < panel.size
-
-
-def _free_place(panel: Panel) -> Place | None:
-    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
-
-    While a report holds the picture nobody new is asked, but who was asked before still counts.
-    """
-    if panel.state not in (PanelState.OPEN, PanelState.HELD):
-        return None
-    return selectors.first_free_place(panel)
-
-
-def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
-    panel.answered += 1
-    panel.missing -= 1
-    panel.leased -= 1 if held_lease else 0
-    panel.waiting_since = now
-    if panel.missing == 0:
-        panel.state, panel.full_at = PanelState.FULL, now
-    _write_progress(panel=panel.pk, **{name: getattr(panel, name) for name in _PROGRESS})
-    if panel.state == PanelState.FULL:
-        signals.panel_full.send(Panel, panel_id=panel.pk)
-
-
-_PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
-_write_progress = Change(
-    "write_progress",
-    lambda: (
-        Panel.objects.filter(pk=Given("panel", BigIntegerField())),
-        {field.name: Given(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
-    ),
-)
-
-
-def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:
-    """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
-    text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
-    digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()
-    return "-".join(digits[at : at + 4] for at in (0, 4, 8))
-
-
-def _move_marks(tasker: Tasker, now: datetime) -> None:
-    """Let the tasker's next claims begin where the panels new to them begin (see selectors.candidates)."""
-    if tasker.passed_at is not None and now - tasker.passed_at < MARK_AGE:
-        return
-    latest = now - MARK_AGE
-    found = selectors.first_not_passed(tasker)
-    marks = {
-        str(missing): min(found.get(missing, latest), latest).isoformat() for missing in range(1, LARGEST_PANEL + 1)
-    }
-    Tasker.objects.filter(pk=tasker.pk).update(passed=marks, passed_at=now)
-
-
-def panel_settle(*, panel: Panel) -> None:
-    """Mark a full panel as ruled upon; called by adjudication in the transaction that adds the ruling."""
-    changed = Panel.objects.filter(pk=panel.pk, state=PanelState.FULL).update(state=PanelState.SETTLED)
-    if changed != 1:
-        raise Conflict("This panel is settled already.", "panel_settled")

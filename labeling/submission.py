@@ -1,0 +1,220 @@
+"""Taskers' answers are kept (R8-R12), each in one transaction.
+
+The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
+from django.utils.translation import gettext as _
+
+from common.database.deadlocks import again_after_deadlock
+from common.database.lookups import Change, Given
+from common.errors import Conflict
+from labeling import selectors, signals
+from labeling.answers import Answers, read_answers
+from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
+from labeling.gold import gold_mark
+from labeling.leases import own_assignment
+from labeling.models import Assignment, Panel, Place, Response, Tasker
+from policy.enums import OutlineGate
+from policy.numbers import LARGEST_PANEL, Policy
+
+# The marks in Tasker.passed are renewed at most this often, and never come nearer to the present than this, because
+# a transaction that is still open may yet add a panel with a time just past.
+MARK_AGE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A response as kept. `repeated` marks the very same submission sent again."""
+
+    response: Response
+    repeated: bool
+
+    @property
+    def counted(self) -> bool:
+        """What the receipt says: False for a surplus answer (R8). Gold says what its stand-in would have said (R6)."""
+        assignment = self.response.assignment
+        if assignment.known_id is not None:
+            return assignment.seems_counted is not False
+        return self.response.place_id is not None
+
+
+def response_submit(
+    *,
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str,
+    data: Mapping[str, Any],
+    policy_at: Callable[[datetime], Policy],
+    now: datetime,
+) -> Submitted:
+    """Keep a tasker's answer (R8-R12) and return it with its receipt.
+
+    What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
+
+    It counts while a place is theirs or free, also when it comes late; otherwise, and from somebody who was paused
+    meanwhile (R6), it is kept as surplus. The very same again returns the same receipt; a different one afterwards is a
+    Conflict (`already_answered`). WrongFields names what has to change, and nothing is kept.
+    """
+    submitted = _submit(tasker, assignment_id, lease_token, data, policy_at, now)
+    if not submitted.repeated:
+        _move_marks(tasker, now)
+    return submitted
+
+
+@again_after_deadlock
+@transaction.atomic
+def _submit(
+    tasker: Tasker,
+    assignment_id: UUID,
+    lease_token: str,
+    data: Mapping[str, Any],
+    policy_at: Callable[[datetime], Policy],
+    now: datetime,
+) -> Submitted:
+    assignment = own_assignment(tasker, assignment_id, lease_token)
+    image = assignment.image
+    gate = outline_gate_of(assignment, policy_at)
+    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
+    if assignment.state == AssignmentState.ANSWERED:
+        return _repeated(assignment, answers)
+    response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
+    return Submitted(response, repeated=False)
+
+
+def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
+    """Return what the answers to questions 1 and 2 must be for 3 and 4 to be asked (R10).
+
+    Fixed when the panel was dealt. Gold goes with the panel that it stands in for, however old its own is (R6).
+    """
+    asked_on = assignment.stands_for or assignment.panel
+    return policy_at(asked_on.dealt_at).outline_gate
+
+
+def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
+    response = Response.objects.get(assignment=assignment)
+    response.assignment = assignment
+    if response.answers_sha256 != answers.sha256:
+        message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
+        raise Conflict(message % {"receipt": response.receipt}, "already_answered")
+    return Submitted(response, repeated=True)
+
+
+def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
+    panel = assignment.panel
+    holds_lease = assignment.state == AssignmentState.LEASED
+    place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
+    if assignment.known_id is not None:
+        assignment.seems_counted = counts and (holds_lease or selectors.gold_seems_free(assignment))
+    box = answers.outline.box if answers.outline else None
+    response = Response.objects.create(
+        assignment=assignment,
+        image_id=assignment.image_id,
+        panel=panel,
+        tasker_id=assignment.tasker_id,
+        place=place,
+        contains_bird=answers.bird,
+        contains_bicycle=answers.bicycle,
+        outline=answers.outline.json if answers.outline else "",
+        box_xmin=box.xmin if box else None,
+        box_ymin=box.ymin if box else None,
+        box_xmax=box.xmax if box else None,
+        box_ymax=box.ymax if box else None,
+        complete=answers.complete,
+        unoccluded=answers.unoccluded,
+        real=answers.real,
+        milliseconds=answers.milliseconds,
+        instructions=assignment.instructions,
+        submitted_at=now,
+        answers_sha256=answers.sha256,
+        receipt=_receipt(assignment, answers, now),
+    )
+    _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
+    if assignment.known_id is not None:
+        gold_mark(response=response, known_id=assignment.known_id, now=now)
+    elif place is not None:
+        _fill_place(panel, holds_lease, now)
+    elif holds_lease:
+        Panel.objects.filter(pk=panel.pk).update(leased=F("leased") - 1)
+    return response
+
+
+_UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
+
+
+_mark_answered = Change(
+    "mark_answered",
+    lambda: (
+        Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
+        {
+            "state": AssignmentState.ANSWERED,
+            "ended_at": Given("now", DateTimeField()),
+            "seems_counted": Given("seems_counted", BooleanField()),
+        },
+    ),
+)
+
+
+def _has_room(panel: Panel, holds_lease: bool) -> bool:
+    return holds_lease or panel.answered + panel.leased < panel.size
+
+
+def _free_place(panel: Panel) -> Place | None:
+    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
+
+    While a report holds the picture nobody new is asked, but who was asked before still counts.
+    """
+    if panel.state not in (PanelState.OPEN, PanelState.HELD):
+        return None
+    return selectors.first_free_place(panel)
+
+
+def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
+    panel.answered += 1
+    panel.missing -= 1
+    panel.leased -= 1 if held_lease else 0
+    panel.waiting_since = now
+    if panel.missing == 0:
+        panel.state, panel.full_at = PanelState.FULL, now
+    _write_progress(panel=panel.pk, **{name: getattr(panel, name) for name in _PROGRESS})
+    if panel.state == PanelState.FULL:
+        signals.panel_full.send(Panel, panel_id=panel.pk)
+
+
+_PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
+
+
+_write_progress = Change(
+    "write_progress",
+    lambda: (
+        Panel.objects.filter(pk=Given("panel", BigIntegerField())),
+        {field.name: Given(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
+    ),
+)
+
+
+def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:
+    """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
+    text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
+    digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()
+    return "-".join(digits[at : at + 4] for at in (0, 4, 8))
+
+
+def _move_marks(tasker: Tasker, now: datetime) -> None:
+    """Let the tasker's next claims begin where the panels new to them begin (see selectors.candidates)."""
+    if tasker.passed_at is not None and now - tasker.passed_at < MARK_AGE:
+        return
+    latest = now - MARK_AGE
+    found = selectors.first_not_passed(tasker)
+    marks = {
+        str(missing): min(found.get(missing, latest), latest).isoformat() for missing in range(1, LARGEST_PANEL + 1)
+    }
+    Tasker.objects.filter(pk=tasker.pk).update(passed=marks, passed_at=now)
