@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import resnet50
-from defense_kit.container import ALLOCATOR
+from defense_kit.sealing import ALLOCATOR
 
 SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"

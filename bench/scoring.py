@@ -28,6 +28,7 @@ from defense_kit import container
 from defense_kit.conversation import Deadlines
 from defense_kit.harness import Opened, open_defense
 from defense_kit.limits import Limits
+from defense_kit.sealing import Sealing
 from tests.engine import EngineUnavailable
 from tests.engine import engine as own_engine
 from tests.images import Image, write_archive
@@ -189,7 +190,7 @@ def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
 
 
 def _wire_speed(client: Any, image: str, rows: int, pictures: int) -> float:
-    launch = container.container_launch(client, container.Sealing(image, "bench"), Limits())
+    launch = container.container_launch(client, Sealing(image, "bench"), Limits())
     with open_defense(launch, image_size=SIDE, batch_size=rows, seed=1, deadlines=DEADLINES) as opened:
         _stream(opened, rows, 10)
         return _stream(opened, rows, max(pictures // rows, 2))

@@ -22,6 +22,7 @@ from defense_kit.harness import open_defense
 from defense_kit.launch import Launch, Launched
 from defense_kit.limits import Limits
 from defense_kit.process import start_process
+from defense_kit.sealing import Sealing
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -169,7 +170,7 @@ class Sealed:
 
         if self._names is None:
             self._bring()
-        return container.start_container(self._client, container.Sealing(self.image, SCORER), self._limits, socket)
+        return container.start_container(self._client, Sealing(self.image, SCORER), self._limits, socket)
 
     def _bring(self) -> None:
         from defense_kit import container

@@ -8,38 +8,30 @@ The docker package is loaded only here, and only by whoever talks to an engine.
 """
 
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from defense_kit.archive import ImageFacts, check_configuration, read_archive, without_names
+from defense_kit.archive import ImageFacts, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.launch import Launch, Launched
 from defense_kit.limits import Limits
 from defense_kit.logs import LogRing
 from defense_kit.protocol import cause
+from defense_kit.sealing import SCORER_LABEL, UID, Sealing, container_options
 
 if TYPE_CHECKING:
     from docker import DockerClient
     from docker.models.containers import Container
 
-UID = 65534  # nobody
-SOCKET = "/run/defense/defense.sock"
-SCRATCH = "/tmp"
-SCORER_LABEL, ATTEMPT_LABEL, DIGEST_LABEL = "unanimous.scorer", "unanimous.attempt", "unanimous.digest"
 IMAGE_NAME = "unanimous-defense"  # the name under which images are kept, so that only our own are thrown away
 ENGINE_SECONDS = 60
 LOADING_SECONDS = 1800  # an image has gigabytes
 CLOSED_SINCE = 25  # the first engine whose default seccomp profile refuses io_uring and sockets to the hypervisor
 
-_DIGEST = re.compile(r"(?:[a-z0-9][a-z0-9./:_-]*@)?sha256:[0-9a-f]{64}")
-_SHARED_MEMORY = "64m"
-_MOST_FILES_IN_SCRATCH = 1 << 16  # their names take memory as well
 LOG_BYTES_A_SECOND = 1 << 20
 LOG_BURST_BYTES = 4 << 20
 DRAIN_SECONDS = 3.0
@@ -53,25 +45,6 @@ _FILE_TOO_LARGE = 128 + 25  # SIGXFSZ
 # SIGKILL and SIGTERM: what a container gets from an engine that stops or restarts, or from somebody on the machine. A
 # program that does it to itself cannot be told from that: it is tried three times before it has failed.
 _KILLED = (128 + 9, 128 + 15)
-
-# What a container may take over from its image. LD_* and NVIDIA_* are read by the container runtime's own programs,
-# outside; everything else a participant sets under the name DEFENSE_*.
-# A program whose C library is GNU's gives memory of the size of a batch back at once, and every batch pays for each
-# page anew: measured, a small network took more than twice as long.
-ALLOCATOR = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
-_FROM_IMAGE = re.compile(r"PATH|LANG|LC_[A-Z]+|PYTHONPATH|PYTHONUNBUFFERED|PYTHONDONTWRITEBYTECODE|DEFENSE_\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class Sealing:
-    """Which image runs, for whom, and on what. `gpu` is a UUID, `runtime` another one than the engine's (`runsc`)."""
-
-    image: str
-    scorer: str
-    attempt: str = ""
-    gpu: str = ""
-    runtime: str = ""
-
 
 # ---------------------------------------------------------------------------------------------------- the engine
 
@@ -138,98 +111,6 @@ def engine_errors() -> Iterator[None]:
 
 
 # -------------------------------------------------------------------------------------------------- the container
-
-
-def container_options(sealing: Sealing, limits: Limits, image: Mapping[str, Any], socket: Path) -> dict[str, Any]:
-    """Return all arguments of `containers.create`. `image` is the configuration that the image brings along."""
-    if not _DIGEST.fullmatch(sealing.image):
-        raise RunnerFault(Fault.IMAGE_PULL, f"{sealing.image[:200]} is not the digest of an image")
-    check_configuration(image)
-    return {
-        "image": sealing.image,
-        "hostname": "defense",
-        "user": f"{UID}:{UID}",
-        "environment": _environment(image, limits),
-        "labels": _labels(sealing, image),
-        "healthcheck": {"test": ["NONE"]},
-        "init": True,
-        "restart_policy": {"Name": "no"},
-        **_walls(socket),
-        **_bounds(limits),
-        **({"runtime": sealing.runtime} if sealing.runtime else {}),
-        **({"device_requests": [_card(sealing.gpu)]} if sealing.gpu else {}),
-    }
-
-
-def _labels(sealing: Sealing, image: Mapping[str, Any]) -> dict[str, str]:
-    """Return our labels, and the image's without their values: other programs on the machine act upon labels.
-
-    The engine gives a container all labels of its image; a label can be emptied and not taken away.
-    """
-    ours = {SCORER_LABEL: sealing.scorer, ATTEMPT_LABEL: sealing.attempt, DIGEST_LABEL: sealing.image}
-    return {**dict.fromkeys(image.get("Labels") or {}, ""), **ours}
-
-
-def _walls(socket: Path) -> dict[str, Any]:
-    """What a container cannot reach. No seccomp profile is named: the engine's default one stays in force."""
-    from docker.types import Mount
-
-    return {
-        "network_mode": "none",
-        "dns": ["127.0.0.1"],  # otherwise the machine's own name servers are written down inside
-        "read_only": True,
-        "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges:true"],
-        "ipc_mode": "private",
-        "cgroupns": "private",
-        "mounts": [Mount(type="bind", source=str(socket), target=SOCKET, read_only=True)],
-    }
-
-
-def _bounds(limits: Limits) -> dict[str, Any]:
-    """What a container may use up. Scratch and shared memory count as memory."""
-    from docker.types import LogConfig, Ulimit
-
-    mebibytes = f"{limits.memory_mib}m"
-    scratch = limits.scratch_mib << 20
-    return {
-        "mem_limit": mebibytes,
-        "memswap_limit": mebibytes,
-        "oom_score_adj": 500,  # where the whole machine runs out of memory, the defense goes and not the scorer
-        "nano_cpus": limits.cpus * 1_000_000_000,
-        "pids_limit": limits.processes,
-        "shm_size": _SHARED_MEMORY,
-        "tmpfs": {SCRATCH: f"rw,exec,nosuid,nodev,mode=1777,size={scratch},nr_inodes={_MOST_FILES_IN_SCRATCH}"},
-        "ulimits": [
-            Ulimit(name=name, soft=most, hard=most)
-            for name, most in (("nofile", limits.files), ("fsize", scratch), ("core", 0))
-        ],
-        "log_config": LogConfig(type="none"),  # _Tap reads it; nothing of it reaches the disk
-    }
-
-
-def _environment(image: Mapping[str, Any], limits: Limits) -> dict[str, str | None]:
-    """Return what a defense finds in its environment; None takes a variable of the image's away."""
-    brought = dict(entry.partition("=")[::2] for entry in image.get("Env") or [])
-    threads = str(limits.cpus)
-    return {
-        **{name: value if _FROM_IMAGE.fullmatch(name) else None for name, value in brought.items()},
-        "HOME": SCRATCH,
-        "TMPDIR": SCRATCH,
-        "TORCHINDUCTOR_CACHE_DIR": f"{SCRATCH}/inductor",
-        # A library that counts the machine's processors would start more threads than it has processor time for.
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads),
-        **ALLOCATOR,
-        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same sums in the same order
-        "PYTHONHASHSEED": "0",  # the same order of sets in each run
-        "DEFENSE_SOCKET": SOCKET,
-    }
-
-
-def _card(uuid: str) -> Any:
-    from docker.types import DeviceRequest
-
-    return DeviceRequest(device_ids=[uuid], capabilities=[["gpu", "compute", "utility"]])
 
 
 def container_launch(client: "DockerClient", sealing: Sealing, limits: Limits) -> Launch:

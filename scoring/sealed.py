@@ -22,6 +22,7 @@ from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import Cancelled, Opened, never, open_defense
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
+from defense_kit.sealing import Sealing
 from labeling.pictures.store import PictureMissing, picture_store
 from scoring.machine import free_memory_mib, processor_name
 from scoring.models import Defense
@@ -114,7 +115,7 @@ class ContainerRunner:
         self._refuse_without_memory()
         self._images.ensure(defense)
         gpu = self._gpu if device == "cuda" else ""
-        sealing = container.Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
+        sealing = Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
         opened = open_defense(
             container.container_launch(self._client, sealing, self._limits),
             image_size=image_size,

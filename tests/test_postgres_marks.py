@@ -75,7 +75,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     ),
     "contest/core/breaks.py": ("contest/core/test_breaks.py", "test_the_database_keeps_a_break"),
     "contest/demo/clock.py": ("contest/test_demo_clock_and_people.py", "test_two_do_not_move_the_clock_at_once"),
-    "contest/releases/tables.py": (
+    "contest/releases/snapshot.py": (
         "contest/core/test_publication.py",
         "test_a_snapshot_does_not_see_what_happens_meanwhile",
     ),

@@ -17,7 +17,7 @@ from contest.ledger.services import MOST_WORDS
 from contest.ledger.withholding import subject_of
 from contest.models import Account, Award, Case, Entitlement, Stake, Team
 from contest.prizes.awards import ASK_STATEMENT
-from contest.prizes.conditions import sharing
+from contest.prizes.checklist import sharing
 from scoring.models import Defense
 
 # Stakes ---------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,8 @@ from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
 from contest.models import Case, Stake, Vote
 from contest.prizes.awards import rerun_begin
-from contest.prizes.conditions import checklist, contenders, own_conditions, ready, reruns_after
+from contest.prizes.checklist import checklist, contenders, own_conditions, ready
+from contest.prizes.rerun_conditions import reruns_after
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker

@@ -5,14 +5,13 @@ in the contest's zone (R23). The queue is one for all weeks; so is the forecast 
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
-from django.db.models.functions import TruncHour
 
 from common import charts
 from common.charts import Chart, Value
@@ -30,8 +29,9 @@ from contest.operations.forecast import (
     like_the_middle_one,
     usual_hours,
 )
-from labeling.enums import AssignmentState, PanelState, TaskerState
-from labeling.models import Assignment, Image, Panel, Response, VoidedResponse
+from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, share_lost, worker_of
+from labeling.enums import AssignmentState, PanelState
+from labeling.models import Assignment, Image, Panel
 from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60
@@ -42,12 +42,8 @@ GOOD = 0.95
 MORE_TASKERS = (1, 2, 3, 5, 10)
 MOST_PICTURES = 5_000
 FEWEST_ANSWERS = 20
-_DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
-_MIDDLE = timedelta(minutes=30)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# With more than half voided lately, what is to come of the other half is anybody's guess.
-_MOST_LOST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +169,10 @@ def read_deadlines(*, now: datetime) -> Deadlines:
     """Return the weeks being labeled with their forecast, read afresh."""
     policy = policy_in_force(now).policy
     waiting = [*_in_panels(), *_without_panel(now, policy.panel_size)]
-    names = {tasker: (key, name) for tasker, key, name in _at_work(now)}
-    answered = _hours(now)
-    hours = _by_person(answered, names)
-    workers = [_worker(key, hours[key]) for key in sorted(hours)]
+    names = {tasker: (key, name) for tasker, key, name in people_at_work(now)}
+    answered = answers_by_hour(now)
+    hours = answers_by_person(answered, names)
+    workers = [worker_of(key, hours[key]) for key in sorted(hours)]
     again = sum(not each.week for each in waiting)
     found = Deadlines(
         now=now,
@@ -184,7 +180,7 @@ def read_deadlines(*, now: datetime) -> Deadlines:
         again=again,
         stuck=stuck_groups(now=now),
         at_work=_shown(workers, names),
-        lost=_share_lost(answered, now),
+        lost=share_lost(answered, now),
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
     )
@@ -282,39 +278,6 @@ def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], i
 # Who is at it -------------------------------------------------------------------------------------------------------
 
 
-def _at_work(now: datetime) -> Iterable[tuple[int, int, str]]:
-    """Whoever may label and answered in the last 24 hours: the tasker, the person they are, and the public ID."""
-    rows = Response.objects.filter(submitted_at__gt=now - _DAY, submitted_at__lte=now)
-    qualified = rows.filter(tasker__state=TaskerState.QUALIFIED).order_by()
-    found = qualified.values_list("tasker_id", "tasker__person", "tasker__public_id").distinct()
-    return [(tasker, person or tasker, public_id) for tasker, person, public_id in found]
-
-
-def _hours(now: datetime) -> dict[int, Counter[int]]:
-    """The answers that filled places, by tasker and by how many whole hours ago."""
-    rows = Response.objects.filter(submitted_at__gt=now - DAYS * _DAY, submitted_at__lte=now, place__isnull=False)
-    by_hour = rows.order_by().annotate(hour=TruncHour("submitted_at", tzinfo=UTC)).values_list("tasker_id", "hour")
-    found: dict[int, Counter[int]] = {}
-    for tasker, hour, count in by_hour.annotate(count=Count("pk")):
-        ago = max(int((now - hour - _MIDDLE) / _HOUR), 0)
-        found.setdefault(tasker, Counter())[min(ago, DAYS * HOURS - 1)] += count
-    return found
-
-
-def _by_person(hours: Mapping[int, Counter[int]], names: Mapping[int, tuple[int, str]]) -> dict[int, Counter[int]]:
-    """The hours of the persons at work; of linked taskers both are one."""
-    found: dict[int, Counter[int]] = {}
-    for tasker, (person, _) in names.items():
-        found.setdefault(person, Counter()).update(hours.get(tasker, {}))
-    return found
-
-
-def _worker(key: int, hours: Mapping[int, int]) -> Worker:
-    """What a person did on each of the last days since their first answer among these."""
-    days = max(hours, default=0) // HOURS + 1
-    return Worker(key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days)))
-
-
 def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[Worker], pictures: int) -> str:
     """Why there is no forecast, in words; empty where there is one."""
     answers = sum(count.total() for count in hours.values())
@@ -328,13 +291,6 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[Worker], pictu
     if oldest < HOURS - 1:
         return f"Those at work began {oldest + 1} h ago: a forecast needs what they do in a whole day."
     return ""
-
-
-def _share_lost(hours: Mapping[int, Counter[int]], now: datetime) -> float:
-    """The share of the last days' answers that was voided, whose places were opened again (R6)."""
-    answers = sum(count.total() for count in hours.values())
-    voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()
-    return min(voided / answers, _MOST_LOST) if answers else 0.0
 
 
 def _tasks(waiting: Sequence[Waiting], names: Mapping[int, tuple[int, str]]) -> list[Task]:

@@ -20,7 +20,8 @@ from contest.defenses.stake_ends import stake_end, stakes_locked
 from contest.ledger.book import LEDGER, Book
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
-from contest.prizes.conditions import Condition, checklist, contenders, ready, sharing
+from contest.prizes.checklist import checklist, contenders, ready, sharing
+from contest.prizes.condition import Condition
 from contest.prizes.differences import Flows, Position, flows
 from contest.prizes.facts import Found, found
 from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share

@@ -13,7 +13,7 @@ from contest.defenses.selectors import forfeited_stakes
 from contest.defenses.stake_ends import locked, stake_end
 from contest.models import Award, Stake
 from contest.prizes.awards import change_of
-from contest.prizes.conditions import why_never
+from contest.prizes.checklist import why_never
 
 
 @dataclass(frozen=True, slots=True)

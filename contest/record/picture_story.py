@@ -5,7 +5,7 @@ decisions once their case is public (`contest.record.closed_cases`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -15,35 +15,30 @@ from django.urls import reverse
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from contest.board.public_decisions import PublicDecision, public_decision
+from contest.board.public_decisions import public_decision
 from contest.board.telling import OUTCOME_WORDS
 from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
 from contest.core.weeks import week_called
-from contest.ledger.amounts import money
-from contest.ledger.visibility import HIDDEN, Telling
-from contest.models import Appeal, Attack, Break, Case, CaseDecision, LedgerEntry, Release, Statement
-from contest.payments.statements import EntryRow, with_causes
-from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
+from contest.models import Appeal, Attack, Break, Case, CaseDecision, Release, Statement
 from contest.record.picture_answers import (
     NARROW,
     WIDE,
     AnswerShown,
-    AppealShown,
     MarkShown,
     RulingShown,
     answers_of,
-    marks_of,
     rulings_of,
     smallest_box_of,
     zoom_of,
 )
+from contest.record.picture_events import Entry, Evidence, Said
+from contest.record.picture_money import money_events
 from defense_kit.faults import WORDS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
 from labeling.pictures.addresses import picture_url
-from policy.selectors import policy_in_force
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
@@ -51,57 +46,6 @@ from scoring.selectors import official_predictions, places_in_force
 
 # What comes first of things that happened at the same moment: the board decides, and a panel or a ruling follows.
 _ORDER = ("sent", "week", "case", "appeal", "statement", "decision", "panel", "ruling", "outputs", "break", "money")
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A link of an entry."""
-
-    words: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One thing that happened: a sentence, its permanent anchor, and its evidence.
-
-    `kind` is one of _ORDER or `release`; the rest is there for the kinds that show it.
-    """
-
-    at: datetime
-    kind: str
-    anchor: str
-    words: str
-    look: str = ""
-    evidence: tuple[Evidence, ...] = ()
-    text: str = ""
-    marks: tuple[MarkShown, ...] = ()
-    ruling: RulingShown | None = None
-    decision: PublicDecision | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What was argued and decided about a picture, as far as everybody may know of it."""
-
-    appeals: tuple[Appeal, ...]
-    statements: tuple[Statement, ...]
-    decisions: tuple[CaseDecision, ...]
-    cases: tuple[Case, ...]
-
-    @classmethod
-    def about(cls, image: Image) -> "Said":
-        """Read all of it."""
-        return cls(
-            tuple(public_appeals(image)),
-            tuple(public_statements(image)),
-            tuple(public_decisions().filter(case__image=image)),
-            tuple(public_cases().filter(image=image).select_related("ruling")),
-        )
-
-    def marks(self) -> list[MarkShown]:
-        """Return what the appeals draw on the picture, lettered in their order."""
-        return marks_of(AppealShown(each, 0, 0, 0) for each in self.appeals)
 
 
 def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
@@ -194,7 +138,7 @@ def _story(
     if all_told:
         parts += [_outputs(known.image), _told_breaks(_of_published(all_breaks(), known.image), rulings)]
         parts += [_told_mistakes(_of_published(mistakes_outside(), known.image))]
-        parts += [_money(_of_published(recorded_mistakes(), known.image), now)]
+        parts += [money_events(_of_published(recorded_mistakes(), known.image), now)]
     found = [each for part in parts for each in part]
     return tuple(sorted([*found, *_published(known)], key=_place))
 
@@ -394,37 +338,3 @@ def _told_breaks(found: Iterable[Break], rulings: Sequence[RulingShown]) -> Iter
 
 def _ends(ruling: Ruling, found: Break) -> bool:
     return ruling.number > found.ruling.number and ruling.label != found.ruling.label
-
-
-def _money(mistakes: Sequence[Break], now: datetime) -> Iterator[Entry]:
-    """Yield what moved because of these mistakes, as far as the public page of money tells of it."""
-    entries = _entries_of(mistakes)
-    if not entries:
-        return
-    telling = Telling.now()
-    told = [each for each in entries if telling.of(each) not in HIDDEN]
-    currency = policy_in_force(now).policy.currency
-    yield from (_moved(row, currency) for row in with_causes(told, told_at=now))
-
-
-def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
-    """Return the entries that follow from mistakes, and those that set them right, in their order."""
-    numbers = {each.pk for each in mistakes}
-    defenses = {each.defense_id for each in mistakes}
-    of = Q(source__stake__defense__in=defenses) | Q(target__stake__defense__in=defenses)
-    of |= Q(corrects__source__stake__defense__in=defenses)
-    rows = LedgerEntry.objects.filter(of).select_related(
-        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
-    )
-    found: dict[int, LedgerEntry] = {}
-    for each in rows.order_by("pk") if numbers else ():
-        if not numbers.isdisjoint(each.causes.get("break", ())) or each.corrects_id in found:
-            found[each.pk] = each
-    return list(found.values())
-
-
-def _moved(row: EntryRow, currency: str) -> Entry:
-    entry = row.entry
-    link = Evidence(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
-    words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"
-    return Entry(entry.made_at, "money", f"entry-{entry.pk}", words, evidence=(link,))

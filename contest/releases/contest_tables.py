@@ -1,7 +1,7 @@
 """The tables of a weekly release about the contest around the pictures: attacks, teams, stakes, decisions, money (R39).
 
 Each states what happened in its week, as it stood when that was over: what is decided later belongs to a later week,
-and makes no errata of this one. All functions run inside `contest.releases.tables.snapshot`.
+and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
 from collections.abc import Iterator, Sequence

@@ -33,12 +33,12 @@ from contest.core.publication import released
 from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
 from contest.core.weeks import week_at, week_called, zone_of
 from contest.models import LedgerEntry, Release
-from contest.releases import tables
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.releases.content import Content, copy_pictures, write_tables
 from contest.releases.contest_tables import attacks_of, decisions_of
 from contest.releases.files import Progress, sync_folder
 from contest.releases.folders import copy_folder, remove_folder, same_folder
+from contest.releases.snapshot import snapshot
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from policy.models import PolicyVersion
@@ -170,7 +170,7 @@ def _workplace(out: Path) -> Iterator[Path]:
 def _write_content(
     workplace: Path, week: Week, packer: Executor, incomplete: bool, progress: Progress
 ) -> tuple[Content, dict[str, Any]]:
-    with tables.snapshot():
+    with snapshot():
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
             raise _under_way(week, facts["waiting"])

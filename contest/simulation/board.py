@@ -14,7 +14,8 @@ from contest.demo.voting import vote_through
 from contest.ledger.amounts import money
 from contest.models import Account, Award, Stake
 from contest.prizes.awards import rerun_begin
-from contest.prizes.conditions import contenders, own_conditions, reruns_after, sharing
+from contest.prizes.checklist import contenders, own_conditions, sharing
+from contest.prizes.rerun_conditions import reruns_after
 from contest.simulation.cast import Role
 from contest.simulation.world import World
 from scoring.enums import RerunState

@@ -16,7 +16,7 @@ from contest.core.enums import AccountKind
 from contest.defenses.selectors import stakes_in_force, standings, unbroken_until
 from contest.ledger import services as ledger
 from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
-from contest.prizes.conditions import checklist, contenders, why_never
+from contest.prizes.checklist import checklist, contenders, why_never
 from contest.simulation.contest import Contest
 from labeling.models import GoldMark, Image, Response, VoidedResponse
 from scoring.models import Prediction, Run

@@ -19,6 +19,7 @@ from defense_kit.examine import ROUNDS, Report, Round, examine, synthetic_pictur
 from defense_kit.faults import WORDS, Fault, RunnerFault
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
+from defense_kit.sealing import SCORER_LABEL
 from policy.numbers import Policy
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
@@ -233,7 +234,7 @@ def test_an_archive_is_accepted_and_nothing_of_it_stays(
         assert words in said
     assert (status, check.NOT_SEALED in said) == (0, False)
     assert image.id not in {each.id for each in containers.images.list()}
-    assert containers.containers.list(all=True, filters={"label": f"{container.SCORER_LABEL}={check.SCORER}"}) == []
+    assert containers.containers.list(all=True, filters={"label": f"{SCORER_LABEL}={check.SCORER}"}) == []
 
 
 def test_an_image_is_accepted_and_keeps_its_names_only(

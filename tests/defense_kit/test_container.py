@@ -19,11 +19,11 @@ import pytest
 
 from defense_kit import archive, container
 from defense_kit.archive import glance_at_archive, read_archive, without_names
-from defense_kit.container import Sealing
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.launch import Launched
 from defense_kit.layers import Budget
 from defense_kit.limits import Limits
+from defense_kit.sealing import ATTEMPT_LABEL, SCORER_LABEL, SOCKET, Sealing, container_options
 from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
 from tests.refusals import faulted
 
@@ -123,7 +123,7 @@ def test_a_created_container_has_every_flag(start: Callable[..., Any], listening
     assert {"/proc/kcore", "/proc/keys", "/sys/firmware"} <= set(host["MaskedPaths"])
     assert {"/proc/sys", "/proc/sysrq-trigger"} <= set(host["ReadonlyPaths"])
     (mount,) = made["Mounts"]
-    bind = {"Type": "bind", "Source": str(listening), "Destination": container.SOCKET, "RW": False}
+    bind = {"Type": "bind", "Source": str(listening), "Destination": SOCKET, "RW": False}
     assert mount | bind == mount
     labels = {"unanimous.scorer": SCORER, "unanimous.attempt": "41", "unanimous.digest": made["Image"]}
     asked = {"User": "65534:65534", "Hostname": "defense", "Healthcheck": {"Test": ["NONE"]}, "Labels": labels}
@@ -133,17 +133,17 @@ def test_a_created_container_has_every_flag(start: Callable[..., Any], listening
 
 def test_a_card_and_another_runtime_are_asked_for_where_they_are_wanted(tmp_path: Path) -> None:
     sealing = Sealing(DIGEST, SCORER, gpu=GPU, runtime="runsc")
-    options = container.container_options(sealing, LIMITS, RUNNABLE, tmp_path)
+    options = container_options(sealing, LIMITS, RUNNABLE, tmp_path)
     (request,) = options["device_requests"]
     assert (options["runtime"], request.device_ids, request.count) == ("runsc", [GPU], 0)
-    plain = container.container_options(Sealing(DIGEST, SCORER), LIMITS, RUNNABLE, tmp_path)
+    plain = container_options(Sealing(DIGEST, SCORER), LIMITS, RUNNABLE, tmp_path)
     assert not {"runtime", "device_requests"} & set(plain)
 
 
 @pytest.mark.parametrize("image", ["python:3.11", "sha256:abc", "python@latest", f"{DIGEST} ", ""])
 def test_only_a_digest_names_an_image(image: str, tmp_path: Path) -> None:
     with pytest.raises(RunnerFault, match="is not the digest of an image"):
-        container.container_options(Sealing(image, SCORER), LIMITS, RUNNABLE, tmp_path)
+        container_options(Sealing(image, SCORER), LIMITS, RUNNABLE, tmp_path)
 
 
 def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callable[..., Any]) -> None:
@@ -153,7 +153,7 @@ def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callabl
         *("LD_PRELOAD=/x.so", "LD_LIBRARY_PATH=/x", "NVIDIA_VISIBLE_DEVICES=all", "PYTHONHASHSEED=7", "HOME=/root"),
         *("DEFENSE_SOCKET=/elsewhere", "GODEBUG=x", "SECRET=1"),
     ]
-    names = ("com.docker.compose.project", container.ATTEMPT_LABEL, container.SCORER_LABEL)
+    names = ("com.docker.compose.project", ATTEMPT_LABEL, SCORER_LABEL)
     launched = start(
         "import os; print((os.getuid(), os.getcwd(), dict(os.environ)))",
         Env=brought,
@@ -170,7 +170,7 @@ def test_what_an_image_asks_for_is_overruled_and_its_program_kept(start: Callabl
         "DEFENSE_THRESHOLD": "0.9",
         "HOME": "/tmp",
         "PYTHONHASHSEED": "0",
-        "DEFENSE_SOCKET": container.SOCKET,
+        "DEFENSE_SOCKET": SOCKET,
     }
     assert (uid, folder, found | wanted) == (65534, "/usr", found)
     assert not {"LD_PRELOAD", "LD_LIBRARY_PATH", "NVIDIA_VISIBLE_DEVICES", "GODEBUG", "SECRET"} & set(found)

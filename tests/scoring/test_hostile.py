@@ -14,6 +14,7 @@ import pytest
 from defense_kit import container
 from defense_kit.conversation import Deadlines
 from defense_kit.faults import Fault, RunnerFault
+from defense_kit.sealing import UID
 from tests.hostile_scorers import (
     EXPECTED,
     LIMITS,
@@ -113,7 +114,7 @@ def test_no_network_is_reached(probed: dict[str, Any], containers: Any) -> None:
 
 def test_nothing_of_the_host_is_read_or_written(probed: dict[str, Any]) -> None:
     assert probed["readable"] == ["/proc/1/environ"], "its own init's, which has the same environment"
-    assert (probed["writable"], probed["user"]) == ([], [container.UID, container.UID, [container.UID]])
+    assert (probed["writable"], probed["user"]) == ([], [UID, UID, [UID]])
     assert set(probed["root"]) <= _ROOT and set(probed["devices"]) <= _DEVICES
     null_devices = {f"/proc/{name}" for name in ("keys", "timer_list", "sched_debug", "latency_stats", "kcore")}
     assert set(probed["writable_mounts"]) - null_devices == {"/dev/mqueue", "/dev/shm", "/tmp"}

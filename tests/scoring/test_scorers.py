@@ -20,6 +20,7 @@ from common import clock
 from defense_kit import container
 from defense_kit.faults import Fault
 from defense_kit.limits import Limits
+from defense_kit.sealing import ATTEMPT_LABEL, DIGEST_LABEL, SCORER_LABEL
 from labeling.pictures.png import encode_png
 from labeling.pictures.store import PictureMissing, picture_store
 from policy.numbers import Policy
@@ -319,7 +320,7 @@ def test_a_defense_comes_out_of_the_store_and_answers(
     session = opened(runner(), defense, attempt="5")
     try:
         (running,) = containers.containers.list()
-        labels = [running.labels[name] for name in (container.ATTEMPT_LABEL, container.DIGEST_LABEL)]
+        labels = [running.labels[name] for name in (ATTEMPT_LABEL, DIGEST_LABEL)]
         assert labels == ["5", defense.image]
         batch = np.stack([np.full((32, 32, 3), shade, np.uint8) for shade in (10, 200)])
         session.send(batch)
@@ -341,7 +342,7 @@ def test_what_a_killed_scorer_or_a_failed_stop_left_is_removed(
     other = opened(runner(scorer="test-sealed-2"), defense)
     opened(one, defense)  # and never closed, as if its stop had failed
     opened(one, defense)  # nor this one, as if killed
-    found = sorted(each.labels[container.SCORER_LABEL] for each in containers.containers.list(all=True))
+    found = sorted(each.labels[SCORER_LABEL] for each in containers.containers.list(all=True))
     assert found == ["test-sealed", "test-sealed-2"]
     other.close()
     (tmp_path / "scorer" / "archive-half").mkdir()

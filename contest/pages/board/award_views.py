@@ -31,18 +31,10 @@ from contest.models import Award, Case, Stake
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.payments.statements import with_causes
 from contest.prizes.awards import change_of, rerun_begin, shares_now
-from contest.prizes.conditions import (
-    about_others,
-    checklist,
-    contenders,
-    ready,
-    reruns_after,
-    sharing_of,
-    stakes_beside,
-    why_never,
-)
+from contest.prizes.checklist import about_others, checklist, contenders, ready, sharing_of, stakes_beside, why_never
 from contest.prizes.forfeits import forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of
+from contest.prizes.rerun_conditions import reruns_after
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
 from contest.web.page_context import frame
 from monitoring.access import reviewer_of

@@ -13,7 +13,7 @@ from contest.core.weeks import week_called
 from contest.defenses.selectors import forfeited_stakes, unbroken_until
 from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
 from contest.record.leaderboard import facts as of
-from contest.releases.tables import snapshot
+from contest.releases.snapshot import snapshot
 from labeling.enums import Origin
 from labeling.models import Image
 from policy.selectors import policy_at, time_zones

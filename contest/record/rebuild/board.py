@@ -9,7 +9,7 @@ from adjudication.verifier.reading import Row
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.models import Appeal, Case, CaseDecision, CaseParty, Examination, Statement, Team
 from contest.record.rebuild.around import at, ids_of, number
-from contest.record.rebuild.pictures import Filled
+from contest.record.rebuild.filling import Filled
 from contest.record.rebuild.reading import Part, Record
 from labeling.models import Panel
 from policy.models import PolicyVersion

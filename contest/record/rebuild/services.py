@@ -11,7 +11,9 @@ from django.db import connection
 from common.errors import Conflict
 from contest.models import Release, Team
 from contest.record.rebuild import around, board, pictures
+from contest.record.rebuild.filling import begin
 from contest.record.rebuild.reading import Record, read_record
+from contest.record.rebuild.scoring import fill_faults, fill_mistakes, fill_unproved
 from contest.releases.services import Released, release_copy
 from labeling.models import Image, Tasker
 from labeling.pictures.store_transactions import storing_files
@@ -56,7 +58,7 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     board.fill_motions(record)
     around.fill_stakes(record)
     around.fill_grants()
-    known = pictures.begin()
+    known = begin()
     for part in record.weeks:
         pictures.fill_week(part, known)
         board.fill_cases(part, known)
@@ -67,11 +69,11 @@ def _fill(record: Record, progress: Callable[[str], None]) -> None:
     around.fill_releases(record)
     _count_on()
     for part in record.weeks:
-        pictures.fill_faults(part, known)
-        pictures.fill_unproved(part, known)
+        fill_faults(part, known)
+        fill_unproved(part, known)
     _count_on()
     for part in record.weeks:  # their numbers are not published: after those that are
-        pictures.fill_mistakes(part, known)
+        fill_mistakes(part, known)
 
 
 def _count_on() -> None:

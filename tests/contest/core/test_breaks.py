@@ -34,7 +34,7 @@ from contest.notifications import breaks as breaks_told
 from contest.operations.overview import read_overview
 from contest.pages.public.front_page import _breaks as breaks_of_front_page
 from contest.prizes import facts as money_facts
-from contest.prizes.conditions import own_conditions
+from contest.prizes.checklist import own_conditions
 from contest.prizes.sweeps import prizes_settle
 from contest.record import defense_figures
 from contest.record import public_teams as team_public

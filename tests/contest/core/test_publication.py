@@ -24,6 +24,7 @@ from contest.releases import archive, builds, folders, services, tables
 from contest.releases.builds import due_weeks_release
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week
+from contest.releases.snapshot import snapshot
 from labeling.enums import Answer
 from labeling.models import Image
 from labeling.pictures.png import encode_png, pixels_sha256
@@ -205,7 +206,7 @@ def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> N
 def test_a_snapshot_does_not_see_what_happens_meanwhile() -> None:
     factories.policy_version()
     factories.image(received_at=cast.MONDAY)
-    with tables.snapshot():
+    with snapshot():
         assert images_of_week(WEEK).count() == 1
         if connection.vendor == "postgresql":  # the other database lies in this process's memory during tests
             at_once(lambda: factories.image(received_at=cast.MONDAY))

@@ -29,7 +29,7 @@ from contest.models import (
 from contest.payments import payable
 from contest.payments.statements import debts, money_figures
 from contest.prizes.awards import award_give, change_of, rerun_begin
-from contest.prizes.conditions import checklist, contenders, own_conditions, ready, why_never
+from contest.prizes.checklist import checklist, contenders, own_conditions, ready, why_never
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.reading import read_facts

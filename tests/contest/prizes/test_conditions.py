@@ -19,7 +19,7 @@ from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
 from contest.models import Case, CaseParty, Entry, Examination, Stake, Team
 from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
-from contest.prizes.conditions import checklist, contenders
+from contest.prizes.checklist import checklist, contenders
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, Report

@@ -16,7 +16,7 @@ from contest.ledger.services import account, move
 from contest.ledger.withholding import withholdings
 from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
 from contest.prizes import awards as services
-from contest.prizes import conditions, withheld_awards
+from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
 from contest.prizes.sweeps import prizes_settle
@@ -217,7 +217,7 @@ def test_a_withheld_prize_goes_back_and_the_next_is_awarded(
     refused("nothing_withheld", cast.given_back, makers, rita, award=withheld, now=NOW)
     refused("nothing_withheld", forfeit, withheld, rita)
     assert prizes_settle(now=NOW) == 0, "the winner is not paid out of the half again"
-    assert conditions.contenders(now=NOW) == [other] and unmet(other) == set()
+    assert checklist.contenders(now=NOW) == [other] and unmet(other) == set()
     give(other, rita)
     assert (balance(Team.objects.get(name="others")), prizes_settle(now=NOW)) == (HALF, 0)
 

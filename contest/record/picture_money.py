@@ -1,0 +1,48 @@
+"""The events of a picture's story that are about money."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from django.db.models import Q
+from django.urls import reverse
+
+from contest.ledger.amounts import money
+from contest.ledger.visibility import HIDDEN, Telling
+from contest.models import Break, LedgerEntry
+from contest.payments.statements import EntryRow, with_causes
+from contest.record.picture_events import Entry, Evidence
+from policy.selectors import policy_in_force
+
+
+def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Entry]:
+    """Yield what moved because of these mistakes, as far as the public page of money tells of it."""
+    entries = _entries_of(mistakes)
+    if not entries:
+        return
+    telling = Telling.now()
+    told = [each for each in entries if telling.of(each) not in HIDDEN]
+    currency = policy_in_force(now).policy.currency
+    yield from (_moved(row, currency) for row in with_causes(told, told_at=now))
+
+
+def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
+    """Return the entries that follow from mistakes, and those that set them right, in their order."""
+    numbers = {each.pk for each in mistakes}
+    defenses = {each.defense_id for each in mistakes}
+    of = Q(source__stake__defense__in=defenses) | Q(target__stake__defense__in=defenses)
+    of |= Q(corrects__source__stake__defense__in=defenses)
+    rows = LedgerEntry.objects.filter(of).select_related(
+        "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
+    )
+    found: dict[int, LedgerEntry] = {}
+    for each in rows.order_by("pk") if numbers else ():
+        if not numbers.isdisjoint(each.causes.get("break", ())) or each.corrects_id in found:
+            found[each.pk] = each
+    return list(found.values())
+
+
+def _moved(row: EntryRow, currency: str) -> Entry:
+    entry = row.entry
+    link = Evidence(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
+    words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"
+    return Entry(entry.made_at, "money", f"entry-{entry.pk}", words, evidence=(link,))
