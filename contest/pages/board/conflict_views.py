@@ -36,7 +36,7 @@ from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind
 from contest.core.roles import board_member_of
 from contest.models import Case, Conflict, Team, Ties
-from contest.pages.board.case_views import TIES
+from contest.pages.board.disclosure_views import TIES
 from contest.web.page_context import frame
 from monitoring.days import day_of
 from policy.selectors import policy_in_force
