@@ -1,0 +1,1 @@
+"""The pictures to learn from, and what makes them."""
