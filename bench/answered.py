@@ -17,7 +17,7 @@ import psycopg2
 from adjudication.rules import Opinion, Policy, adjudicate
 from bench.forms import form
 from labeling.answers import Answers, read_answers
-from labeling.pictures.png import encode_png, pixels_sha256
+from picture_files.png import encode_png, pixels_sha256
 from policy.enums import OutlineGate
 
 PANEL = 3

@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.labeling_loop import DUE, OURS, fill, migrated
 from bench.machine import ROOT
 from bench.servers import Cluster, WebServer, environment, gunicorn, python
-from labeling.pictures.decoding import read_dataset
-from labeling.pictures.png import encode_png
+from picture_files.decoding import read_dataset
+from picture_files.png import encode_png
 from tests.services import redis
 
 SIDE = 299

@@ -23,7 +23,7 @@ from bench.labeling_loop import OURS, migrated
 from bench.outcome import Requirement, Section, Table, percentiles
 from bench.servers import Cluster, WebServer, environment, gunicorn, python
 from contest.core.calendar import week_of
-from labeling.pictures.png import encode_png
+from picture_files.png import encode_png
 
 SIDE = 299
 A_DAY = 10

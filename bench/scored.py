@@ -20,7 +20,7 @@ def pictures(first: int, count: int, side: int, now: datetime) -> None:
 
     from adjudication.models import Ruling
     from labeling.models import Image, Panel
-    from labeling.pictures.png import pixels_sha256
+    from picture_files.png import pixels_sha256
     from policy.models import PolicyVersion
     from scoring.arrays import cache_picture
 

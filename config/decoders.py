@@ -15,7 +15,7 @@ from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
 from defense_kit import archive, frames, layers
 from labeling import outlines
-from labeling.pictures import decoding, image_headers
+from picture_files import decoding, image_headers
 from policy.numbers import Policy
 from scoring.trials import handed_in
 
@@ -63,19 +63,19 @@ BOUNDED: Mapping[str, Limits] = {
     # Pictures: uploads, zips of them, imports, private sets.
     **dict.fromkeys(
         (
-            "labeling/pictures/image_headers.py:_exif_orientation",
-            "labeling/pictures/image_headers.py:_jpeg",
-            "labeling/pictures/image_headers.py:_jpeg_segments",
-            "labeling/pictures/image_headers.py:_png",
-            "labeling/pictures/image_headers.py:_png_chunks",
-            "labeling/pictures/image_headers.py:_srgb_primaries",
-            "labeling/pictures/image_headers.py:_webp",
-            "labeling/pictures/image_headers.py:_webp_chunks",
+            "picture_files/image_headers.py:_exif_orientation",
+            "picture_files/image_headers.py:_jpeg",
+            "picture_files/image_headers.py:_jpeg_segments",
+            "picture_files/image_headers.py:_png",
+            "picture_files/image_headers.py:_png_chunks",
+            "picture_files/image_headers.py:_srgb_primaries",
+            "picture_files/image_headers.py:_webp",
+            "picture_files/image_headers.py:_webp_chunks",
         ),
         _HEADERS,
     ),
-    "labeling/pictures/decoding.py:_open": _PICTURE,
-    "labeling/pictures/decoding.py:_transform_to_srgb": _PICTURE,
+    "picture_files/decoding.py:_open": _PICTURE,
+    "picture_files/decoding.py:_transform_to_srgb": _PICTURE,
     "contest/attacks/uploads.py:_archive": Limits(
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
@@ -154,17 +154,17 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/trials/smoke.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
-        "labeling/pictures/png.py:_chunks",
-        "labeling/pictures/png.py:_inflate",
-        "labeling/pictures/png.py:decode_png",
+        "picture_files/png.py:_chunks",
+        "picture_files/png.py:_inflate",
+        "picture_files/png.py:decode_png",
     ),
     "a file of this project": (
         "contest/demo/defense/predict.py:main",
         "contest/demo/programs.py:Program.weights",
         "contest/demo/programs.py:Running.__init__",
         "contest/demo/seed.py:photos",
-        "labeling/learning/pictures/canvas.py:<module>",
-        "labeling/learning/pictures/canvas.py:photo",
+        "tools/learning_pictures/canvas.py:<module>",
+        "tools/learning_pictures/canvas.py:photo",
         "scoring/inference.py:load_weights",
         "scoring/reference/picture_statistics.py:load",
     ),

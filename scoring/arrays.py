@@ -15,8 +15,8 @@ import structlog
 from django.conf import settings
 from numpy.typing import NDArray
 
-from labeling.pictures.png import PictureDamaged, decode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.png import PictureDamaged, decode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 
 Pixels = NDArray[np.uint8]
 MOST_COMPARED = 100_000

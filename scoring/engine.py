@@ -15,7 +15,7 @@ from types import TracebackType
 
 import structlog
 
-from labeling.pictures.store import PictureMissing
+from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture

@@ -23,7 +23,7 @@ from defense_kit.harness import Cancelled, Opened, never, open_defense
 from defense_kit.limits import Limits
 from defense_kit.protocol import Answers
 from defense_kit.sealing import Sealing
-from labeling.pictures.store import PictureMissing, picture_store
+from picture_files.store import PictureMissing, picture_store
 from scoring.machine import free_memory_mib, processor_name
 from scoring.models import Defense
 

@@ -36,6 +36,7 @@ from policy.numbers import Policy
 from tests import factories
 from tests.addresses import patterns
 from tests.contest import release_fixtures as cast
+from tests.sources import sources
 from tests.test_pages import refused_to_taskers
 
 pytestmark = pytest.mark.django_db
@@ -384,8 +385,7 @@ UNSURE = {"contains_bird": "unsure_no", "contains_bicycle": "definitely_no"}
 OUTLINED = UNSURE | {"outline": [[[9, 9], [90, 9], [9, 90]]], "complete": True, "unoccluded": True, "real": True}
 BEFORE, CHANGE, AFTER = (datetime(2026, 11, day, 12, tzinfo=UTC) for day in (16, 17, 18))
 FIELDS = [each.name for each in fields(Policy)]
-SOURCES = (Path(settings.BASE_DIR) / "labeling").rglob("*.py")
-SOURCE = "".join(path.read_text() for path in SOURCES)
+SOURCE = "".join(path.read_text() for name, path in sources().items() if name.startswith("labeling/"))
 # What labeling never reads is changed all at once in `make test`, and one by one in `make test-all`.
 READ_ELSEWHERE = [name for name in FIELDS if not re.search(rf"\.{name}\b", SOURCE)]
 OTHERS = pytest.mark.long("numbers that labeling does not read, each by itself")

@@ -30,10 +30,10 @@ from config import env
 from tests import services
 from tests.processes import wait_for
 from tests.services import free_port
+from tests.sources import FOLDERS
 
 ROOT = Path(__file__).resolve().parent.parent
-APPS = {"common", "labeling", "monitoring", "adjudication", "scoring", "contest"}
-OURS = sorted(name for name, app in get_commands().items() if app in APPS)
+OURS = sorted(name for name, app in get_commands().items() if app in FOLDERS)
 
 
 @pytest.mark.parametrize("name", OURS)

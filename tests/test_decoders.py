@@ -74,7 +74,7 @@ METHODS = frozenset({"unpack", "unpack_from", "iter_unpack", "extractall", "extr
 
 
 def places() -> dict[str, set[str]]:
-    """Return the decoders that are used at each place, a file and a function: `labeling/pictures/decoding.py:_open`."""
+    """Return the decoders that are used at each place, a file and a function: `picture_files/decoding.py:_open`."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"]  # also what is not committed yet
     found: dict[str, set[str]] = defaultdict(set)
     for name in subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split():

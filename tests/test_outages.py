@@ -29,7 +29,7 @@ from common.log_mask import SECRET_LINKS, mask
 from common.outages import OutageLog, TraceOnce, outage_of, storage_full
 from contest.models import Attack
 from labeling.pictures.addresses import picture_url
-from labeling.pictures.store import FolderStore, picture_key, picture_store
+from picture_files.store import FolderStore, picture_key, picture_store
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import sources
+
 ROOT = Path(__file__).parents[1]
-ROOMS = ("accounts", "adjudication", "common", "contest", "labeling", "monitoring", "policy", "scoring")
 MARKS = {"postgres", "both"}
 SIGNS = ("cursor", "select_for_update", "copy_expert", "common.database.lookups", "CREATE TRIGGER")
 
@@ -133,7 +134,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_back",
     ),
     "labeling/leases.py": ("labeling/test_races.py", "test_thousands_of_random_steps"),
-    "labeling/pictures/store_transactions.py": (
+    "picture_files/store_transactions.py": (
         "contest/operations/test_unused_files.py",
         "test_who_uploads_while_files_are_removed_waits",
     ),
@@ -171,11 +172,14 @@ def depends_on_the_database(tree: ast.Module) -> bool:
 
 
 def dependent_modules() -> Iterator[str]:
-    files = (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if "migrations" not in path.parts)
-    for path in files:
+    for name, path in sources().items():
         text = path.read_text()
-        if any(sign in text for sign in SIGNS) and depends_on_the_database(ast.parse(text)):
-            yield str(path.relative_to(ROOT))
+        if (
+            "migrations" not in path.parts
+            and any(sign in text for sign in SIGNS)
+            and depends_on_the_database(ast.parse(text))
+        ):
+            yield name
 
 
 def is_marked(file: str, test: str) -> bool:

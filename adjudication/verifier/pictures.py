@@ -14,7 +14,7 @@ from typing import NamedTuple
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Findings, Manifest, Row, check_hash
 from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
-from labeling.pictures.png import PictureDamaged, decode_png, pixels_sha256
+from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 
 # Below this many, starting processes takes longer than looking.
 _FEW = 100

@@ -13,8 +13,8 @@ from common.errors import NotFound
 from contest.attacks.hashing import Hashes, as_array, difference_hash, near, signed
 from contest.models import Attack, NearDuplicate, PictureHash
 from labeling.models import Image
-from labeling.pictures.png import PictureDamaged, decode_png
-from labeling.pictures.store import PictureMissing, picture_key, picture_store
+from picture_files.png import PictureDamaged, decode_png
+from picture_files.store import PictureMissing, picture_key, picture_store
 
 HASHED_AT_ONCE = 200
 # A picture without structure is near all others without: the nearest are enough to look at.

@@ -18,8 +18,8 @@ from contest.core.embargo import attacks_public
 from contest.core.weeks import week_called, zone_of
 from contest.models import Attack, Team
 from labeling.notices import iso
-from labeling.pictures.decoding import MAX_BYTES, MAX_PIXELS
-from labeling.pictures.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
+from picture_files.decoding import MAX_BYTES, MAX_PIXELS
+from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
 from policy.numbers import Policy
 
 

@@ -21,9 +21,9 @@ from contest.models import Attack, AttackTarget, Team
 from contest.teams.selectors import is_entitled
 from labeling.enums import KnownUse, Origin
 from labeling.models import Image, KnownPicture
-from labeling.pictures.decoding import Picture, read_attack
 from labeling.pictures.intake import image_add
-from labeling.pictures.store_transactions import storing_files
+from picture_files.decoding import Picture, read_attack
+from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from common.errors import DomainError, InvalidInput
 from common.zips import TAIL_BYTES, ZipRefused, measure
-from labeling.pictures.decoding import MAX_BYTES
-from labeling.pictures.refusals import refused
+from picture_files.decoding import MAX_BYTES
+from picture_files.refusals import refused
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_ENTRIES = 200

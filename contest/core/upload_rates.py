@@ -16,7 +16,7 @@ from common.times import to_the_second
 from contest.core.enums import UploadKind
 from contest.core.teams import final_team
 from contest.models import Team
-from labeling.pictures.refusals import PictureRefused
+from picture_files.refusals import PictureRefused
 from policy.selectors import policy_in_force
 
 MOST_REFUSED_AN_HOUR = {UploadKind.ATTACK: 60, UploadKind.DEFENSE: 20}

@@ -18,7 +18,7 @@ from contest.defenses.letters import published_tell
 from contest.defenses.stake_ends import not_final, stakes_revive
 from contest.models import Entry, Stake, Team
 from contest.teams.services import captain_held
-from labeling.pictures.store_transactions import storing_files
+from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.core.cache import cache
 
 from contest.models import Entry
-from labeling.pictures.store import PictureMissing, picture_store
+from picture_files.store import PictureMissing, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key
 from scoring.trials.handed_in import source_key, weights_key

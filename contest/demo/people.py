@@ -28,9 +28,9 @@ from contest.prizes.rerun_conditions import reruns_after
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker
-from labeling.pictures.decoding import read_dataset
 from labeling.selectors import panels_open_to
 from labeling.submission import response_submit
+from picture_files.decoding import read_dataset
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 from scoring.enums import RerunState

@@ -33,14 +33,14 @@ from labeling.dealing import panels_deal
 from labeling.enums import Origin, TaskerState
 from labeling.learning.content import known_pictures_load
 from labeling.models import Assignment, Image, Tasker
-from labeling.pictures.decoding import read_dataset
 from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import Entry, Provenance, manifest_entries
-from labeling.pictures.png import encode_png
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
 from monitoring.gold_choice import counted_answers, gold_add, proposal
+from picture_files.decoding import read_dataset
+from picture_files.png import encode_png
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
 
 FOLDER = Path(__file__).parent

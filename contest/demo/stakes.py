@@ -22,7 +22,7 @@ from contest.demo.voting import vote_through
 from contest.ledger.deposits import pool_deposit
 from contest.models import Entry, Team
 from labeling.enums import Label
-from labeling.pictures.png import encode_png
+from picture_files.png import encode_png
 from policy.numbers import Policy
 from scoring.engine import Scorer
 from scoring.models import Defense

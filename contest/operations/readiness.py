@@ -12,7 +12,7 @@ from common import clock
 from common.database.pending_migrations import migrations_missing
 from common.outages import outages
 from labeling.models import Image
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.store import picture_key, picture_store
 
 logger = structlog.get_logger(__name__)
 BROKER_SECONDS = 2

@@ -16,8 +16,8 @@ from common.audit.trail import audit
 from common.errors import Conflict
 from contest.models import Attack, Entry
 from labeling.models import Image
-from labeling.pictures.store import StoredFile, original_key, picture_key, picture_store
-from labeling.pictures.store_transactions import removing_files
+from picture_files.store import StoredFile, original_key, picture_key, picture_store
+from picture_files.store_transactions import removing_files
 from scoring.models import Defense, PrivatePicture
 from scoring.sealed import archive_key
 from scoring.trials.handed_in import source_key, weights_key

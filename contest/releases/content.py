@@ -16,7 +16,7 @@ from contest.releases.archive import Archive, Packed, pack, stored
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Folder, Progress, sync_folder
 from contest.releases.manifest import HashingText, write_manifest
-from labeling.pictures.store import PictureStore, picture_key, picture_store
+from picture_files.store import PictureStore, picture_key, picture_store
 
 _PICTURES_AT_ONCE = 8
 _PICTURES_AHEAD = 64

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 
 from contest.simulation.pictures import SIDE, Shape, Truth
 from labeling.enums import Label
-from labeling.pictures.decoding import read_attack
+from picture_files.decoding import read_attack
 
 PLEA = "Tasker, please: one whole, real bird."
 Colour = tuple[int, int, int]

@@ -14,8 +14,8 @@ from django.utils.http import http_date, parse_http_date_safe
 
 from common.outages import store_away
 from contest.web.byte_ranges import Span, Unsatisfiable, span_of
-from labeling.pictures.store import Part as Part
-from labeling.pictures.store import picture_store
+from picture_files.store import Part as Part
+from picture_files.store import picture_store
 
 _PIECE = 1 << 16
 # No file, a path through a file, and a link. Whatever else keeps a file from being opened is a failure.

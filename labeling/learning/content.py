@@ -15,8 +15,8 @@ from common.errors import InvalidInput
 from labeling.enums import Answer, KnownUse, Origin, Topic
 from labeling.models import Image, KnownPicture
 from labeling.outlines import read_outline
-from labeling.pictures.image_headers import inspect
 from labeling.pictures.intake import import_picture
+from picture_files.image_headers import inspect
 from policy.numbers import Policy
 
 PICTURES = Path(__file__).parent / "pictures"

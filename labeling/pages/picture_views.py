@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from labeling.pictures.addresses import LIFETIME, pixels_of
-from labeling.pictures.store import PictureMissing, picture_key, picture_store
+from picture_files.store import PictureMissing, picture_key, picture_store
 
 logger = structlog.get_logger(__name__)
 _SANDBOX = "default-src 'none'; sandbox"

@@ -6,10 +6,10 @@ from datetime import datetime
 from common.errors import InvalidInput
 from labeling.enums import Origin
 from labeling.models import Image
-from labeling.pictures.decoding import Picture, read_dataset
-from labeling.pictures.png import encode_png
-from labeling.pictures.store import original_key, picture_key, picture_store
-from labeling.pictures.store_transactions import storing_files
+from picture_files.decoding import Picture, read_dataset
+from picture_files.png import encode_png
+from picture_files.store import original_key, picture_key, picture_store
+from picture_files.store_transactions import storing_files
 
 _LONGEST = 200
 _REQUIRED = ("source", "licence")

@@ -27,8 +27,8 @@ from common.zips import TAIL_BYTES, ZipRefused, measure
 from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
 from defense_kit.faults import RunnerFault
 from defense_kit.logs import readable
-from labeling.pictures.store import picture_store
-from labeling.pictures.store_transactions import storing_files
+from picture_files.store import picture_store
+from picture_files.store_transactions import storing_files
 from scoring.models import Defense
 from scoring.sealed import archive_key
 

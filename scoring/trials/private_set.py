@@ -15,10 +15,10 @@ from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures.decoding import Picture, read_dataset
-from labeling.pictures.png import encode_png
-from labeling.pictures.store import picture_store
-from labeling.pictures.store_transactions import storing_files
+from picture_files.decoding import Picture, read_dataset
+from picture_files.png import encode_png
+from picture_files.store import picture_store
+from picture_files.store_transactions import storing_files
 from scoring.models import PrivatePicture, PrivateSet
 
 LONGEST_SOURCE = 200

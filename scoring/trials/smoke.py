@@ -10,7 +10,7 @@ from defense_kit.faults import RunnerFault
 from defense_kit.protocol import Answers
 from labeling.enums import KnownUse
 from labeling.learning import content
-from labeling.pictures.decoding import read_dataset
+from picture_files.decoding import read_dataset
 from scoring.arrays import Pixels, load_arrays
 from scoring.enums import Fault
 from scoring.rules import PLATFORM_FAULTS

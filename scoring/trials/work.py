@@ -18,7 +18,7 @@ from django.conf import settings
 
 from defense_kit.examine import ROUNDS, examine
 from defense_kit.faults import WORDS, RunnerFault
-from labeling.pictures.store import PictureMissing
+from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture

@@ -1,5 +1,5 @@
 // Looks at a picture before it is sent: what the server would refuse is told here first, in the server's own words
-// (labeling.pictures.refusals, handed over by the page). What is not looked at here, the server looks at.
+// (picture_files.refusals, handed over by the page). What is not looked at here, the server looks at.
 
 const PNG = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 const GREY = [0, 4];
@@ -239,7 +239,7 @@ async function decoded(file, size) {
   return { canvas, pixels: context.getImageData(0, 0, size, size).data };
 }
 
-/** The identity of a picture (R2), as labeling.pictures.png.pixels_sha256 has it; "" where the browser gives no hash. */
+/** The identity of a picture (R2), as picture_files.png.pixels_sha256 has it; "" where the browser gives no hash. */
 async function identity(pixels, size) {
   if (!globalThis.crypto?.subtle) return "";
   const head = new TextEncoder().encode(`RGB8 ${size}x${size}\n`);

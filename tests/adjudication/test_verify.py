@@ -22,7 +22,7 @@ from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, ve
 from contest.core.calendar import week_named
 from contest.models import Attack
 from contest.releases import services
-from labeling.pictures.png import encode_png
+from picture_files.png import encode_png
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking

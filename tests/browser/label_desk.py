@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from labeling.models import Panel, Tasker
-from labeling.pictures.png import encode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
 from labeling.selectors import forget_versions
+from picture_files.png import encode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 from tests import factories
 from tests.browser.looking import DESK, Hands, session_of
 from tests.chromium import PATIENCE_MS

@@ -29,8 +29,8 @@ ON_DEVICE = """async ([account, steps]) => {
 FILL = """
 from django.utils import timezone
 from labeling.models import Tasker
-from labeling.pictures.png import encode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.png import encode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 from tests import factories
 factories.tasker("tara")
 for shade in (40, 90, 140):

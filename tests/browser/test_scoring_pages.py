@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from contest.core.breaks import breaks_record
 from contest.models import Release
-from labeling.pictures.store import picture_store
+from picture_files.store import picture_store
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
 from scoring.trials.handed_in import source_key

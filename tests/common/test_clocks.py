@@ -26,6 +26,7 @@ from contest.operations.pipeline import QUEUES
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import lacking, words
+from tests.sources import sources
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -39,7 +40,7 @@ REAL_TIME = {
     "accounts/rate_limits.py": "lockouts",
     "accounts/management/commands/second_factor_off.py": "sign-ins",
     "accounts/session_store.py": "sessions and second factors",
-    "common/tasks.py": "sessions and tokens that are over",
+    "accounts/tasks.py": "sessions and tokens that are over",
     "contest/api/account_calls.py::initial": "how often tokens are asked for",
     "contest/api/account_calls.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
@@ -70,11 +71,9 @@ def _functions(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 @pytest.mark.slow("it reads the tree of every source")
 def test_only_the_listed_places_read_the_machine_s_time() -> None:
-    apps = ("common", "policy", "accounts", "labeling", "monitoring", "adjudication", "scoring", "contest", "config")
-    paths = [path for app in apps for path in (ROOT / app).rglob("*.py")]
     # Only a file that has the word can name the clock.
-    sources = {str(path.relative_to(ROOT)): text for path in paths if "timezone" in (text := path.read_text())}
-    found = {f"{name}::{each}" for name, text in sources.items() for each in _functions(ast.parse(text))}
+    texts = {name: text for name, path in sources().items() if "timezone" in (text := path.read_text())}
+    found = {f"{name}::{each}" for name, text in texts.items() for each in _functions(ast.parse(text))}
     listed = {each for each in found if each in REAL_TIME or each.partition("::")[0] in REAL_TIME}
     assert found == listed, "read common.domain_clock.domain_now, or say in the list why not"
     assert set(REAL_TIME) <= listed | {each.partition("::")[0] for each in listed}, "these read it no more"

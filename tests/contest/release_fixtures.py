@@ -10,8 +10,8 @@ from adjudication.models import Ruling
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.models import Attack, Break, Case, CaseDecision, Team
 from labeling.models import Image, Panel, Tasker
-from labeling.pictures.png import encode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.png import encode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce, policy_in_force
 from scoring.enums import Fault, Outcome, RunState

@@ -46,7 +46,7 @@ from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
 from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker, TaskerLink
-from labeling.pictures.decoding import read_attack
+from picture_files.decoding import read_attack
 from scoring.models import Defense, Prediction
 from scoring.runner import RunnerFault
 from tests import factories

@@ -14,7 +14,7 @@ from django.test import Client
 
 from contest.pages.board import framework_views
 from contest.templatetags.scoring import in_words
-from labeling.pictures.store import FolderStore, picture_store
+from picture_files.store import FolderStore, picture_store
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, Trial
 from scoring.trials.handed_in import source_key

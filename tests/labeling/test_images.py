@@ -21,10 +21,10 @@ from PIL import ImageCms, ImageDraw
 
 from common.errors import Busy
 from common.gates import Gate
-from labeling.pictures import decoding
-from labeling.pictures.decoding import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
-from labeling.pictures.image_headers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
-from labeling.pictures.png import encode_png, pixels_sha256
+from picture_files import decoding
+from picture_files.decoding import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
+from picture_files.image_headers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
+from picture_files.png import encode_png, pixels_sha256
 from tests.labeling.cast import refused
 from tests.tables import cases
 

@@ -24,10 +24,10 @@ from common.errors import InvalidInput
 from labeling.enums import Origin
 from labeling.models import Image
 from labeling.pictures import intake
-from labeling.pictures.decoding import Picture, read_attack, read_dataset
 from labeling.pictures.intake import image_add, import_picture
-from labeling.pictures.png import decode_png
-from labeling.pictures.store import FolderStore, original_key, picture_key, picture_store
+from picture_files.decoding import Picture, read_attack, read_dataset
+from picture_files.png import decode_png
+from picture_files.store import FolderStore, original_key, picture_key, picture_store
 from tests.at_once import at_once
 from tests.labeling.cast import kept, refused
 from tests.tables import cases

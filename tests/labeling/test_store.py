@@ -29,10 +29,10 @@ from common.errors import Unavailable
 from labeling.enums import Origin
 from labeling.models import Image, Tasker
 from labeling.pictures.addresses import picture_url, pixels_of
-from labeling.pictures.decoding import read_attack
 from labeling.pictures.intake import image_add
-from labeling.pictures.png import PictureDamaged, decode_png, encode_png, pixels_sha256
-from labeling.pictures.store import (
+from picture_files.decoding import read_attack
+from picture_files.png import PictureDamaged, decode_png, encode_png, pixels_sha256
+from picture_files.store import (
     FolderStore,
     PictureMissing,
     PictureStore,
@@ -312,9 +312,7 @@ def test_only_whole_pictures_are_written_or_named(width: int, height: int, lengt
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
     """The verifier of a release reads pictures on a machine with nothing installed."""
-    program = (
-        "import sys, labeling.pictures.png; sys.exit(any(name in sys.modules for name in ('django', 'PIL', 'numpy')))"
-    )
+    program = "import sys, picture_files.png; sys.exit(any(name in sys.modules for name in ('django', 'PIL', 'numpy')))"
     subprocess.run([sys.executable, "-S", "-c", program], cwd=Path(__file__).parents[2], check=True)
 
 

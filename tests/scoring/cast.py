@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from adjudication.models import Ruling
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures.png import encode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.png import encode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 from policy.numbers import Policy
 from scoring import reruns, services
 from scoring.arrays import load_picture

@@ -21,8 +21,8 @@ from defense_kit import container
 from defense_kit.faults import Fault
 from defense_kit.limits import Limits
 from defense_kit.sealing import ATTEMPT_LABEL, DIGEST_LABEL, SCORER_LABEL
-from labeling.pictures.png import encode_png
-from labeling.pictures.store import PictureMissing, picture_store
+from picture_files.png import encode_png
+from picture_files.store import PictureMissing, picture_store
 from policy.numbers import Policy
 from scoring import arrays
 from scoring.models import Defense, Run, Scorer

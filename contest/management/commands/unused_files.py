@@ -11,7 +11,7 @@ from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.progress import every_few_seconds
 from contest.operations.unused_files import Found, refuse_most, unused_find, unused_remove
-from labeling.pictures.store import StoredFile, picture_store
+from picture_files.store import StoredFile, picture_store
 
 MOST_RECENT = timedelta(days=1)
 

@@ -15,7 +15,7 @@ from contest.record.rebuild.scoring import fill_breaks, fill_predictions
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
 from labeling.models import Assignment, Image, Panel, Place, Response, Tasker, VoidedResponse, Voiding
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.store import picture_key, picture_store
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 

@@ -16,8 +16,8 @@ from contest.record.rebuild.reading import Record, read_record
 from contest.record.rebuild.scoring import fill_faults, fill_mistakes, fill_unproved
 from contest.releases.services import Released, release_copy
 from labeling.models import Image, Tasker
-from labeling.pictures.store_transactions import storing_files
 from labeling.selectors import forget_versions
+from picture_files.store_transactions import storing_files
 from scoring.models import Defense
 
 _APPS = ("labeling", "adjudication", "scoring", "contest")

@@ -23,9 +23,9 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Origin
-from labeling.pictures.decoding import MAX_BYTES
 from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import MANIFEST_SUFFIXES, Entry, Provenance, folder_entries, manifest_entries
+from picture_files.decoding import MAX_BYTES
 from policy.selectors import policy_in_force
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130

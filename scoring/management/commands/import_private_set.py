@@ -15,8 +15,8 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Label
-from labeling.pictures.decoding import MAX_BYTES
 from labeling.pictures.manifest import Provenance, folder_entries
+from picture_files.decoding import MAX_BYTES
 from policy.selectors import policy_in_force
 from scoring.models import PrivateSet
 from scoring.trials import private_set as private

@@ -15,8 +15,8 @@ from contest.attacks.services import attack_receive
 from contest.core.enums import EntitlementKind, EntitlementState, StakeKind
 from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
 from contest.teams.services import team_create
-from labeling.pictures.png import encode_png
 from labeling.selectors import forget_versions
+from picture_files.png import encode_png
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from scoring.models import Defense

@@ -31,10 +31,10 @@ from contest.teams.merging import teams_merge
 from labeling.dealing import panels_deal
 from labeling.enums import Origin
 from labeling.models import Image, KnownPicture
-from labeling.pictures.decoding import read_attack
 from labeling.pictures.intake import image_add
-from labeling.pictures.png import encode_png
-from labeling.pictures.store import original_key, picture_store
+from picture_files.decoding import read_attack
+from picture_files.png import encode_png
+from picture_files.store import original_key, picture_store
 from policy.numbers import Policy
 from tests import factories, tables
 from tests.contest.attacks import cast

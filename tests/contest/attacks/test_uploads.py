@@ -34,8 +34,8 @@ from contest.core.enums import MessageKind, UploadKind
 from contest.models import Attack, Message, QuotaDay, Team
 from contest.outbox.sending import messages_send
 from contest.web.attack_uploads import UPLOADS, UPLOADS_OF_ONE
-from labeling.pictures.decoding import DECODING
-from labeling.pictures.refusals import refused as picture_refused
+from picture_files.decoding import DECODING
+from picture_files.refusals import refused as picture_refused
 from policy.numbers import Policy
 from tests import factories, tables
 from tests.contest.attacks import cast

@@ -27,8 +27,8 @@ from contest.releases.services import release_week
 from contest.releases.snapshot import snapshot
 from labeling.enums import Answer
 from labeling.models import Image
-from labeling.pictures.png import encode_png, pixels_sha256
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.png import encode_png, pixels_sha256
+from picture_files.store import picture_key, picture_store
 from policy.selectors import policy_in_force
 from scoring.trials.published import published_pictures
 from tests import factories

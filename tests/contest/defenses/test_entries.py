@@ -22,8 +22,8 @@ from contest.defenses.eligibility import failures, next_step
 from contest.models import Entry, Member, Message, Stake, Team
 from contest.outbox.letters import written
 from contest.prizes.sweeps import prizes_settle
-from labeling.pictures.store import picture_store
 from labeling.selectors import forget_versions
+from picture_files.store import picture_store
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from scoring.enums import Fault, RunState, TrialKind

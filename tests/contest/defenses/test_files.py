@@ -12,7 +12,7 @@ from django.test import Client
 from contest.defenses import entries
 from contest.defenses.files import downloads
 from contest.models import Entry
-from labeling.pictures.store import FolderStore
+from picture_files.store import FolderStore
 from scoring.models import Defense
 from tests import factories
 from tests.contest.defenses import cast

@@ -28,8 +28,8 @@ from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
 from labeling.models import Image
 from labeling.pictures.intake import import_picture
-from labeling.pictures.store import FolderStore, StoredFile, original_key, picture_key, picture_store
-from labeling.pictures.store_transactions import removing_files, storing_files
+from picture_files.store import FolderStore, StoredFile, original_key, picture_key, picture_store
+from picture_files.store_transactions import removing_files, storing_files
 from scoring.trials import handed_in
 from scoring.trials.private_set import private_picture_add, private_set_begin
 from tests.at_once import at_once
@@ -39,6 +39,7 @@ from tests.contest.defenses import cast as staking
 from tests.refusals import refused
 from tests.scoring.cast import SIZE
 from tests.scoring.trials import cast as tried
+from tests.sources import sources
 
 ROOT = Path(settings.BASE_DIR)
 EVER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -92,19 +93,8 @@ PUTTERS = {
 
 def test_who_puts_a_file_is_known() -> None:
     found = {
-        f"{path.relative_to(ROOT)}::{function.name}"
-        for app in (
-            "common",
-            "policy",
-            "accounts",
-            "labeling",
-            "monitoring",
-            "adjudication",
-            "scoring",
-            "contest",
-            "config",
-        )
-        for path in (ROOT / app).rglob("*.py")
+        f"{name}::{function.name}"
+        for name, path in sources().items()
         if "picture_store" in (text := path.read_text(encoding="utf-8"))
         for function in ast.walk(ast.parse(text))
         if isinstance(function, ast.FunctionDef)

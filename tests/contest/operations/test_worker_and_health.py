@@ -25,7 +25,7 @@ from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
 from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from labeling.models import Assignment, Tasker
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.store import picture_key, picture_store
 from scoring import services as scoring
 from scoring.enums import TrialKind
 from scoring.models import Defense, Run

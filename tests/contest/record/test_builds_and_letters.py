@@ -32,7 +32,7 @@ from contest.outbox import posting
 from contest.releases import announcements, builds
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker
-from labeling.pictures.store import PictureMissing
+from picture_files.store import PictureMissing
 from tests import factories
 from tests.contest import release_fixtures
 from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, plain

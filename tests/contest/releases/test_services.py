@@ -25,7 +25,7 @@ from contest.models import Release
 from contest.releases import archive, services
 from contest.releases.folders import same_folder
 from labeling.models import Panel, Report
-from labeling.pictures.store import PictureMissing, picture_store
+from picture_files.store import PictureMissing, picture_store
 from scoring.enums import Fault, Outcome, RunState
 from scoring.models import Defense
 from tests import factories

@@ -17,8 +17,8 @@ from defense_kit.limits import Limits
 from defense_kit.process import start_process
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures.png import encode_png
 from labeling.selectors import forget_versions
+from picture_files.png import encode_png
 from policy.models import PolicyVersion
 from scoring.arrays import load_picture
 from scoring.enums import Outcome, RunState, TrialKind

@@ -21,8 +21,8 @@ from common.errors import Conflict, InvalidInput
 from defense_kit.layers import Budget
 from labeling.enums import Label
 from labeling.models import Image
-from labeling.pictures.png import decode_png, pixels_sha256
-from labeling.pictures.store import FolderStore, picture_key, picture_store
+from picture_files.png import decode_png, pixels_sha256
+from picture_files.store import FolderStore, picture_key, picture_store
 from scoring.enums import Likeness, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, Prediction, PrivatePicture, PrivateSet, Trial
 from scoring.sealed import archive_key

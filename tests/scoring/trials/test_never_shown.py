@@ -13,7 +13,7 @@ from contest.core.calendar import week_named
 from contest.releases.services import release_week
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from labeling.pictures.store import picture_store
+from picture_files.store import picture_store
 from scoring.arrays import load_picture
 from scoring.enums import Outcome, TrialKind
 from scoring.models import PrivatePicture, Trial

@@ -15,7 +15,7 @@ from django.db import InterfaceError, OperationalError
 
 from defense_kit.faults import WORDS
 from labeling.models import Image
-from labeling.pictures.store import picture_key, picture_store
+from picture_files.store import picture_key, picture_store
 from scoring import leases
 from scoring.arrays import load_picture
 from scoring.enums import Fault, Outcome, RunState, TrialKind

@@ -42,9 +42,9 @@ from contest.teams import associations, entitlements, merging, same_person
 from labeling.enums import ReportDecision, ReportKind, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule
-from labeling.pictures.store import FolderStore, original_key
 from labeling.questions.services import question_answer, question_ask, report_decide
 from monitoring import actions, gold_choice, links, rule_changes
+from picture_files.store import FolderStore, original_key
 from policy.selectors import policy_in_force
 from scoring import rerun_scope, reruns
 from scoring import services as scoring
@@ -57,12 +57,12 @@ from tests.contest.ledger import cast as money
 from tests.contest.prizes.cast import confirm
 from tests.scoring import cast as scored
 from tests.scoring.trials import cast as tried
+from tests.sources import FOLDERS, sources
 from tests.test_pages import addresses
 
 pytestmark = pytest.mark.django_db
 Act = Callable[[User, datetime], object]
 ROOT, NOW = Path(settings.BASE_DIR), factories.NOW
-APPS = ("common", "accounts", "labeling", "monitoring", "adjudication", "scoring", "contest")
 _ID = "3f1c9a52-7d0e-4f5b-9a37-0c6f3f1d2b84"
 MONEY, RERUN = "/organizer/money/", "/organizer/reruns/0/"
 # Every address that organizers or the board post to, and what that leaves: nothing only where nothing is changed.
@@ -144,7 +144,7 @@ def test_every_address_that_organizers_post_to_is_in_the_table(signed_in: Any, o
 
 
 def test_every_command_of_the_server_is_in_the_table() -> None:
-    assert {name for name, app in get_commands().items() if app in APPS} == set(COMMANDS)
+    assert {name for name, app in get_commands().items() if app in FOLDERS} == set(COMMANDS)
 
 
 # Words of that form that are no action, in files that write rows.
@@ -153,8 +153,8 @@ _NO_ACTION = {"docker.io"}
 
 def test_every_action_has_words_and_is_tried_and_every_promise_is() -> None:
     """What the code can record are the words of that form in the files that write rows."""
-    sources = [path.read_text(encoding="utf-8") for app in APPS for path in (ROOT / app).rglob("*.py")]
-    trees = [ast.walk(ast.parse(each)) for each in sources if "from common.audit.trail import" in each]
+    texts = [path.read_text(encoding="utf-8") for path in sources().values()]
+    trees = [ast.walk(ast.parse(each)) for each in texts if "from common.audit.trail import" in each]
     said = {str(node.value) for tree in trees for node in tree if isinstance(node, ast.Constant)}
     assert {each for each in said if re.fullmatch(r"[a-z_]+\.[a-z_]+", each)} - _NO_ACTION == set(DID)
     promised = set().union(*LEAVES.values(), *(each for each in COMMANDS.values() if isinstance(each, set)))

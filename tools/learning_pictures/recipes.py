@@ -6,9 +6,9 @@ from typing import Any
 
 from shapely.geometry.base import BaseGeometry
 
-from labeling.learning.pictures import drawings, words
-from labeling.learning.pictures.canvas import Canvas, Placed, Tone, cut, rings_of, thing
-from labeling.learning.pictures.words import BICYCLE, Noun, Reasons, reasons
+from tools.learning_pictures import drawings, words
+from tools.learning_pictures.canvas import Canvas, Placed, Tone, cut, rings_of, thing
+from tools.learning_pictures.words import BICYCLE, Noun, Reasons, reasons
 
 # A photograph, or a plain ground from one colour to another.
 Base = Placed | tuple[drawings.Colour, drawings.Colour]

@@ -2,7 +2,7 @@
 
 Run by hand in the repository root, once after every change here; what it writes is committed:
 
-    python -m labeling.learning.pictures.make
+    python -m tools.learning_pictures.make
 
 Needs Pillow, NumPy and shapely. Nothing of the application imports it.
 """
@@ -12,15 +12,10 @@ from typing import Any
 
 import shapely
 
-from labeling.learning.pictures.canvas import (
-    HERE,
-    PHOTOS_USED,
-    SIZE,
-    without_noise,
-)
-from labeling.learning.pictures.qualification import qualification
-from labeling.learning.pictures.recipes import Recipe
-from labeling.learning.pictures.tutorial import tutorial
+from tools.learning_pictures.canvas import HERE, PHOTOS_USED, SIZE, without_noise
+from tools.learning_pictures.qualification import qualification
+from tools.learning_pictures.recipes import Recipe
+from tools.learning_pictures.tutorial import tutorial
 
 # The two photographs that say who took them.
 AUTHORS = {"bird-025.jpg": "Arend Vermazeren", "bird-029.jpg": "Graeme Darbyshire"}

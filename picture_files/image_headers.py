@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from labeling.pictures.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, PALETTE, refused
+from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, PALETTE, refused
 
 # A progressive JPEG has about ten scans. Each one costs a pass over all pixels, and a scan fits into 12 bytes.
 MOST_SCANS = 64

@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter
 from shapely import affinity
 from shapely.geometry.base import BaseGeometry
 
-from labeling.learning.pictures.canvas import SIZE, Canvas, Placed, mask_of, photo
+from tools.learning_pictures.canvas import SIZE, Canvas, Placed, mask_of, photo
 
 Colour = tuple[int, int, int]
 ORANGE: Colour = (236, 124, 30)

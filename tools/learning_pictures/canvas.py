@@ -17,8 +17,9 @@ from shapely.geometry.base import BaseGeometry
 SIZE = 299
 FINE = 4  # masks are drawn this many times larger, for smooth edges
 FRAME = shapely.box(0, 0, SIZE, SIZE)
-HERE = Path(__file__).parent
-PHOTOS = HERE.parents[2] / "contest" / "demo" / "photos"
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "labeling" / "learning" / "pictures"
+PHOTOS = ROOT / "contest" / "demo" / "photos"
 OUTLINES: dict[str, list[list[list[float]]]] = json.loads((HERE / "outlines.json").read_text())
 # The photographs that the picture in hand was made of, for its credits.
 PHOTOS_USED: set[str] = set()

@@ -2,7 +2,7 @@
 
 Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
 `read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the
-headers (labeling.pictures.image_headers) before a pixel is decoded, and neither lets an error of the image library
+headers (picture_files.image_headers) before a pixel is decoded, and neither lets an error of the image library
 out. The library is given what decoding needs and nothing else of the file, and one process decodes one picture at a
 time.
 """
@@ -17,9 +17,9 @@ from PIL import Image as Pillow
 from PIL import ImageCms
 
 from common.gates import Gate
-from labeling.pictures.image_headers import Container, inspect
-from labeling.pictures.png import pixels_sha256
-from labeling.pictures.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
+from picture_files.image_headers import Container, inspect
+from picture_files.png import pixels_sha256
+from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
 
 __all__ = ["MAX_BYTES", "MAX_PIXELS", "Picture", "PictureRefused", "read_attack", "read_dataset"]
 

@@ -2,9 +2,9 @@
 
 from shapely.geometry.base import BaseGeometry
 
-from labeling.learning.pictures import drawings, words
-from labeling.learning.pictures.canvas import Canvas, Placed, cut, thing
-from labeling.learning.pictures.recipes import (
+from tools.learning_pictures import drawings, words
+from tools.learning_pictures.canvas import Canvas, Placed, cut, thing
+from tools.learning_pictures.recipes import (
     BARK,
     BRIGHT,
     COLD,
@@ -23,7 +23,7 @@ from labeling.learning.pictures.recipes import (
     two_of,
     with_parts,
 )
-from labeling.learning.pictures.words import BICYCLE, Noun
+from tools.learning_pictures.words import BICYCLE, Noun
 
 
 def _largest(name: str, main: Placed, noun: Noun, *small: Placed) -> Recipe:

@@ -3,7 +3,7 @@
 Keys are `pictures/<pixels_sha256>.png`, `originals/<original_sha256>`, `private/<pixels_sha256>.png` for pictures that
 are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive), `.zip` (the source) and `.weights`. A
 key names its content, so a file is written once and never changed, and two writers of one key cannot disagree. Who puts
-a file writes the row that names it within `labeling.pictures.store_transactions.storing_files`.
+a file writes the row that names it within `picture_files.store_transactions.storing_files`.
 """
 
 import errno

@@ -1,8 +1,8 @@
 """The pictures of the tutorial."""
 
-from labeling.learning.pictures import drawings, words
-from labeling.learning.pictures.canvas import cut, thing
-from labeling.learning.pictures.recipes import (
+from tools.learning_pictures import drawings, words
+from tools.learning_pictures.canvas import cut, thing
+from tools.learning_pictures.recipes import (
     BARK,
     BRIGHT,
     LARGE,
@@ -18,7 +18,7 @@ from labeling.learning.pictures.recipes import (
     two_of,
     with_parts,
 )
-from labeling.learning.pictures.words import BICYCLE, reasons
+from tools.learning_pictures.words import BICYCLE, reasons
 
 
 def tutorial() -> list[Recipe]:

@@ -1,1 +1,0 @@
-"""The pictures to learn from, and what makes them."""

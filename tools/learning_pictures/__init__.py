@@ -1,0 +1,1 @@
+"""Makes the pictures to learn from."""
