@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export DATA_DIR ?= $(CURDIR)/var
 
-.PHONY: run test test-all lint bench services messages
+.PHONY: run test test-all lint bench services messages lock
 
 # `exec`: a signal to make reaches the program itself, and no shell in between.
 run: $(VENV)/.runtime
@@ -27,6 +27,10 @@ messages: $(VENV)/.development
 	@$(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var
 	@$(BIN)/python manage.py compilemessages --ignore=.venv --verbosity 0
 
+# Renews requirements.txt and requirements-dev.txt from their .in files. Needs a package index.
+lock: $(VENV)/.development
+	@$(BIN)/python -m tools.lock_requirements
+
 bench: $(VENV)/.development
 	@$(BIN)/python -m bench.run
 
@@ -43,11 +47,17 @@ $(VENV)/bin/python:
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Succeeds where everything is there already: without an index there is nothing to install from.
 COMPLETE := $(PIP) --dry-run --no-index
+TORCH := requirements-torch.txt
+# What is pinned with hashes first, then torch: see requirements-torch.txt.
+define installed
+@$(COMPLETE) -r $(1) 2>/dev/null && $(COMPLETE) -r $(TORCH) 2>/dev/null || \
+  { echo "Installing what $(2) (a few minutes)"; $(PIP) -r $(1) && $(PIP) -r $(TORCH); }
+endef
 
-$(VENV)/.runtime: requirements.txt | $(VENV)/bin/python
-	@$(COMPLETE) -r $< 2>/dev/null || { echo "Installing what the contest needs (a few minutes)"; $(PIP) -r $<; }
+$(VENV)/.runtime: requirements.txt $(TORCH) | $(VENV)/bin/python
+	$(call installed,requirements.txt,the contest needs)
 	@touch $@
 
-$(VENV)/.development: requirements-dev.txt requirements.txt | $(VENV)/bin/python
-	@$(COMPLETE) -r $< 2>/dev/null || { echo "Installing what the tests need (a few minutes)"; $(PIP) -r $<; }
+$(VENV)/.development: requirements-dev.txt $(TORCH) | $(VENV)/bin/python
+	$(call installed,requirements-dev.txt,the tests need)
 	@touch $(VENV)/.runtime $@

@@ -96,6 +96,11 @@ def recovery_codes_renew(*, user: User, newest: int) -> list[str]:
     return _new_recovery_codes(user)
 
 
+def recovery_codes_left(user: User) -> int:
+    """Return how many recovery codes the account has not used."""
+    return RecoveryCode.objects.filter(user=user).count()
+
+
 def newest_recovery_code(user: User) -> int:
     """Return a number that is another one after every renewal; 0 without a code."""
     return RecoveryCode.objects.filter(user=user).aggregate(newest=Max("pk"))["newest"] or 0

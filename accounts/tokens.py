@@ -37,6 +37,11 @@ def issue_token(user: User, *, now: datetime) -> str:
     return token
 
 
+def end_token(token_id: int) -> None:
+    """End the token with this number, whether or not it is over already; other tokens of the account go on."""
+    ApiToken.objects.filter(pk=token_id).delete()
+
+
 def _compose_token_with_user() -> QuerySet[ApiToken]:
     related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
     return ApiToken.objects.select_related("user", *related).filter(digest=Given("digest", CharField()))

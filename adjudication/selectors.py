@@ -6,7 +6,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from adjudication.models import Ruling
 from labeling.enums import PanelState
-from labeling.models import Panel
+from labeling.models import Image, Panel
 
 
 def panels_to_settle(most: int) -> list[int]:
@@ -19,6 +19,11 @@ def newest_rulings(images: Iterable[int]) -> dict[int, Ruling]:
     """Return image id -> the ruling that holds, for those that have one."""
     rows = Ruling.objects.filter(image_id__in=list(images)).order_by("number")
     return {ruling.image_id: ruling for ruling in rows}
+
+
+def rulings_on(image: Image) -> QuerySet[Ruling]:
+    """Return every ruling on a picture, the first one first."""
+    return Ruling.objects.filter(image=image).order_by("number")
 
 
 def rulings_in_force() -> QuerySet[Ruling]:

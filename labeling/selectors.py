@@ -1,6 +1,6 @@
 """Questions to the tables of labeling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -335,7 +335,22 @@ def others_hold_something_for(tasker: Tasker) -> bool:
     return held.filter(~models.Exists(mine)).exists()
 
 
+def panels_of(image: Image) -> QuerySet[Panel]:
+    """Return the panels of a picture, the first one first."""
+    return Panel.objects.filter(image=image).order_by("number")
+
+
 def images_waiting_for_panel(now: datetime, most: int) -> list[Image]:
     """Return at most `most` pictures that are due to be labeled and have no panel yet, oldest first."""
     waiting = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now)
     return list(waiting.order_by("label_from", "id")[:most])
+
+
+def images_by_number(numbers: Iterable[int]) -> dict[int, Image]:
+    """Return number -> picture of those with these numbers."""
+    return Image.objects.in_bulk(numbers)
+
+
+def images_by_public_id(public_ids: Iterable[str]) -> dict[str, Image]:
+    """Return public ID -> picture of those with these IDs."""
+    return Image.objects.in_bulk(public_ids, field_name="public_id")

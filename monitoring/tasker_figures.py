@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 from django.db.models import QuerySet
 
 from labeling.enums import Answer
-from labeling.models import Response
-from monitoring.answer_rows import AnswerRow, Company, answer_rows, company_of, counted_on_complete_panels
+from labeling.models import Image, Response
+from monitoring.answer_rows import AnswerRow, Company, answer_rows, by_panel, company_of, counted_on_complete_panels
 from monitoring.rules import FAST_MILLISECONDS, QUESTIONS
 from monitoring.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
 
@@ -162,6 +162,19 @@ def figures_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, Figu
     there = ZoneInfo(zone)
     mine = period.responses().filter(tasker=tasker_id)
     return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
+
+
+def figures_of_latest(tasker_id: int, *, but: Image, most: int) -> Figures:
+    """Return the figures of a tasker's newest answers, `most` of them, without those to the picture `but`; how their
+    outlines overlap is not looked at, as that takes the time."""
+    mine = Response.objects.filter(tasker=tasker_id).exclude(image=but)
+    latest = mine.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:most]
+    rows = list(answer_rows(Response.objects.filter(pk__in=list(latest))))
+    members = counted_on_complete_panels().filter(panel__in={each.panel_id for each in rows})
+    found, company = Figures(), Company(by_panel(answer_rows(members)), {})
+    for row in rows:
+        found.add(row, company)
+    return found
 
 
 def _figures(period: Period, responses: QuerySet[Response], key_of: Callable[[AnswerRow], Key]) -> dict[Key, Figures]:

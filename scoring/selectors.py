@@ -1,6 +1,6 @@
 """Questions to the tables of scoring."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -10,9 +10,10 @@ from django.db.models.functions import Greatest
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from common.errors import NotFound
 from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
-from scoring.models import Defense, Prediction, Run, RunItem, Superseded, Trial
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
 from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
@@ -59,10 +60,32 @@ class Spread:
         return bool(self.labels or self.scores)
 
 
+def defense_named(public_id: str) -> Defense:
+    """Return the defense with this ID, whether it is published or not; NotFound when there is none."""
+    defense = Defense.objects.filter(public_id=public_id).first()
+    if defense is None:
+        raise NotFound("There is no defense with this ID.", "not_found")
+    return defense
+
+
+def defenses_named(public_ids: Iterable[str]) -> list[Defense]:
+    """Return the defenses with these IDs, the oldest first."""
+    return list(Defense.objects.filter(public_id__in=public_ids).order_by("pk"))
+
+
 def defenses_in_force() -> list[Defense]:
     """Return the published defenses, the newest version of each name, in the order of publication."""
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
     return list(published.order_by("published_at", "id"))
+
+
+def defense_shown(public_id: str, *, public: bool) -> Defense:
+    """Return the defense with this ID, where `public` a published one alone; NotFound when there is none."""
+    shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
+    defense = shown.filter(public_id=public_id).first()
+    if defense is None:
+        raise NotFound("There is no published defense with this ID.", "not_found")
+    return defense
 
 
 def defenses_to_run() -> list[Defense]:
@@ -151,6 +174,14 @@ def runs_of_interest() -> Runs:
     those that a re-run was stopped with."""
     stopped = {"rerun__isnull": False, "state": RunState.DEAD, "fault": Fault.CANCELLED}
     return Run.objects.exclude(rerun__state=RerunState.CANCELLED).exclude(**stopped)
+
+
+def rerun_numbered(number: int) -> Rerun:
+    """Return the re-run with this number; NotFound when there is none."""
+    rerun = Rerun.objects.select_related("defense", "asked_by", "ended_by").filter(pk=number).first()
+    if rerun is None:
+        raise NotFound("There is no re-run with this number.", "not_found")
+    return rerun
 
 
 def dead_runs() -> Runs:

@@ -311,7 +311,7 @@ def test_a_link_leads_to_the_tree(tree: Path) -> None:
 def test_make_speaks_of_installing_only_when_something_is_missing(
     needed: str, status: int, said: str, tmp_path: Path
 ) -> None:
-    shutil.copy(ROOT / "Makefile", tmp_path)
+    [shutil.copy(ROOT / name, tmp_path) for name in ("Makefile", "requirements-torch.txt")]
     (tmp_path / "requirements.txt").write_text(f"{needed}\n")
     python = tmp_path / ".venv/bin/python"
     python.parent.mkdir(parents=True)

@@ -1,9 +1,13 @@
 """The table of rules and their tests: what counts as a proof, and that every rule has one."""
 
+import ast
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from policy.numbers import Policy
 from tests.rule_table import ROOT, main, proofs, rules
 
 BOOK = "- **R1** One (decided: 7).\n- **R2** *Two*: and more.\n- **R3** Three.\n- **R4** Four\n"
@@ -60,3 +64,19 @@ def test_a_rule_that_is_built_and_has_no_test_fails(tmp_path: Path, capsys: pyte
 def test_every_rule_that_is_built_has_a_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert main() == 0, capsys.readouterr().err
     assert set(rules((ROOT / "docs/rules.md").read_text(encoding="utf-8"))) == set(range(1, 42))
+
+
+def defined(path: str) -> set[str]:
+    body = ast.parse((ROOT / path).read_text(encoding="utf-8")).body
+    return {each.name for each in body if isinstance(each, ast.FunctionDef | ast.ClassDef)}
+
+
+def test_the_index_names_what_is_there_and_each_number_once() -> None:
+    """Each rule is found in the code, and each number of the policy has one rule."""
+    index = (ROOT / "docs/rule-index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| R(\d+) \| (.*?) \| (.*?) ?\|$", index, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 42))
+    for path, names in re.findall(r"`([\w/]+\.py): ([^;|]*)", index):
+        assert set(re.findall(r"\w+", names)) <= defined(path), path
+    numbers = [name for _, _, cell in rows for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(numbers) == sorted(each.name for each in fields(Policy) if each.name != "name")

@@ -18,10 +18,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import passwords
 from accounts.leaving import account_delete
 from accounts.locale import zone_names
-from accounts.models import RecoveryCode
 from accounts.pages.form_fields import SeeOther, errors_of, go_to, safe_next, secret, text
 from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
-from accounts.second_factor import has_second_factor
+from accounts.second_factor import has_second_factor, recovery_codes_left
 from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from common import mail
 from common.domain_clock import domain_now
@@ -55,7 +54,7 @@ def _account_page(request: HttpRequest, errors: Any = None, status: int = 200) -
         "languages": settings.LANGUAGES,
         "zones": zone_names(),
         "second_factor": has_second_factor(user),
-        "recovery_codes": RecoveryCode.objects.filter(user=user).count(),
+        "recovery_codes": recovery_codes_left(user),
         "sessions": sessions_of(user, here=request.session.session_key, now=now),
         "tokens": tokens_of(user, now=now),
         "errors": errors or {},

@@ -15,7 +15,6 @@ from django.views.decorators.http import require_http_methods
 
 from accounts import passwords
 from accounts.letters import tell
-from accounts.models import RecoveryCode
 from accounts.pages.account_views import user_of
 from accounts.pages.form_fields import errors_of, go_to, secret, text
 from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
@@ -23,6 +22,7 @@ from accounts.second_factor import (
     enrolment,
     has_second_factor,
     newest_recovery_code,
+    recovery_codes_left,
     recovery_codes_renew,
     second_factor_turn_off,
     second_factor_turn_on,
@@ -119,7 +119,7 @@ def _second_factor_page(request: HttpRequest, errors: Any, status: int = 200) ->
     user = user_of(request)
     context: dict[str, Any] = {"errors": errors}
     if has_second_factor(user):
-        context["left"] = RecoveryCode.objects.filter(user=user).count()
+        context["left"] = recovery_codes_left(user)
         context["newest"] = newest_recovery_code(user)
         return render(request, "accounts/second_factor_on.html", context, status=status)
     context["enrolment"] = enrolment(user, text(request, "signed", 1000))

@@ -10,7 +10,6 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.core.paginator import Paginator
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
@@ -27,12 +26,14 @@ from accounts.letters import invitation_letter
 from accounts.models import Invitation
 from accounts.pages.form_fields import account_typed, errors_of, go_to, secret, text
 from accounts.rate_limits import password_fits, wrong_link
+from accounts.selectors import account_of_tasker, accounts_found, newest_invitations
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
+_MOST_INVITATIONS = 200
 _random = SystemRandom()
 
 
@@ -130,12 +131,10 @@ def _number(request: HttpRequest) -> int:
 
 def _people_page(request: HttpRequest, errors: Any, status: int = 200) -> HttpResponse:
     now, page = timezone.now(), request.GET.get("page")
-    accounts = User.objects.select_related("tasker", "account_role").order_by("username")
-    if found := request.GET.get("find", "").replace("\x00", "").strip():
-        accounts = accounts.filter(_matches(found))
+    found = request.GET.get("find", "").replace("\x00", "").strip()
     context = {
         "invitations": [(each, state_of(each, now=now)) for each in _waiting_first(now)],
-        "accounts": Paginator(accounts, _PER_PAGE).get_page(page),
+        "accounts": Paginator(accounts_found(found), _PER_PAGE).get_page(page),
         "find": found,
         "invited_roles": [role.value for role in invitations.INVITED_ROLES],
         "languages": settings.LANGUAGES,
@@ -147,12 +146,8 @@ def _people_page(request: HttpRequest, errors: Any, status: int = 200) -> HttpRe
     return render(request, "accounts/people.html", context, status=status)
 
 
-def _matches(found: str) -> Q:
-    return Q(username__icontains=found) | Q(email__icontains=found) | Q(tasker__public_id__iexact=found)
-
-
 def _waiting_first(now: Any) -> list[Invitation]:
-    rows = Invitation.objects.select_related("user").order_by("-invited_at", "-pk")[:200]
+    rows = newest_invitations(_MOST_INVITATIONS)
     return sorted(rows, key=lambda each: state_of(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED})
 
 
@@ -162,7 +157,7 @@ def _waiting_first(now: Any) -> list[Invitation]:
 def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
     """Delete the account of a tasker who asked for it; the organizer's password and the ID confirm."""
     organizer = organizer_of(request.user)
-    person = User.objects.select_related("tasker").filter(tasker__public_id=public_id).first()
+    person = account_of_tasker(public_id)
     if person is None:
         raise NotFound("There is no such tasker, or the account is deleted already.", "not_found")
     errors: Any = {}

@@ -17,10 +17,9 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from accounts.models import ApiToken
 from accounts.rate_limits import counted_address
 from accounts.session_store import CodeNeeded
-from accounts.tokens import TokenAuthentication, issue_token
+from accounts.tokens import TokenAuthentication, end_token, issue_token
 from common import rates
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
@@ -28,7 +27,7 @@ from common.web.body_limits import SMALL_BYTES, takes_at_most
 from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of
-from contest.models import Team
+from contest.core.teams import teams_of
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_at
 
@@ -118,7 +117,7 @@ class Token(APIView):
     )
     def delete(self, request: Request) -> Response:
         """Revoke the token that this call is sent with; other tokens of the account go on."""
-        ApiToken.objects.filter(pk=request.auth.pk).delete()
+        end_token(request.auth.pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -152,7 +151,7 @@ class Me(APIView):
         """Tell the roles, the public tasker ID, the teams of the account, and how many attacks are left today."""
         user = request.user
         tasker = getattr(user, "tasker", None)
-        teams = list(Team.objects.filter(members__user=user.pk).order_by("name"))
+        teams = teams_of(user)
         now = domain_now()
         return Response(
             {

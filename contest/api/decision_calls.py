@@ -16,20 +16,20 @@ from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
     LEAST_SAID,
     MOST_WORDS,
     Count,
     ballot_of,
     case_opened_by,
-    case_seen_by,
     count_of,
     vote_cast,
 )
 from contest.board.deciding import case_decide
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.roles import board_member_of
-from contest.models import Appeal, Case
+from contest.models import Case
 from labeling.enums import Label
 from labeling.pages.shapes import ErrorOut
 
@@ -155,19 +155,12 @@ class Decisions(APIView):
         `no_quorum`, `votes_changed`, `ruling_changed`, `decided`: nothing was decided by this call.
         """
         member = board_member_of(request.user)
-        case = _case_of(public_id, member)
+        case = case_of_appeal(public_id, member)
         body = DecisionIn(data=request.data)
         body.is_valid(raise_exception=True)
         _act(case, body.validated_data, member)
         shown = case_opened_by(member, case.public_id)
         return Response(_standing(shown, count_of(shown), member), status=status.HTTP_201_CREATED)
-
-
-def _case_of(public_id: str, member: User) -> Case:
-    """Return the case of an appeal; the same 404 without such an appeal and for who steps aside from its case."""
-    named = Appeal.objects.filter(public_id=public_id) if public_id.isprintable() else Appeal.objects.none()
-    appeal = named.select_related("case").first()
-    return case_seen_by(member, appeal.case.public_id if appeal is not None else "")
 
 
 def _act(case: Case, given: Mapping[str, Any], member: User) -> None:

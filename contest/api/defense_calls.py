@@ -29,7 +29,6 @@ from contest.web.defense_holder import team_held_by
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
-from scoring.models import Defense
 from scoring.tasks import plan_trials
 
 
@@ -115,7 +114,7 @@ class Defenses(APIView):
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
         roles, now = roles_of(request.user), domain_now()
         own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
-        rows = [each for each in _defenses() if each.published_at or roles.organizer or each.pk in own]
+        rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         known = eligibilities_waiting(rows, now=now)
         found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer), known=known)
         stakes, failed = newest_stakes(rows, now), failures(rows, now=now, known=known)
@@ -131,10 +130,6 @@ class Defenses(APIView):
                 for each in rows
             ]
         )
-
-
-def _defenses() -> list[Defense]:
-    return list(Defense.objects.select_related("entry__team").order_by("name", "pk"))
 
 
 def _parts(request: Request) -> tuple[Mapping[str, Any], MultiValueDict[str, Any]]:

@@ -13,7 +13,7 @@ from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import Least, words_enough
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
 from contest.appeals.letters import appeal_tell
-from contest.board.cases import image_held, open_case_of, parties_add, party_add, picture_case
+from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
 from contest.board.known import cases_known_to
 from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.enums import CaseState, PartyRole
@@ -157,6 +157,14 @@ def appeal_seen_by(public_id: str, team: Team) -> Appeal:
     if found is None:
         raise NotFound("Your team has no appeal with this ID.", "not_found")
     return found
+
+
+def case_of_appeal(public_id: str, member: User) -> Case:
+    """Return the case of an appeal, to a member of the board who does not step aside from it; the same Http404
+    without such an appeal and for every other member (R21)."""
+    rows = Appeal.objects.select_related("case").filter(public_id=public_id)
+    appeal = rows.first() if public_id.isprintable() else None
+    return case_seen_by(member, appeal.case.public_id if appeal is not None else "")
 
 
 def cases_of_party(team: Team, *, now: datetime) -> QuerySet[Case]:

@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from common.audit.trail import audit
 from common.errors import NotFound
@@ -67,6 +67,12 @@ def pairs_to_see(*, seen: bool) -> QuerySet[NearDuplicate]:
     rows = NearDuplicate.objects.filter(seen_at__isnull=not seen).select_related("image", "like", "seen_by")
     rows = rows.prefetch_related("image__attacks__team", "like__attacks__team")
     return rows.order_by("-seen_at", "-pk") if seen else rows.order_by("distance", "pk")
+
+
+def alike(image: Image) -> list[tuple[Image, int]]:
+    """Return the pictures that look like this one, each with the bits in which their hashes differ (R26)."""
+    rows = NearDuplicate.objects.filter(Q(image=image) | Q(like=image)).select_related("image", "like")
+    return [(row.like if row.image_id == image.pk else row.image, row.distance) for row in rows]
 
 
 @transaction.atomic

@@ -1,5 +1,6 @@
 """What is read of attacks: whose they are, who may see which."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from contest.core.embargo import attacks_public, public_attacks
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import is_due, stakes_in_force
 from contest.models import Attack, Stake, Team
+from labeling.models import Image
 from scoring.models import Defense
 
 # Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.
@@ -21,6 +23,24 @@ def attacks_of(team: Team) -> QuerySet[Attack]:
     """Return what the team, and those that became part of it, sent; newest first."""
     rows = Attack.objects.filter(team__in=teams_counted_together(team)).select_related("image", "team")
     return rows.order_by("-received_at", "-pk")
+
+
+def attacks_of_pictures(team: Team, images: Iterable[int]) -> QuerySet[Attack]:
+    """Return what the team, and those that became part of it, sent of these pictures and did not take back, in the
+    order of receipt."""
+    sent = Attack.objects.filter(team__in=teams_counted_together(team), image__in=images, withdrawn_at=None)
+    return sent.order_by("received_at", "pk")
+
+
+def attacks_received(week: str = "") -> QuerySet[Attack]:
+    """Return what every team sent in the week of this name, or ever; newest first."""
+    rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
+    return rows.filter(week=week) if week else rows
+
+
+def weeks_of_attacks() -> QuerySet[Attack, str]:
+    """Return the names of the weeks in which anything was sent, the newest first."""
+    return Attack.objects.order_by("-week").values_list("week", flat=True).distinct()
 
 
 def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: datetime) -> Attack:
@@ -34,6 +54,18 @@ def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: d
     if found is None:
         raise NotFound("There is no public attack with this ID.", "not_found")
     return found
+
+
+def public_attacks_with(image: Image, *, now: datetime) -> list[Attack]:
+    """Return who sent a picture and what they aimed at, as far as it is public (R3, R24), in the order of
+    receipt."""
+    rows = Attack.objects.filter(attacks_public(now=now), image=image).select_related("team")
+    return list(rows.prefetch_related("targets").order_by("received_at", "pk"))
+
+
+def picture_sent(public_id: str) -> Image | None:
+    """Return the picture with this ID that was sent as an attack, None when there is none."""
+    return Image.objects.filter(public_id=public_id, attacks__isnull=False).first()
 
 
 def attacks_of_week(week: Week, *, now: datetime) -> QuerySet[Attack]:

@@ -13,7 +13,7 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.core.embargo import attacks_public, published
-from contest.core.publication import released
+from contest.core.publication import is_released, released
 from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at
@@ -73,6 +73,11 @@ def seen_by(reader: Reader, *, now: datetime) -> Q:
     return Q() if reader.organizer else published(now=now) | Q(pk__in=own)
 
 
+def is_seen_by(image: Image, reader: Reader, *, now: datetime) -> bool:
+    """Say whether the reader may open the page of a picture (R24)."""
+    return Image.objects.filter(seen_by(reader, now=now), pk=image.pk).exists()
+
+
 def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
     """Return the picture; NotFound in the same words for one under embargo and for one that is not there."""
     # An ID of another shape is nobody's, and may hold what the database refuses to look for.
@@ -89,7 +94,7 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
     Where it came from, and when it first did, is told with the release of its week: until then it is what was sent.
     """
     attacks = tuple(_attacks(image, reader, now))
-    in_record = Image.objects.filter(released(), pk=image.pk).exists()
+    in_record = is_released(image)
     all_told = in_record or reader.organizer or not attacks
     ended = () if reader.organizer else tuple(_ended(attacks, now))
     return Known(

@@ -1,16 +1,18 @@
 """Which pictures are public because the release of their week is out (R24, R39)."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import reduce
 from operator import or_
 
 from django.db.models import Q, QuerySet
 
+from adjudication.models import Ruling
+from adjudication.selectors import rulings_in_force
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.weeks import week_called
-from contest.models import Release
+from contest.models import Attack, Release
 from labeling.models import Image
 
 
@@ -40,3 +42,19 @@ def _joined(weeks: Iterable[Week]) -> list[tuple[datetime, datetime]]:
 def published_images() -> QuerySet[Image]:
     """Return the pictures of the released weeks (R24)."""
     return Image.objects.filter(released())
+
+
+def is_released(image: Image) -> bool:
+    """Say whether a picture is public (R24)."""
+    return published_images().filter(pk=image.pk).exists()
+
+
+def released_of_attacks(attacks: Collection[Attack]) -> set[int]:
+    """Return the numbers of the pictures of these attacks that are public (R24)."""
+    return set(published_images().filter(attacks__in=attacks).values_list("pk", flat=True))
+
+
+def newest_rulings_released(most: int) -> list[Ruling]:
+    """Return the rulings that hold on public pictures (R24), those decided last first, with their pictures."""
+    rows = rulings_in_force().filter(released("image__")).select_related("image")
+    return list(rows.order_by("-decided_at", "-pk")[:most])

@@ -1,6 +1,7 @@
 """Whose team is whose: a person's team, and teams that were merged into one (R25)."""
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Q
 
 from common.errors import NotFound
 from contest.models import Team
@@ -9,6 +10,11 @@ from contest.models import Team
 def team_of(user: User) -> Team | None:
     """Return the team that `user` is in, None outside of any."""
     return Team.objects.filter(members__user=user).first()
+
+
+def teams_of(user: User | AnonymousUser) -> list[Team]:
+    """Return the teams that `user` is in, by name."""
+    return list(Team.objects.filter(members__user=user.pk).order_by("name"))
 
 
 def final_team(team: Team) -> Team:
@@ -32,3 +38,13 @@ def team_named(public_id: str) -> Team:
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
     return team
+
+
+def team_called(typed: str) -> Team | None:
+    """Return the team with this ID or this name, in whatever case it is typed; None when there is none."""
+    return Team.objects.filter(Q(public_id__iexact=typed) | Q(name__iexact=typed)).first()
+
+
+def team_by_id(public_id: str) -> Team | None:
+    """Return the team with this ID, None when there is none."""
+    return Team.objects.filter(public_id=public_id).first()

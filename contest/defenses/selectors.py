@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from contest.core.breaks import Supposed, standing_breaks
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, Team
+from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, StakeBatch, Team
 from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
@@ -31,10 +31,32 @@ def stakes_in_force() -> QuerySet[Stake]:
     return begun.select_related("defense__entry__team", "batch", "paid_by").order_by("staked_at", "pk")
 
 
+def stake_asked_back(number: int) -> Stake | None:
+    """Return the stake in force with this number where its team wants the defense back (R32); None otherwise."""
+    return stakes_in_force().filter(return_asked_at__isnull=False).filter(pk=number).first()
+
+
 def stakes_asked() -> QuerySet[Stake]:
     """Return the stakes that teams asked for and whose payment was not received yet, the oldest first."""
     asked = Stake.objects.filter(staked_at__isnull=True, ended_at__isnull=True)
     return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
+
+
+def batches() -> QuerySet[StakeBatch]:
+    """Return the batches that the board staked, newest first; `defenses` of each is how many it has (R32)."""
+    rows = StakeBatch.objects.select_related("decision__decided_by").annotate(defenses=Count("stakes"))
+    return rows.order_by("-staked_at")
+
+
+def stake_without_money(number: int) -> Stake | None:
+    """Return the stake with this number where its payment was never received, also when it is over; None otherwise."""
+    return Stake.objects.filter(staked_at=None).select_related("defense").filter(pk=number).first()
+
+
+def stakes_over() -> QuerySet[Stake]:
+    """Return the stakes that are over, those that ended last first."""
+    ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
+    return ended.order_by("-ended_at", "-pk")
 
 
 def staked(now: datetime) -> QuerySet[Defense]:
@@ -356,6 +378,11 @@ def _standing(defense: Defense, broken: bool, won: bool, end: StakeEnd | None) -
 
 
 # What the board may stake --------------------------------------------------------------------------------------------
+
+
+def defenses_by_name() -> list[Defense]:
+    """Return every defense, published or not, by name, with its entry and team."""
+    return list(Defense.objects.select_related("entry__team").order_by("name", "pk"))
 
 
 def stakeable() -> QuerySet[Defense]:

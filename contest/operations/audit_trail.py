@@ -14,7 +14,7 @@ from django.urls import reverse
 from adjudication.verifier import release_format as form
 from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
-from common.models import AuditEntry
+from common.models import AuditCheck, AuditEntry
 from contest.operations.audit_words import did, kind_words
 from monitoring.days import day_of
 
@@ -98,6 +98,16 @@ def _saying(rows: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
 def actions() -> list[str]:
     """Return the actions that the trail has."""
     return list(AuditEntry.objects.order_by("action").values_list("action", flat=True).distinct())
+
+
+def anything_recorded() -> bool:
+    """Say whether the trail has any row."""
+    return AuditEntry.objects.exists()
+
+
+def recorded_since(check: AuditCheck | None) -> int:
+    """Return how many rows the trail has behind those that a check went through; without a check all of them."""
+    return AuditEntry.objects.count() - (check.through if check else 0)
 
 
 def row_of(entry: AuditEntry, names: Mapping[int, str]) -> Row:

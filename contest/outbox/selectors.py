@@ -63,3 +63,8 @@ def unread_count(user: User) -> int:
 def read_mark(messages: QuerySet[Message], *, now: datetime | None) -> int:
     """Mark messages as read at `now`, or as unread for None; return how many changed."""
     return messages.filter(read_at__isnull=now is not None).order_by().update(read_at=now)
+
+
+def message_mark(message: Message, *, now: datetime | None) -> int:
+    """Mark one message as read at `now`, or as unread for None; return how many changed."""
+    return read_mark(Message.objects.filter(pk=message.pk), now=now)

@@ -1,5 +1,6 @@
 """Money that leaves to teams: one organizer asks, another marks it as paid, and no provider is called (R34, R38)."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -22,6 +23,26 @@ def payments_open() -> QuerySet[Payment]:
     """Return the payments that were asked for and are neither paid nor cancelled, the oldest first."""
     rows = Payment.objects.filter(paid_at__isnull=True, cancelled_at__isnull=True)
     return rows.select_related("team", "asked_by").order_by("asked_at", "pk")
+
+
+def payments_over() -> QuerySet[Payment]:
+    """Return the payments that were paid or cancelled, the newest first."""
+    over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
+    return over.select_related("entry").prefetch_related("entry__corrections").order_by("-pk")
+
+
+def payments_to(teams: Iterable[Team]) -> QuerySet[Payment]:
+    """Return the payments to these teams, under way or over, the newest first."""
+    rows = Payment.objects.filter(team__in=teams).select_related("team", "entry").order_by("-pk")
+    return rows.prefetch_related("entry__corrections")
+
+
+def payment_numbered(number: int) -> Payment:
+    """Return the payment with this number; NotFound when there is none."""
+    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
+    if row is None:
+        raise NotFound("There is no payment with this number.", "not_found")
+    return row
 
 
 def payment_ask(*, team: Team, by: User, now: datetime) -> Payment:

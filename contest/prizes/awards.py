@@ -18,6 +18,7 @@ from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
 from contest.defenses.stake_ends import stake_end, stakes_locked
 from contest.ledger.book import LEDGER, Book
+from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
 from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.prizes.checklist import checklist, contenders, ready, sharing
@@ -108,8 +109,7 @@ def _teams_of(stake: Stake) -> set[int]:
 def shares_now(stakes: Iterable[Stake]) -> dict[int, int]:
     """Return stake -> the cents that each would be given if the defenders' half were awarded to these now (R36); a
     defense that no team handed in gets nothing."""
-    half = Account.objects.filter(kind=AccountKind.DEFENDERS).values_list("balance_cents", flat=True).first() or 0
-    return defender_shares(half, _received(each for each in stakes if owner_of(each.defense)))
+    return defender_shares(defenders_cents(), _received(each for each in stakes if owner_of(each.defense)))
 
 
 def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:

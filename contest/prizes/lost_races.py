@@ -40,10 +40,11 @@ def ending_of(stake: Stake, *, now: datetime) -> Ending | None:
     return Ending(StakeEnd.OVERTAKEN, f"{won[0].stake.defense.name} was awarded the prize while this was at stake.")
 
 
-def awards_that_stand(among: QuerySet[Award]) -> list[Award]:
-    """Return the awards whose defense has the prize by the facts of now, oldest first: neither lost (R27, R37) nor
-    taken for good (R38)."""
-    given = among.exclude(stake__in=forfeited_stakes()).select_related("decision", "stake__defense")
+def awards_that_stand(among: QuerySet[Award] | None = None) -> list[Award]:
+    """Return the awards, of all or among these, whose defense has the prize by the facts of now, oldest first: neither
+    lost (R27, R37) nor taken for good (R38)."""
+    asked = Award.objects.all() if among is None else among
+    given = asked.exclude(stake__in=forfeited_stakes()).select_related("decision", "stake__defense")
     rows = list(given.order_by("awarded_at", "pk"))
     kept = {row.stake for decision in {each.decision for each in rows} for row in change_of(decision).kept}
     return [each for each in rows if each.stake in kept]

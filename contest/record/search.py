@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Q
 from django.urls import reverse
 
 from common.errors import NotFound
@@ -18,6 +17,7 @@ from contest.models import Team
 from contest.record.closed_cases import public_appeals, public_cases
 from contest.record.overrules import Asked, decisions_asked
 from scoring.models import Defense
+from scoring.selectors import defense_shown
 
 LONGEST = 80
 MOST_FOUND = 20
@@ -94,10 +94,9 @@ class Searching:
         attack = attack_seen_by(asked, team=self._team, organizer=self._organizer, now=self._now)
         return Hit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
 
-    def _defense(self, asked: str) -> Hit | None:
-        shown = Q() if self._organizer else Q(published_at__isnull=False)
-        found = Defense.objects.filter(shown, public_id=asked).first()
-        return Hit(f"Defense {found.name}", reverse("defense", args=[asked])) if found else None
+    def _defense(self, asked: str) -> Hit:
+        found = defense_shown(asked, public=not self._organizer)
+        return Hit(f"Defense {found.name}", reverse("defense", args=[asked]))
 
     def _of_team(self, asked: str) -> Hit | None:
         found = Team.objects.filter(public_id=asked).first()

@@ -38,6 +38,16 @@ Clock = Callable[[], datetime]
 log = structlog.get_logger(__name__)
 
 
+def builds_newest_first() -> QuerySet[ReleaseBuild]:
+    """Return the builds, over or not, with who asked for them and what came of them."""
+    return ReleaseBuild.objects.select_related("release", "asked_by").order_by("-pk")
+
+
+def is_being_built(week: Week) -> bool:
+    """Say whether a build of the week waits or runs."""
+    return ReleaseBuild.objects.filter(week=week.name, state__in=_OPEN).exists()
+
+
 @transaction.atomic
 def build_ask(week: Week, *, by: User | None, now: datetime, incomplete: bool = False) -> ReleaseBuild:
     """Ask for a release of `week`, or for the next part of it where something changed.

@@ -50,6 +50,16 @@ def releases() -> list[Release]:
     return list(Release.objects.order_by("pk"))
 
 
+def newest_releases(most: int) -> list[Release]:
+    """Return the releases that were published last, the newest first."""
+    return list(Release.objects.order_by("-pk")[:most])
+
+
+def newest_released_at() -> datetime | None:
+    """Return the latest moment of a release; None before the first."""
+    return Release.objects.order_by("-released_at").values_list("released_at", flat=True).first()
+
+
 def release_named(name: str) -> Release:
     """Return the release called `name`; NotFound (`unknown_release`) when there is none."""
     found = _NAME.fullmatch(name)
@@ -71,6 +81,11 @@ def newest_part(week: str) -> Release:
 def parts_of(week: str) -> list[Release]:
     """Return the parts of a week's record, in order."""
     return list(Release.objects.filter(week=week).order_by("part"))
+
+
+def newest_parts() -> dict[str, Release]:
+    """Return week -> the last part published of it."""
+    return {release.week: release for release in Release.objects.order_by("week", "part")}
 
 
 def neighbours(release: Release) -> tuple[Release | None, Release | None]:

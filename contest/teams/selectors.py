@@ -5,13 +5,36 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from common.errors import NotFound
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Association, Entitlement, Member, Team
 
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
+
+
+def teams_found(find: str = "") -> QuerySet[Any]:
+    """Return the teams that have `find` in their name, or for their ID, in the order of their names; `people` of each
+    is how many are in it."""
+    rows = Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
+    return rows.filter(Q(name__icontains=find) | Q(public_id__iexact=find)) if find else rows
+
+
+def teams_to_merge_into(team: Team) -> QuerySet[Team]:
+    """Return the other teams that are no part of another one, in the order of their names."""
+    return Team.objects.filter(merged_into=None).exclude(pk=team.pk).order_by("name")
+
+
+def teams_but(numbers: Collection[int]) -> QuerySet[Team]:
+    """Return the teams that are no part of another one, but those with these numbers, in the order of their names."""
+    return Team.objects.filter(merged_into=None).exclude(pk__in=numbers).order_by("name", "pk")
+
+
+def membership_of(user: User) -> Member | None:
+    """Return the membership of `user` with their team, None outside of any."""
+    return Member.objects.select_related("team").filter(user=user).first()
 
 
 def captain_of(team: Team) -> User | None:
@@ -102,6 +125,41 @@ def requests_waiting() -> QuerySet[Entitlement]:
 def requests_asked() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer."""
     return Entitlement.objects.filter(state=EntitlementState.ASKED)
+
+
+def grants_given() -> QuerySet[Entitlement]:
+    """Return what the board granted (R25), also what it took back, with every step of it; newest first."""
+    granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
+    return granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")
+
+
+def teams_without_grant(*, but: Collection[int]) -> list[Team]:
+    """Return the teams that have no grant in force (R25) and are no part of another one, but those with these numbers,
+    in the order of their names."""
+    in_force = Entitlement.objects.filter(kind=EntitlementKind.GRANT, state=EntitlementState.ACCEPTED)
+    rest = Team.objects.filter(merged_into=None).exclude(pk__in=but)
+    return list(rest.exclude(entitlements__in=in_force).order_by("name"))
+
+
+def entitlement_by_number(number: int) -> Entitlement | None:
+    """Return the request or grant with this number, None when there is none."""
+    return Entitlement.objects.filter(pk=number).first()
+
+
+def entitlement_numbered(number: int) -> Entitlement:
+    """Return a request or grant with every step of it; NotFound when there is none with this number."""
+    rows = Entitlement.objects.select_related("team", "author", "asked_by", "decision")
+    found = rows.prefetch_related("steps__made_by").filter(pk=number).first()
+    if found is None:
+        raise NotFound("There is no such request.", "not_found")
+    return found
+
+
+def entitlements_alike(entitlement: Entitlement) -> QuerySet[Entitlement]:
+    """Return the others, of whatever team, that name the same paper or the same author's address."""
+    paper = Q(arxiv_id=entitlement.arxiv_id, arxiv_id__gt="")
+    alike = paper | Q(email__iexact=entitlement.email, email__gt="")
+    return Entitlement.objects.select_related("team").filter(alike).exclude(pk=entitlement.pk)
 
 
 def association_marks(team: Team) -> dict[str, Any]:

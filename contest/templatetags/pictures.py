@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.urls import reverse
 
-from contest.core.picture_access import Reader, seen_by
+from contest.core.picture_access import Reader, is_seen_by
 from labeling.models import Image
 
 register = template.Library()
@@ -17,5 +17,5 @@ register = template.Library()
 def record_page(context: Mapping[str, Any], image: Image, now: datetime) -> str:
     """Return the address of a picture's page in the record; empty where the reader may not open it (R24)."""
     reader = Reader.of(context["request"].user)
-    may = Image.objects.filter(seen_by(reader, now=now), pk=image.pk).exists()
+    may = is_seen_by(image, reader, now=now)
     return reverse("picture-record", args=[image.public_id]) if may else ""

@@ -8,9 +8,8 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from labeling.access import tasker_of
-from labeling.enums import TaskerState
-from labeling.models import StateChange, Tasker, Voiding
 from monitoring.actions import REQUALIFY
+from monitoring.selectors import last_stop, voidings_of
 
 
 @login_required
@@ -23,16 +22,7 @@ def paused(request: HttpRequest) -> HttpResponse:
     context = {
         "change": change,
         "requalify": change is not None and change.code == REQUALIFY,
-        "voidings": Voiding.objects.filter(tasker=tasker).order_by("voided_at"),
+        "voidings": voidings_of(tasker),
         "now": now,
     }
     return render(request, "watching/paused.html", context)
-
-
-def last_stop(tasker: Tasker) -> StateChange | None:
-    """Return the change that keeps the tasker from labeling; None for somebody who labels, or learns at first."""
-    last = StateChange.objects.filter(tasker=tasker).order_by("-changed_at", "-pk").first()
-    if last is None or last.after != tasker.state:
-        return None
-    stopped = tasker.state == TaskerState.PAUSED or last.code == REQUALIFY
-    return last if stopped else None

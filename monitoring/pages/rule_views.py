@@ -18,11 +18,11 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
 from labeling.enums import WatchAction
-from labeling.models import Tasker, TaskerLink, WatchEvent, WatchRule
 from labeling.pages.label_views import SeeOther
 from monitoring.days import day_of, today_in
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS
+from monitoring.selectors import newest_events, open_links, public_ids_of, retired_rules, rules_in_force
 from monitoring.tasker_figures import Agreement, Period, agreement_of_period
 from policy.selectors import policy_in_force
 
@@ -84,11 +84,11 @@ def _page(request: HttpRequest, now: datetime, refused: DomainError | None = Non
     first, last = _days(request, today_in(now, zone))
     period = Period.of_days(first, last, zone)
     context = {
-        "rules": WatchRule.objects.filter(retired_at__isnull=True).order_by("pk"),
-        "retired": WatchRule.objects.filter(retired_at__isnull=False).order_by("-retired_at"),
-        "events": WatchEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:MOST_EVENTS],
+        "rules": rules_in_force(),
+        "retired": retired_rules(),
+        "events": newest_events(MOST_EVENTS),
         "most_events": MOST_EVENTS,
-        "links": TaskerLink.objects.filter(ended_at__isnull=True).select_related("first", "second"),
+        "links": open_links(),
         "agreements": [(each, _movers(each)) for each in agreement_of_period(period)],
         "first": first,
         "last": last,
@@ -114,5 +114,5 @@ def _days(request: HttpRequest, today: date) -> tuple[date, date]:
 def _movers(agreement: Agreement) -> list[dict[str, Any]]:
     """Who lowers alpha most, by public ID."""
     lowest = [each for each in agreement.influences if each.change < 0][:MOVERS_SHOWN]
-    names = dict(Tasker.objects.filter(pk__in=[each.tasker_id for each in lowest]).values_list("pk", "public_id"))
+    names = public_ids_of(each.tasker_id for each in lowest)
     return [{"tasker": names[each.tasker_id], "without": each.without} for each in lowest]

@@ -21,13 +21,14 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import voiding
 from labeling.enums import TaskerState, WatchAction
-from labeling.models import Response, Tasker, TaskerLink
+from labeling.models import Tasker
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from monitoring import actions, links
 from monitoring.access import reviewer_of, tasker_named
 from monitoring.days import day_of, today_in
 from monitoring.outline_drawing import drawn_outline
+from monitoring.selectors import link_numbered, newest_answers
 from monitoring.tasker_figures import Period, agreement_of_period, figures_by_day
 from monitoring.tasker_rows import (
     COLUMNS,
@@ -126,10 +127,9 @@ def _influence(influences: Any, tasker: Tasker) -> Any:
 
 
 def _latest(tasker: Tasker, now: datetime) -> list[dict[str, Any]]:
-    rows = Response.objects.filter(tasker=tasker).select_related("image", "assignment", "gold_mark", "voided")
     return [
         {"response": row, "url": picture_url(row.image, now=now), "outline": drawn_outline(row.outline)}
-        for row in rows.order_by("-submitted_at", "-pk")[:LATEST_SHOWN]
+        for row in newest_answers(tasker, LATEST_SHOWN)
     ]
 
 
@@ -326,10 +326,7 @@ def _what_voiding_does(tasker: Tasker, form: dict[str, str], now: datetime) -> d
 def link_end(request: HttpRequest, link_id: int) -> HttpResponse:
     """Show a link with the panels both were asked about, and end it when that is confirmed with a reason."""
     organizer, now = organizer_of(request.user), domain_now()
-    link = TaskerLink.objects.select_related("first", "second").filter(pk=link_id).first()
-    if link is None:
-        raise NotFound("There is no such link.", "not_found")
-    refused = ""
+    link, refused = link_numbered(link_id), ""
     if request.method == "POST":
         try:
             links.link_end(link=link, reason=request.POST.get("reason", ""), by=organizer, now=now)

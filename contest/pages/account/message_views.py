@@ -18,10 +18,9 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
-from contest.models import Message
 from contest.outbox import preferences
 from contest.outbox.kinds import GROUPS, RATE_WORDS
-from contest.outbox.selectors import Row, message_of, messages_of, read_mark
+from contest.outbox.selectors import Row, message_mark, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
 from policy.selectors import policy_in_force
 
@@ -76,12 +75,11 @@ def message(request: HttpRequest, number: int) -> HttpResponse:
     """Show one message, which is read by that; mark it as unread when asked to."""
     reader, now = reader_of(request.user), domain_now()
     found = message_of(reader, number)
-    itself = Message.objects.filter(pk=found.pk)
     if request.method == "POST":
-        read_mark(itself, now=None)
+        message_mark(found, now=None)
         return go_to("messages")
     if request.method == "GET":
-        read_mark(itself, now=now)
+        message_mark(found, now=now)
     context = {"row": Row(found), "about": found.about, **_frame(reader, now)}
     return render(request, "messages/message.html", context)
 

@@ -7,7 +7,6 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -21,7 +20,7 @@ from common.queues import hint
 from common.web.error_status import http_status
 from contest.board.moved import Moved, moved_for
 from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
-from contest.board.recusal import stakes_seen_by
+from contest.board.selectors import begun_stake_known_to, stakes_known_to
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind
 from contest.core.roles import roles_of
@@ -35,6 +34,7 @@ from contest.prizes.checklist import about_others, checklist, contenders, ready,
 from contest.prizes.forfeits import forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of
 from contest.prizes.rerun_conditions import reruns_after
+from contest.prizes.selectors import award_of, award_with_decider, awards_of_stakes, stakes_awarded_by
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
 from contest.web.page_context import frame
 from monitoring.access import reviewer_of
@@ -49,17 +49,16 @@ KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKi
 def awards(request: HttpRequest) -> HttpResponse:
     """List the stakes whose time is over, those in force with what is left, and what was awarded."""
     reviewer, now = reviewer_of(request.user), domain_now()
-    seen = _seen_by(reviewer, now)
+    seen = stakes_known_to(reviewer, now=now)
     known = set(seen.values_list("pk", flat=True))
     due = [each for each in contenders(now=now) if each.pk in known]
     others = [each for each in stakes_in_force() if each.pk in known and each not in due]
     rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in others]
-    stand = {each.pk for each in awards_that_stand(Award.objects.all())}
-    given = Award.objects.filter(stake__in=seen).select_related("stake__defense__entry__team").order_by("-pk")
+    stand = {each.pk for each in awards_that_stand()}
     context = {
         "due": due,
         "rest": rest,
-        "given": [(each, each.pk in stand) for each in given],
+        "given": [(each, each.pk in stand) for each in awards_of_stakes(seen)],
         "organizer": roles_of(reviewer).organizer,
     }
     return render(request, "awards/awards.html", context | frame(now))
@@ -74,7 +73,7 @@ def award(request: HttpRequest, number: int) -> HttpResponse:
     NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
     """
     reviewer = reviewer_of(request.user)
-    stake = _stake(number, reviewer)
+    stake = begun_stake_known_to(reviewer, number, now=domain_now())
     if request.method != "POST" or is_changed(request):
         return _page(request, stake, reviewer)
     try:
@@ -82,19 +81,8 @@ def award(request: HttpRequest, number: int) -> HttpResponse:
             return _rerun(request, stake, reviewer)
         return move_or_show(request, lambda: _move(request, stake, reviewer), back=reverse("award", args=[number]))
     except DomainError as error:
-        return _page(request, _stake(number, reviewer), reviewer, error)
-
-
-def _seen_by(reviewer: User, now: datetime) -> QuerySet[Stake]:
-    return Stake.objects.all() if roles_of(reviewer).organizer else stakes_seen_by(reviewer, now=now)
-
-
-def _stake(number: int, reviewer: User) -> Stake:
-    rows = _seen_by(reviewer, domain_now()).filter(pk=number, staked_at__isnull=False)
-    stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
-    if stake is None:
-        raise NotFound("There is no stake with this number.", "not_found")
-    return stake
+        stake = begun_stake_known_to(reviewer, number, now=domain_now())
+        return _page(request, stake, reviewer, error)
 
 
 def _rerun(request: HttpRequest, stake: Stake, by: User) -> HttpResponse:
@@ -118,7 +106,7 @@ def _move(request: HttpRequest, stake: Stake, by: User) -> Case:
 
 
 def _award(stake: Stake) -> Award:
-    given = Award.objects.filter(stake=stake).select_related("decision", "stake__defense__entry__team").first()
+    given = award_of(stake)
     if given is None:
         raise NotFound("Nothing was awarded for this stake.", "not_found")
     return given
@@ -138,10 +126,8 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, error: DomainError
         "organizer": roles_of(reviewer).organizer,
         "quorum": framed["policy"].board_quorum,
     }
-    given = (
-        Award.objects.select_related("decision__decided_by", "stake__defense__entry__team").filter(stake=stake).first()
-    )
-    seen = set(_seen_by(reviewer, now).values_list("pk", flat=True))
+    given = award_with_decider(stake)
+    seen = set(stakes_known_to(reviewer, now=now).values_list("pk", flat=True))
     context |= _given(given, seen) if given else _open(stake, framed["policy"], seen, now)
     if not context["organizer"]:
         context |= _of_the_board(reviewer, stake, given)
@@ -177,7 +163,7 @@ def _is_about(moved: Moved, stake: Stake, award: Award | None) -> bool:
 
 
 def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
-    sharing = set(Award.objects.filter(decision=award.decision).values_list("stake", flat=True))
+    sharing = stakes_awarded_by(award.decision)
     rows = entries_of(award).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )

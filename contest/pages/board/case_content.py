@@ -3,28 +3,36 @@
 Whoever calls this has let `contest.board.cases.case_opened_by` decide that the reader may see the case (R21).
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Q
 from django.urls import reverse
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from adjudication.selectors import newest_rulings
+from adjudication.selectors import newest_rulings, rulings_on
 from adjudication.wording import reason_name, verdict_words
+from contest.attacks.near import alike
+from contest.attacks.selectors import public_attacks_with
 from contest.board.recusal import cases_seen_by
+from contest.board.selectors import (
+    appeals_in,
+    appeals_on,
+    cases_on,
+    closed_cases_like,
+    other_appeals,
+    pictures_open_to,
+    statements_in,
+    statements_on,
+)
 from contest.board.telling import OUTCOME_WORDS
-from contest.core.embargo import attacks_public, public_pictures
-from contest.core.enums import CaseKind, CaseOutcome, CaseState
-from contest.core.teams import teams_counted_together
-from contest.models import Appeal, Attack, Case, NearDuplicate
-from contest.models import Statement as StatementOfTeam
+from contest.core.enums import CaseOutcome, CaseState
+from contest.models import Appeal, Case
 from contest.record.certificate import percent
 from contest.record.picture_answers import (
     LATEST_ANSWERS,
@@ -38,10 +46,10 @@ from contest.record.picture_answers import (
     smallest_box_of,
     zoom_of,
 )
-from labeling.models import Image, Panel, Response
+from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from monitoring.answer_rows import AnswerRow, Company, answer_rows, counted_on_complete_panels
-from monitoring.tasker_figures import Figures
+from labeling.selectors import panels_of
+from monitoring.tasker_figures import Figures, figures_of_latest
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 
@@ -59,20 +67,8 @@ class Reliability:
 
 def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[Reliability]:
     """Return how often each tasker of these answers was right on gold and agreed with others (R6)."""
-    return [Reliability(each, _figures(each.response.tasker_id, image)) for each in answers]
-
-
-def _figures(tasker: int, image: Image) -> Figures:
-    mine = Response.objects.filter(tasker=tasker).exclude(image=image)
-    latest = mine.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:LATEST_ANSWERS]
-    rows = list(answer_rows(Response.objects.filter(pk__in=list(latest))))
-    beside: dict[int, list[AnswerRow]] = defaultdict(list)
-    for row in answer_rows(counted_on_complete_panels().filter(panel__in={each.panel_id for each in rows})):
-        beside[row.panel_id].append(row)
-    found, others = Figures(), Company(beside, {})  # how outlines overlap is not shown, and takes the time
-    for row in rows:
-        found.add(row, others)
-    return found
+    latest = partial(figures_of_latest, but=image, most=LATEST_ANSWERS)
+    return [Reliability(each, latest(each.response.tasker_id)) for each in answers]
 
 
 # What the sides say ---------------------------------------------------------------------------------------------------
@@ -80,13 +76,11 @@ def _figures(tasker: int, image: Image) -> Figures:
 
 def appeals_of(case: Case, member: User) -> list[AppealShown]:
     """Return the appeals of a case in the order in which they came."""
-    rows = Appeal.objects.filter(case=case).select_related("team", "defense", "ruling").order_by("sent_at", "pk")
-    return [_appeal(each, member) for each in rows]
+    return [_appeal(each, member) for each in appeals_in(case)]
 
 
 def _appeal(appeal: Appeal, member: User) -> AppealShown:
-    others = Appeal.objects.filter(team__in=teams_counted_together(appeal.team), case__in=cases_seen_by(member))
-    cases = [each.case for each in others.exclude(pk=appeal.pk).select_related("case__ruling", "case__result")]
+    cases = [each.case for each in other_appeals(appeal, member)]
     closed = [each for each in cases if each.state == CaseState.CLOSED]
     return AppealShown(appeal, len(cases), len(closed), sum(map(_changed, closed)))
 
@@ -94,12 +88,6 @@ def _appeal(appeal: Appeal, member: User) -> AppealShown:
 def _changed(case: Case) -> bool:
     was, holds = case.ruling, case.result
     return was is not None and holds is not None and (was.label, was.reasons) != (holds.label, holds.reasons)
-
-
-def statements_of(case: Case) -> list[StatementOfTeam]:
-    """Return what teams of the other side answered."""
-    rows = StatementOfTeam.objects.filter(case=case).select_related("team")
-    return list(rows.order_by("sent_at", "pk"))
 
 
 # Where it came from, and what happened --------------------------------------------------------------------------------
@@ -114,12 +102,6 @@ class Entry:
     link: str = ""
 
 
-def attacks_with(image: Image, *, now: datetime) -> list[Attack]:
-    """Return who sent a picture, as far as it is public: the board may see that (R3), but nothing under embargo."""
-    rows = Attack.objects.filter(attacks_public(now=now), image=image).select_related("team")
-    return list(rows.prefetch_related("targets").order_by("received_at", "pk"))
-
-
 def history_of(image: Image, member: User, *, now: datetime) -> list[Entry]:
     """Return what happened with a picture, the newest last."""
     parts = (_origin(image, now), _panels(image), _rulings(image), _said(image, member), _cases(image, member))
@@ -127,7 +109,7 @@ def history_of(image: Image, member: User, *, now: datetime) -> list[Entry]:
 
 
 def _origin(image: Image, now: datetime) -> Iterator[Entry]:
-    sent = attacks_with(image, now=now)
+    sent = public_attacks_with(image, now=now)
     for attack in sent:
         aimed = ", ".join(each.name for each in attack.targets.all()) or "all at stake"
         words = f"Team {attack.team.name} sent it in week {attack.week}, aimed at: {aimed}."
@@ -138,7 +120,7 @@ def _origin(image: Image, now: datetime) -> Iterator[Entry]:
 
 
 def _panels(image: Image) -> Iterator[Entry]:
-    for panel in Panel.objects.filter(image=image).order_by("number"):
+    for panel in panels_of(image):
         size = panel.size - panel.joined
         first = f"Panel {panel.number}: {size} taskers were asked."
         yield Entry(panel.dealt_at, first if panel.number == 1 else f"{first} It replaces the one before (R19).")
@@ -147,7 +129,7 @@ def _panels(image: Image) -> Iterator[Entry]:
 
 
 def _rulings(image: Image) -> Iterator[Entry]:
-    for ruling in Ruling.objects.filter(image=image).order_by("number"):
+    for ruling in rulings_on(image):
         by = "The board" if ruling.decided_by == DecidedBy.BOARD else "The rules"
         words = verdict_words(ruling.verdict, ruling.label, ruling.reasons)
         yield Entry(ruling.decided_at, f"Ruling {ruling.number}. {by}: {words}.", f"#ruling-{ruling.number}")
@@ -155,15 +137,15 @@ def _rulings(image: Image) -> Iterator[Entry]:
 
 def _said(image: Image, member: User) -> Iterator[Entry]:
     seen = cases_seen_by(member)
-    for appeal in Appeal.objects.filter(image=image, case__in=seen).select_related("team", "case"):
+    for appeal in appeals_on(image, within=seen):
         words = f"Team {appeal.team.name} appealed against it ({appeal.public_id}, {appeal.case.public_id})."
         yield Entry(appeal.sent_at, words, f"#appeal-{appeal.public_id}")
-    for said in StatementOfTeam.objects.filter(case__image=image, case__in=seen).select_related("team", "case"):
+    for said in statements_on(image, within=seen):
         yield Entry(said.sent_at, f"Team {said.team.name} answered in case {said.case.public_id}.")
 
 
 def _cases(image: Image, member: User) -> Iterator[Entry]:
-    for case in cases_seen_by(member).filter(image=image).select_related("decision"):
+    for case in cases_on(image, member):
         link = reverse("board-case", args=[case.public_id])
         yield Entry(case.opened_at, f"Case {case.public_id} was opened.", link)
         decision = getattr(case, "decision", None)
@@ -192,9 +174,7 @@ def similar_to(case: Case, member: User) -> list[Similar]:
     ruling = case.ruling
     if ruling is None:
         return []
-    rows = cases_seen_by(member).filter(kind=CaseKind.PICTURE, state=CaseState.CLOSED, ruling__verdict=ruling.verdict)
-    rows = rows.exclude(pk=case.pk).select_related("ruling", "image", "decision", "result")
-    newest = list(rows.order_by("-closed_at")[:MOST_COMPARED])
+    newest = closed_cases_like(case, ruling, member)[:MOST_COMPARED]
     alike = [(each, each.ruling) for each in newest if each.ruling is not None and _alike(each.ruling, ruling)]
     alike.sort(key=lambda pair: (pair[1].reasons != ruling.reasons, _apart(pair[1], ruling)))
     return [Similar(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
@@ -244,11 +224,8 @@ class Near:
 def near_to(image: Image, member: User, *, now: datetime) -> list[Near]:
     """Return the public pictures that look like this one, the nearest first (R26); none of a case that the reader
     steps aside from."""
-    rows = NearDuplicate.objects.filter(Q(image=image) | Q(like=image)).select_related("image", "like")
-    pairs = [(row.like if row.image_id == image.pk else row.image, row.distance) for row in rows]
-    aside = Case.objects.exclude(pk__in=cases_seen_by(member).values("pk")).filter(image__isnull=False)
-    shown = public_pictures(now=now).filter(pk__in=[other.pk for other, _ in pairs])
-    known = set(shown.exclude(pk__in=aside.values("image")).values_list("pk", flat=True))
+    pairs = alike(image)
+    known = pictures_open_to(member, (other.pk for other, _ in pairs), now=now)
     rulings = newest_rulings(known)
     return [
         Near(other, picture_url(other, now=now), distance, _holds(rulings.get(other.pk)))
@@ -285,9 +262,9 @@ def picture_content(case: Case, member: User, *, now: datetime) -> dict[str, Any
         "reliability": reliability_of((each for each in answers if each.response.place_id), image),
         "latest_answers": LATEST_ANSWERS,
         "appeals": appeals,
-        "statements": statements_of(case),
+        "statements": statements_in(case),
         "marks": marks_of(appeals),
-        "attacks": attacks_with(image, now=now),
+        "attacks": public_attacks_with(image, now=now),
         "history": history_of(image, member, now=now),
         "similar": similar_to(case, member),
         "near": near_to(image, member, now=now),

@@ -35,15 +35,16 @@ from contest.board.cases import (
 from contest.board.motions import motion_drop
 from contest.board.public_decisions import CHOICE_WORDS, ballot_words, public_decision
 from contest.board.recusal import undisclosed
+from contest.board.selectors import Asked, cases_asked, counts_of, neighbours, parties_of, to_vote_on
 from contest.board.telling import what_of
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
 from contest.models import Case, Vote
 from contest.pages.board.case_content import picture_content
-from contest.pages.board.case_list import Asked, cases_asked, counts_of, neighbours, rows_of, to_vote_on
+from contest.pages.board.case_list import rows_of
 from contest.pages.board.case_words import motion_content
-from contest.pages.board.disclosure_views import ROLE_WORDS, disclosure_page, parties_of
+from contest.pages.board.disclosure_views import ROLE_WORDS, disclosure_page
 from contest.web.page_context import frame
 from labeling.enums import Label
 

@@ -8,13 +8,20 @@ from typing import Any
 from django.urls import reverse
 
 from contest.board.follows import Follows, StakeTurn
+from contest.board.selectors import (
+    awards_moved,
+    defenses_moved,
+    grant_moved,
+    stakes_moved,
+    sums_moved,
+    teams_moved,
+)
 from contest.board.telling import MOTION_WORDS
 from contest.core.enums import DecisionKind, StakeEnd
 from contest.defenses.stake_rows import ENDS
 from contest.ledger.amounts import money
-from contest.models import Award, Case, Entitlement, LedgerEntry, Stake, Team
+from contest.models import Case, LedgerEntry, Team
 from contest.payments.statements import account_words
-from contest.prizes.awards import shares_now
 from scoring.models import Defense
 
 
@@ -49,40 +56,38 @@ def motion_content(case: Case, *, currency: str) -> dict[str, Any]:
     """Return what the page of a motion shows."""
     kind, details = DecisionKind(case.motion), case.details
     does = _ANSWER[details["granted"]] if "granted" in details else DOES[kind]
-    return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(details, currency)}
+    return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(case, currency)}
 
 
 def sums_awarded(case: Case, *, currency: str) -> list[Said]:
     """Return what each stake of a motion for an award would be given by what the defenders' half holds now."""
     if case.motion != DecisionKind.AWARD:
         return []
-    stakes = Stake.objects.filter(pk__in=case.subject["stake"]).select_related("defense__entry__team").order_by("pk")
-    shares = shares_now(stakes)
     return [
-        Said(f"{each.defense.name} is given {money(shares.get(each.pk, 0), currency)} of the defenders' half.")
-        for each in stakes
+        Said(f"{stake.defense.name} is given {money(cents, currency)} of the defenders' half.")
+        for stake, cents in sums_moved(case)
     ]
 
 
 def _rows(case: Case) -> Iterator[Said]:
-    subject = case.subject
-    for defense in Defense.objects.filter(pk__in=subject.get("defense", ())).order_by("name"):
+    for defense in defenses_moved(case):
         link = reverse("defense", args=[defense.public_id]) if defense.published_at else ""
         yield Said(f"Defense {defense.name} ({defense.public_id})", link)
-    for team in Team.objects.filter(pk__in=subject.get("team", ())).order_by("name"):
+    for team in teams_moved(case):
         yield Said(f"Team {team.name} ({team.public_id})", reverse("team-public", args=[team.public_id]))
-    for stake in Stake.objects.filter(pk__in=subject.get("stake", ())).select_related("defense").order_by("pk"):
+    for stake in stakes_moved(case):
         yield Said(f"The stake on {stake.defense.name}", reverse("award", args=[stake.pk]))
-    for award in Award.objects.filter(pk__in=subject.get("award", ())).select_related("stake__defense"):
+    for award in awards_moved(case):
         yield Said(f"The award for {award.stake.defense.name}", reverse("award", args=[award.stake_id]))
 
 
-def _terms(details: Mapping[str, Any], currency: str) -> list[tuple[str, str]]:
+def _terms(case: Case, currency: str) -> list[tuple[str, str]]:
     """Return what a motion says beside its reason."""
+    details = case.details
     terms = [(words, details[name]) for name, words in _TERMS.items() if details.get(name)]
     if "cents" in details:
         terms.append(("Sum", money(details["cents"], currency)))
-    grant = Entitlement.objects.filter(pk=details.get("grant", 0)).select_related("decision").first()
+    grant = grant_moved(case)
     if grant is not None and grant.decision is not None:
         terms.append(("Reason of the grant", grant.decision.reason))
     return terms

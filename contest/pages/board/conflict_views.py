@@ -1,6 +1,6 @@
 """The registry of conflicts (R21): each member's own page, and the organizers' page of all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,7 +10,6 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -31,11 +30,19 @@ from contest.board.conflicts import (
     ends_of,
     ties_tell,
 )
-from contest.board.recusal import cases_seen_by, judges_of, quorum_of
+from contest.board.selectors import (
+    cases_not_closed,
+    cases_short_of_judges,
+    conflict_of,
+    conflicts_of,
+    conflicts_on_record,
+    ties_of,
+)
 from contest.core.conflicts import board_members
-from contest.core.enums import CaseState, ConflictKind
+from contest.core.enums import ConflictKind
 from contest.core.roles import board_member_of
-from contest.models import Case, Conflict, Team, Ties
+from contest.core.teams import team_called
+from contest.models import Conflict, Ties
 from contest.pages.board.disclosure_views import TIES
 from contest.web.page_context import frame
 from monitoring.days import day_of
@@ -49,7 +56,8 @@ KIND_WORDS = {
     ConflictKind.MEMBER: "was in the team",
     ConflictKind.OTHER: "other",
 }
-SHOWN = ("in_force", "over", "all")
+# What the page of all shows, by its name in the address: whether it is over.
+OVER: Mapping[str, bool | None] = {"in_force": False, "over": True, "all": None}
 MOST_LIST_CHARACTERS = 20_000
 LONGEST_NAME = 80
 _LISTS = ("domains", "people", "papers")
@@ -82,13 +90,13 @@ def _do_own(request: HttpRequest, member: User, now: datetime) -> str:
         conflict_end(conflict_id=found.pk, reason=_reason(request), by=member, now=now)
         words = "is over. Cases that were open while it held stay closed to you."
         return f"The conflict with team {found.team.name} {words}"
-    before = _open_to(member)
+    before = cases_not_closed(member)
     made = _declared(request, member, member, now)
     return f"The conflict with team {made.team.name} is on record. {_closed_words(before, member)}"
 
 
 def _own_conflict(request: HttpRequest, member: User) -> Conflict:
-    found = Conflict.objects.filter(pk=_number(request) or 0, member=member).select_related("team").first()
+    found = conflict_of(member, _number(request) or 0)
     if found is None:
         raise NotFound("There is no such conflict of yours.", "not_found")
     return found
@@ -102,14 +110,9 @@ def _reason(request: HttpRequest) -> str:
     return text(request, "reason", MOST_CHARACTERS + 1)
 
 
-def _open_to(member: User) -> set[int]:
-    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED)
-    return set(seen.values_list("pk", flat=True))
-
-
 def _closed_words(before: set[int], member: User) -> str:
     """Return how many of the open cases that the member could know of are closed to them now."""
-    closed = len(before - _open_to(member))
+    closed = len(before - cases_not_closed(member))
     if not closed:
         return "No case that is open to you is about this team; what comes is closed to you."
     return f"{closed} open {'case is' if closed == 1 else 'cases are'} closed to you now, and what comes too."
@@ -117,12 +120,12 @@ def _closed_words(before: set[int], member: User) -> str:
 
 def _told(request: HttpRequest, member: User, now: datetime) -> str:
     lists = {name: _lines(text(request, name, MOST_LIST_CHARACTERS)) for name in _LISTS}
-    before = _open_to(member)
+    before = cases_not_closed(member)
     with transaction.atomic():
         ties_tell(member=member, **lists, now=now)
-        known = set(_of(member).values_list("pk", flat=True))
+        known = set(conflicts_of(member).values_list("pk", flat=True))
         conflicts_find(now=now)
-        new = _of(member).exclude(pk__in=known).select_related("team")
+        new = conflicts_of(member).exclude(pk__in=known).select_related("team")
         names = sorted({each.team.name for each in new})
     if not names:
         return "Kept. It ties you to no team that is here now; new teams are compared with it as they come."
@@ -133,13 +136,9 @@ def _lines(typed: str) -> list[str]:
     return [each.strip() for each in typed.replace(",", "\n").splitlines() if each.strip()]
 
 
-def _of(member: User) -> QuerySet[Conflict]:
-    return Conflict.objects.filter(member=member)
-
-
 def _declared(request: HttpRequest, member: User, by: User, now: datetime) -> Conflict:
     """Declare what the form says; WrongFields for all that is wrong at once."""
-    team, since = _team(text(request, "team", LONGEST_NAME)), _since(request, now)
+    team, since = team_called(text(request, "team", LONGEST_NAME)), _since(request, now)
     kind = request.POST.get("kind", "")
     wrong = {
         "team": "" if team else "There is no team of this name or ID. The teams page lists them.",
@@ -150,10 +149,6 @@ def _declared(request: HttpRequest, member: User, by: User, now: datetime) -> Co
         raise WrongFields({name: words for name, words in wrong.items() if words})
     words = text(request, "words", MOST_CHARACTERS + 1)
     return conflict_declare(member=member, team=team, kind=ConflictKind(kind), since=since, words=words, by=by, now=now)
-
-
-def _team(typed: str) -> Team | None:
-    return Team.objects.filter(Q(public_id__iexact=typed) | Q(name__iexact=typed)).first()
 
 
 def _since(request: HttpRequest, now: datetime) -> datetime | None:
@@ -167,8 +162,8 @@ def _since(request: HttpRequest, now: datetime) -> datetime | None:
 
 def _own(request: HttpRequest, member: User, error: DomainError | None = None) -> HttpResponse:
     now = domain_now()
-    rows = _rows(_of(member).select_related("team", "declared_by").order_by("-pk"))
-    ties = Ties.objects.filter(member=member).first()
+    rows = _rows(conflicts_of(member).select_related("team", "declared_by").order_by("-pk"))
+    ties = ties_of(member)
     telling = "tell" in request.POST
     context = {
         "in_force": [each for each in rows if each["in_force"]],
@@ -237,39 +232,21 @@ def _do(request: HttpRequest, by: User, now: datetime) -> str:
 
 def _all(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
     now = domain_now()
-    show = request.GET.get("show", SHOWN[0])
-    show = show if show in SHOWN else SHOWN[0]
+    show = request.GET.get("show", "in_force")
+    show = show if show in OVER else "in_force"
     find = request.GET.get("find", "").replace("\x00", "").strip()[:LONGEST_NAME]
-    page = Paginator(_registry(show, find), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(conflicts_on_record(over=OVER[show], find=find), ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "show": show,
         "find": find,
         "page": page,
         "rows": _rows(page.object_list),
-        "members": [(each, Ties.objects.filter(member=each).first()) for each in board_members()],
+        "members": [(each, ties_of(each)) for each in board_members()],
         "kinds": [(kind, KIND_WORDS[kind]) for kind in TIES],
-        "stuck": _stuck(),
+        "stuck": cases_short_of_judges(),
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
         "longest": MOST_CHARACTERS,
     }
     status = http_status(error) if error else 200
     return render(request, "board/organizer_conflicts.html", context | frame(now), status=status)
-
-
-def _registry(show: str, find: str) -> QuerySet[Conflict]:
-    rows = Conflict.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
-    over = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
-    if show != "all":
-        rows = rows.filter(over) if show == "over" else rows.exclude(over)
-    if not find:
-        return rows
-    team = Q(team__public_id__iexact=find) | Q(team__name__icontains=find)
-    return rows.filter(team | Q(member__username__icontains=find))
-
-
-def _stuck() -> list[dict[str, Any]]:
-    """Return the open cases that have too few members left: their numbers alone, organizers see no arguments."""
-    waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
-    found = [(each, len(judges_of(each)), quorum_of(each)) for each in waiting]
-    return [{"case": case, "left": left, "needed": needed} for case, left, needed in found if left < needed]

@@ -22,10 +22,11 @@ from contest.board.cases import case_seen_by, disclose, parties_refresh, refuse_
 from contest.board.conflicts import MOST_CHARACTERS as MOST_TIE_CHARACTERS
 from contest.board.conflicts import conflict_declare
 from contest.board.recusal import DISCLOSURE_STANDS, undisclosed
+from contest.board.selectors import parties_of
 from contest.core.enums import ConflictKind, PartyRole
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
-from contest.models import Case, CaseParty, Team
+from contest.models import Case, Team
 from contest.web.page_context import frame
 
 # What a member may say of themselves; that they were of a team is found.
@@ -102,6 +103,7 @@ def disclosure_page(
     waiting = undisclosed(case, member)
     if not waiting and error is None:
         return redirect("board-case", case.public_id)
+    # The first reason for which a team is part of it is told last, and so kept.
     roles = {final_team(each.team).pk: PartyRole(each.role) for each in parties_of(case)}
     now = domain_now()
     context = {
@@ -115,11 +117,6 @@ def disclosure_page(
     }
     status = http_status(error) if error else 200
     return render(request, "board/disclose.html", context | frame(now), status=status)
-
-
-def parties_of(case: Case) -> list[CaseParty]:
-    # The first reason for which a team is part of it is told last, and so kept.
-    return list(CaseParty.objects.filter(case=case).select_related("team__merged_into").order_by("-pk"))
 
 
 def _asked_of(request: HttpRequest, team: Team, role: str) -> dict[str, Any]:

@@ -17,17 +17,18 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
+from contest.attacks.selectors import picture_sent
 from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
 from contest.core.roles import board_member_of
 from contest.prizes.examined_pictures import examined_share
 from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
-from contest.web.defense_access import defense_of
 from contest.web.page_context import frame
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring.models import Defense
+from scoring.selectors import defense_named
 
 
 @never_cache
@@ -39,7 +40,7 @@ def examination(request: HttpRequest, public_id: str) -> HttpResponse:
     `?at=3` shows the fourth of those that are left: what was passed over comes again. Http404 for a defense of a team
     that the member steps aside for (R21).
     """
-    member, defense, now = board_member_of(request.user), defense_of(public_id), domain_now()
+    member, defense, now = board_member_of(request.user), defense_named(public_id), domain_now()
     if not may_examine(member, defense, now=now):
         raise Http404("no such sweep for this member")
     if request.method != "POST":
@@ -51,7 +52,7 @@ def examination(request: HttpRequest, public_id: str) -> HttpResponse:
 
 
 def _do(request: HttpRequest, defense: Defense, member: User, now: datetime) -> HttpResponse:
-    image = Image.objects.filter(public_id=text(request, "image"), attacks__isnull=False).first()
+    image = picture_sent(text(request, "image"))
     if image is None:
         raise InvalidInput("The picture is not there. Go on with the next.", "invalid", field="image")
     if "case" in request.POST:

@@ -23,10 +23,10 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
-from contest.web.defense_access import defense_of
 from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import Defense
+from scoring.selectors import defense_named
 from scoring.trials.enums import Condition
 from scoring.trials.handed_in import open_source, source_listing
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
@@ -52,7 +52,7 @@ def framework(request: HttpRequest, public_id: str) -> HttpResponse:
     reader, now = _reader(request), domain_now()
     if request.method == "POST":
         reader = board_member_of(request.user)
-    defense = defense_of(public_id)
+    defense = defense_named(public_id)
     if request.method != "POST":
         return _page(request, defense, Form(), now)
     form = _form_of(request)
@@ -71,7 +71,7 @@ def framework(request: HttpRequest, public_id: str) -> HttpResponse:
 def framework_source(request: HttpRequest, public_id: str) -> FileResponse:
     """Stream the source zip for saving; nothing in it is ever shown by this site."""
     _reader(request)
-    defense = defense_of(public_id)
+    defense = defense_named(public_id)
     name = f"source-{defense.public_id}.zip"
     return FileResponse(open_source(defense), as_attachment=True, filename=name, content_type="application/zip")
 

@@ -19,10 +19,12 @@ from contest.board.moved import moved_for
 from contest.board.moves import grant_move, revoke_move
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
-from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState
+from contest.core.enums import DecisionKind
 from contest.core.roles import board_member_of
-from contest.models import Case, Entitlement, Team
+from contest.core.teams import team_by_id
+from contest.models import Case
 from contest.pages.board.motion_preview import is_changed, move_or_show
+from contest.teams.selectors import entitlement_by_number, grants_given, teams_without_grant
 from policy.selectors import policy_in_force
 
 
@@ -42,14 +44,14 @@ def grants(request: HttpRequest) -> HttpResponse:
 
 
 def _grant(request: HttpRequest, member: User) -> Case:
-    team = Team.objects.filter(public_id=text(request, "team")).first()
+    team = team_by_id(text(request, "team"))
     if team is None:
         raise InvalidInput("Choose a team of the list.", "invalid", field="team")
     return grant_move(team, reason=_reason(request), by=member, now=domain_now())
 
 
 def _revoke(request: HttpRequest, member: User) -> Case:
-    grant = Entitlement.objects.filter(pk=whole_number(text(request, "grant")) or 0).first()
+    grant = entitlement_by_number(whole_number(text(request, "grant")) or 0)
     if grant is None:
         raise InvalidInput("Choose a grant of the list.", "invalid", field="grant")
     return revoke_move(grant, reason=_reason(request), by=member, now=domain_now())
@@ -65,16 +67,13 @@ def _page(request: HttpRequest, member: User, error: DomainError | None) -> Http
     aside = teams_stepped_aside_for(member, now=now)
     moved = moved_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)
     named = {team for each in moved for team in each.case.subject["team"]}
-    rest = Team.objects.filter(merged_into=None).exclude(pk__in=aside | named)
-    granted = Entitlement.objects.filter(kind=EntitlementKind.GRANT).select_related("team", "decision__decided_by")
-    in_force = granted.filter(state=EntitlementState.ACCEPTED)
     context: dict[str, Any] = {
-        "teams": list(rest.exclude(entitlements__in=in_force).order_by("name")),
+        "teams": teams_without_grant(but=aside | named),
         "moved": moved,
         "aside": aside,
         "closed": aside | named,
         "quorum": policy.board_quorum,
-        "granted": list(granted.prefetch_related("steps__made_by").order_by("-decided_at", "-pk")),
+        "granted": list(grants_given()),
         "revoking": text(request, "grant") if request.POST.get("action") == "revoke" else "",
         "longest": MOST_REASON_CHARACTERS,
         "errors": errors_of(error) if error else {},

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -26,11 +25,12 @@ from contest.core.enums import AccountKind, DecisionKind
 from contest.core.roles import board_member_of
 from contest.defenses import selectors, stake_rows
 from contest.ledger.services import account
-from contest.models import Case, Stake, StakeBatch
+from contest.models import Case, Stake
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
 from scoring.models import Defense
+from scoring.selectors import defenses_named
 from scoring.trials.selectors import copy_flags_of, probe_of
 
 BATCHES_SHOWN = 50
@@ -53,7 +53,7 @@ def stakes(request: HttpRequest) -> HttpResponse:
 
 
 def _stake(request: HttpRequest, member: User, now: datetime) -> Case:
-    chosen = list(Defense.objects.filter(public_id__in=request.POST.getlist("defense")).order_by("pk"))
+    chosen = defenses_named(request.POST.getlist("defense"))
     criteria, reason = request.POST.get("criteria", ""), request.POST.get("reason", "")
     if not chosen:
         raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
@@ -62,8 +62,7 @@ def _stake(request: HttpRequest, member: User, now: datetime) -> Case:
 
 def _answer(request: HttpRequest, member: User, now: datetime) -> Case:
     number = whole_number(request.POST.get("stake", "")) or 0
-    asked = selectors.stakes_in_force().filter(return_asked_at__isnull=False)
-    stake = asked.filter(pk=number).first()
+    stake = selectors.stake_asked_back(number)
     if stake is None:
         raise InvalidInput("Nobody asks for this defense any more.", "not_asked")
     if request.POST.get("granted") not in ("yes", "no"):
@@ -77,7 +76,6 @@ def _page(request: HttpRequest, member: User, now: datetime, error: DomainError 
     rows = list(selectors.stakes_in_force())
     aside = teams_stepped_aside_for(member, now=now)
     moved = [each for each in moved_for(member, *KINDS) if "defense" in each.case.subject]
-    batches = StakeBatch.objects.select_related("decision__decided_by").annotate(defenses=Count("stakes"))
     named = {defense for each in moved for defense in each.case.subject["defense"]}
     free = [each for each in selectors.stakeable() if each.entry.team_id not in aside and each.pk not in named]
     context = {
@@ -88,7 +86,7 @@ def _page(request: HttpRequest, member: User, now: datetime, error: DomainError 
         "returns": _returns(rows, aside, moved),
         "moved": moved,
         "aside": aside,
-        "batches": batches.order_by("-staked_at")[:BATCHES_SHOWN],
+        "batches": selectors.batches()[:BATCHES_SHOWN],
         "half": account(AccountKind.ATTACKERS).balance_cents,
         "policy": policy,
         "quorum": policy.board_quorum,

@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -21,16 +20,17 @@ from contest.board.moved import Moved, moved_for
 from contest.board.moves import return_move, withhold_move
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
-from contest.core.enums import AccountKind, DecisionKind
+from contest.core.enums import DecisionKind
 from contest.core.roles import board_member_of
 from contest.ledger.amounts import cents_of
+from contest.ledger.selectors import account_of_prizes, accounts_with_prizes
 from contest.ledger.withholding import Withheld, subject_of, withholdings
-from contest.models import Account, Award, Case, Team
+from contest.models import Account, Award, Case
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.payments.statements import account_words
+from contest.prizes.selectors import award_by_number
+from contest.teams.selectors import teams_but
 from contest.web.page_context import form_errors, frame
-
-KINDS = (AccountKind.TEAM, AccountKind.STAKE)
 
 
 @never_cache
@@ -51,7 +51,7 @@ def _move(request: HttpRequest, by: User) -> Case:
     now = domain_now()
     aside = teams_stepped_aside_for(by, now=now)
     of, reason = _account(request, aside), text(request, "reason", MOST_REASON_CHARACTERS + 1)
-    team = _teams(aside).filter(public_id=text(request, "team", 20)).first() if of.stake_id is not None else None
+    team = teams_but(aside).filter(public_id=text(request, "team", 20)).first() if of.stake_id is not None else None
     if "return" in request.POST:
         return return_move(of, team=team, award=_award(request), reason=reason, by=by, now=now)
     cents = cents_of(text(request, "sum", 30))
@@ -82,14 +82,9 @@ def _is_typed(each: Withheld, request: HttpRequest) -> bool:
     return "return" in request.POST and all(text(request, name, 20) == told for name, told in of.items())
 
 
-def _accounts(aside: Set[int]) -> QuerySet[Account]:
-    """Return the accounts that a member who steps aside for these teams may know of here (R21)."""
-    rows = Account.objects.filter(kind__in=KINDS).exclude(team__in=aside)
-    return rows.select_related("team", "stake__defense")
-
-
 def _account(request: HttpRequest, aside: Set[int]) -> Account:
-    row = _accounts(aside).filter(pk=whole_number(text(request, "account", 18)) or 0).first()
+    """Return the account that the form names; a member who steps aside for its team may not know of it here (R21)."""
+    row = account_of_prizes(whole_number(text(request, "account", 18)) or 0, but=aside)
     if row is None:
         raise InvalidInput("Choose an account of the list.", "invalid", field="account")
     return row
@@ -97,11 +92,7 @@ def _account(request: HttpRequest, aside: Set[int]) -> Account:
 
 def _award(request: HttpRequest) -> Award | None:
     typed = text(request, "award", 18)
-    return Award.objects.filter(pk=whole_number(typed) or 0).first()
-
-
-def _teams(aside: Set[int]) -> QuerySet[Team]:
-    return Team.objects.filter(merged_into=None).exclude(pk__in=aside).order_by("name", "pk")
+    return award_by_number(whole_number(typed) or 0)
 
 
 def _withheld(aside: Set[int]) -> list[Withheld]:
@@ -113,11 +104,11 @@ def _page(request: HttpRequest, member: User, error: DomainError | None) -> Http
     aside = teams_stepped_aside_for(member, now=now)
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     moved = [each for each in moved_for(member, *kinds) if "defense" not in each.case.subject]
-    rows = _accounts(aside).filter(balance_cents__gt=0).order_by("kind", "pk")
+    rows = accounts_with_prizes(but=aside)
     framed, held = frame(now), _withheld(aside)
     context: dict[str, Any] = {
         "accounts": [(each, account_words(each)) for each in rows],
-        "teams": _teams(aside),
+        "teams": teams_but(aside),
         "withheld": [(each, _shown(each), _is_moved(each, moved), _is_typed(each, request)) for each in held],
         "moved": moved,
         "aside": aside,

@@ -15,15 +15,17 @@ from common.domain_clock import domain_now
 from common.typed import whole_number
 from contest.attacks.life import standings
 from contest.attacks.near import pair_see, pairs_to_see
+from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
-from contest.models import Attack, NearDuplicate
+from contest.models import NearDuplicate
 from contest.web.page_context import ON_A_PAGE
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 PAIRS_ON_A_PAGE = 20
+WEEKS_OFFERED = 60
 
 
 @login_required
@@ -33,19 +35,19 @@ def all_attacks(request: HttpRequest) -> HttpResponse:
     """List what every team sent, newest first, of one week or of all."""
     organizer_of(request.user)
     now = domain_now()
-    asked = request.GET.get("week", "")
-    weeks = list(Attack.objects.order_by("-week").values_list("week", flat=True).distinct()[:60])
-    rows = Attack.objects.select_related("image", "team", "copy_of", "sent_by").order_by("-received_at", "-pk")
-    page = Paginator(rows.filter(week=asked) if asked in weeks else rows, ON_A_PAGE).get_page(request.GET.get("page"))
+    weeks = list(weeks_of_attacks()[:WEEKS_OFFERED])
+    week = request.GET.get("week", "")
+    asked = week if week in weeks else ""
+    page = Paginator(attacks_received(asked), ON_A_PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
     found = standings(shown, all_told=True, now=now)
     context = {
         "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
         "page": page,
         "weeks": weeks,
-        "asked": asked if asked in weeks else "",
+        "asked": asked,
         "this_week": week_at(now).name,
-        "unseen": NearDuplicate.objects.filter(seen_at__isnull=True).count(),
+        "unseen": pairs_to_see(seen=False).count(),
         "countdown": countdown(now=now),
         "zone": policy_in_force(now).policy.time_zone,
         "now": now,

@@ -51,9 +51,9 @@ def trail(request: HttpRequest) -> HttpResponse:
         "query": _query(asked),
         "actions": sorted({*DID, *audit_trail.actions()}),
         "day_wrong": bool(asked.day) and day_of(asked.day) is None,
-        "any": bool(found) or AuditEntry.objects.exists(),
+        "any": bool(found) or audit_trail.anything_recorded(),
         "check": check,
-        "since": AuditEntry.objects.count() - (check.through if check else 0),
+        "since": audit_trail.recorded_since(check),
         "now": now,
         "zone": zone,
     }

@@ -21,9 +21,9 @@ from contest.core.weeks import week_called
 from contest.operations.deadlines import Waiting, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
-from labeling.models import Image
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
+from labeling.selectors import images_by_number, images_by_public_id
 from monitoring.gold_choice import counted_answers
 from monitoring.outline_drawing import drawn_outline
 
@@ -60,7 +60,7 @@ def _least_chance_first(each: Waiting) -> tuple[float, int, datetime]:
 
 
 def _with_pictures(waiting: Sequence[Waiting], now: datetime) -> list[dict[str, Any]]:
-    images = Image.objects.in_bulk([each.image_id for each in waiting])
+    images = images_by_number([each.image_id for each in waiting])
     rows = ((each, images[each.image_id]) for each in waiting)
     return [{"waits": each, "image": image, "url": picture_url(image, now=now)} for each, image in rows]
 
@@ -74,7 +74,7 @@ def differing(request: HttpRequest) -> HttpResponse:
     now = domain_now()
     found = disagreement(now=now)
     answers = counted_answers([each.panel_id for each in found.pictures])
-    images = Image.objects.in_bulk([each.public_id for each in found.pictures], field_name="public_id")
+    images = images_by_public_id([each.public_id for each in found.pictures])
     shown = [
         {
             "differs": each,

@@ -16,9 +16,10 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.typed import whole_number
 from common.web.error_status import http_status
+from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of, plain
 from contest.ledger.services import MOST_WORDS
-from contest.models import Correction, Team
+from contest.models import Correction
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
 from contest.web.page_context import form_errors, frame, sum_words
@@ -55,7 +56,7 @@ def _correction(request: HttpRequest, by: User) -> Correction:
 
 
 def _repayment(request: HttpRequest, by: User) -> Correction:
-    team = Team.objects.filter(public_id=text(request, "team", 20)).first()
+    team = team_by_id(text(request, "team", 20))
     if team is None:
         raise InvalidInput("Choose the team that gave money back.", "invalid", field="team")
     reason = text(request, "back_reason", MOST_WORDS + 1)

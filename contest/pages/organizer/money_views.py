@@ -17,15 +17,23 @@ from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.web.error_status import http_status
+from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of
 from contest.ledger.deposits import pool_deposit
 from contest.ledger.services import MOST_WORDS, check
-from contest.models import Payment, Team
+from contest.models import Payment
 from contest.pages.organizer.correction_views import corrected
 from contest.payments import exports
 from contest.payments.corrections import corrections_open
 from contest.payments.payable import payables
-from contest.payments.services import payment_ask, payment_cancel, payment_pay, payments_open
+from contest.payments.services import (
+    payment_ask,
+    payment_cancel,
+    payment_numbered,
+    payment_pay,
+    payments_open,
+    payments_over,
+)
 from contest.payments.statements import entries, money_figures
 from contest.prizes.unpaid_breaks import conflicts
 from contest.web.page_context import before_of, form_errors, frame, sum_words
@@ -57,16 +65,13 @@ def organizer_money(request: HttpRequest) -> HttpResponse:
 def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
     now = domain_now()
     shown, more = entries(told_at=None, before=before_of(request))
-    over = Payment.objects.exclude(paid_at=None, cancelled_at=None).select_related("team", "asked_by", "paid_by")
     under_way = list(payments_open())
     asked = {each.team_id: each.pk for each in under_way}
     context: dict[str, Any] = {
         "money": money_figures(told_at=None),
         "payables": [(each, asked.get(each.team.pk)) for each in payables(now=now)],
         "open": under_way,
-        "over": list(
-            over.select_related("entry").prefetch_related("entry__corrections").order_by("-pk")[:PAYMENTS_SHOWN]
-        ),
+        "over": list(payments_over()[:PAYMENTS_SHOWN]),
         "corrections": [corrected(each) for each in corrections_open()],
         "conflicts": conflicts(),
         "check": check(),
@@ -87,7 +92,7 @@ def _page(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
 def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Ask for the payment of all that is due to a team."""
     organizer = organizer_of(request.user)
-    team = Team.objects.filter(public_id=public_id).first()
+    team = team_by_id(public_id)
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
     try:
@@ -104,15 +109,13 @@ def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
 def payment(request: HttpRequest, number: int) -> HttpResponse:
     """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
     organizer = organizer_of(request.user)
-    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
-    if row is None:
-        raise NotFound("There is no payment with this number.", "not_found")
+    row = payment_numbered(number)
     if request.method != "POST":
         return _payment_page(request, row)
     try:
         words = _do(request, row, organizer)
     except DomainError as error:
-        return _payment_page(request, Payment.objects.select_related("team", "asked_by").get(pk=number), error)
+        return _payment_page(request, payment_numbered(number), error)
     messages.success(request, words)
     return go_to("organizer-money")
 

@@ -18,10 +18,9 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
 from contest.core.calendar import Week
-from contest.core.enums import BuildState
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.models import Release, ReleaseBuild
+from contest.models import Release
 from contest.operations.tasks import release_due_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
@@ -70,15 +69,13 @@ def releases_now(request: HttpRequest) -> HttpResponse:
 
 
 def _context(now: datetime) -> dict[str, Any]:
-    newest: dict[str, Release] = {}
-    for release in Release.objects.order_by("week", "part"):
-        newest[release.week] = release
+    newest = selectors.newest_parts()
     shown = sorted(newest.values(), key=lambda each: each.week, reverse=True)[:WEEKS_SHOWN]
     return {
         "now": now,
         "zone": zone_of(week_at(now)),
         "ended": _ended(now),
-        "builds": ReleaseBuild.objects.select_related("release", "asked_by").order_by("-pk")[:BUILDS_SHOWN],
+        "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
         "published": [Published(each, tuple(_changed(each))) for each in shown],
     }
@@ -152,9 +149,7 @@ def _build_page(
         "waits": _waits(week) if week.end <= now else [],
         "parts": parts,
         "changed": _changed(parts[-1]) if parts else [],
-        "open": ReleaseBuild.objects.filter(
-            week=week.name, state__in=(BuildState.WAITING, BuildState.RUNNING)
-        ).exists(),
+        "open": builds.is_being_built(week),
         "refused": refused,
         "now": now,
         "zone": zone_of(week),

@@ -23,7 +23,6 @@ from contest.core.breaks import all_breaks
 from contest.core.scoring_words import rerun_words
 from contest.models import Break
 from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
-from contest.web.defense_access import defense_of
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
@@ -31,6 +30,7 @@ from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, RerunState
 from scoring.models import Defense, Rerun
 from scoring.rerun_scope import items_in_scope
+from scoring.selectors import defense_named, rerun_numbered
 from scoring.tasks import prepare_reruns, work_runs
 
 PICTURES_SHOWN = 24
@@ -43,7 +43,7 @@ BREAKS_SHOWN = 100
 def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
     organizer, now = organizer_of(request.user), domain_now()
-    defense = defense_of(public_id)
+    defense = defense_named(public_id)
     choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
     if request.method != "POST" or not choice.which:
         return _choose(request, defense, choice, now)
@@ -91,7 +91,7 @@ def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
 def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
     """Show how far a re-run is, and what differs so far."""
     organizer_of(request.user)
-    now, rerun = domain_now(), _rerun(number)
+    now, rerun = domain_now(), rerun_numbered(number)
     context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun.html", context)
 
@@ -102,7 +102,7 @@ def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
 def rerun_now(request: HttpRequest, number: int) -> HttpResponse:
     """Answer how far a re-run is, for the page that refreshes itself."""
     organizer_of(request.user)
-    return render(request, "scoring_queue/_rerun.html", _standing(_rerun(number), domain_now()))
+    return render(request, "scoring_queue/_rerun.html", _standing(rerun_numbered(number), domain_now()))
 
 
 def _standing(rerun: Rerun, now: datetime) -> dict[str, Any]:
@@ -215,14 +215,14 @@ ACTIONS = {
 def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed."""
     organizer, now = organizer_of(request.user), domain_now()
-    rerun, action = _rerun(number), ACTIONS.get(name)
+    rerun, action = rerun_numbered(number), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
     if request.method == "POST":
         try:
             action.do(rerun.pk, organizer, now)
         except Conflict as error:
-            return _confirm(request, _rerun(number), action, now, refused=error.message)
+            return _confirm(request, rerun_numbered(number), action, now, refused=error.message)
         messages.success(request, action.done)
         return SeeOther(reverse("rerun", args=[rerun.pk]))
     return _confirm(request, rerun, action, now)
@@ -231,13 +231,6 @@ def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
 def _confirm(request: HttpRequest, rerun: Rerun, action: Action, now: datetime, refused: str = "") -> HttpResponse:
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
-
-
-def _rerun(number: int) -> Rerun:
-    rerun = Rerun.objects.select_related("defense", "asked_by", "ended_by").filter(pk=number).first()
-    if rerun is None:
-        raise NotFound("There is no re-run with this number.", "not_found")
-    return rerun
 
 
 def _zone(now: datetime) -> str:

@@ -19,7 +19,6 @@ from common.errors import Conflict, DomainError
 from common.typed import whole_number
 from common.web.error_status import http_status
 from contest.defenses import selectors, stake_rows, staking
-from contest.models import Stake
 from contest.web.page_context import fields_of
 from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
@@ -47,8 +46,7 @@ def stakes(request: HttpRequest) -> HttpResponse:
 
 def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
     number = whole_number(request.POST.get("stake", "")) or 0
-    rows = Stake.objects.filter(staked_at=None).select_related("defense")
-    stake = rows.filter(pk=number).first()
+    stake = selectors.stake_without_money(number)
     if stake is None:
         raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
     if "drop" in request.POST:
@@ -65,12 +63,11 @@ def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
 
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
     policy = policy_in_force(now).policy
-    ended = Stake.objects.filter(ended_at__isnull=False).select_related("defense__entry__team", "batch", "paid_by")
     unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
     context = {
         "asked": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_asked()],
         "in_force": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
-        "ended": [stake_rows.stake_shown(stake, now) for stake in ended.order_by("-ended_at", "-pk")[:LATEST]],
+        "ended": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_over()[:LATEST]],
         "overdue": _flagged(selectors.overdue(policy, now)),
         "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
         "failed": [row for row in unpublished if row.failed],

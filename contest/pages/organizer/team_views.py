@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -17,10 +16,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
-from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from common.errors import Conflict, DomainError, InvalidInput
 from common.typed import whole_number
 from contest.core.enums import EntitlementKind, EntitlementState
-from contest.core.teams import final_team, team_named
+from contest.core.teams import final_team, team_by_id, team_named
 from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
 from contest.teams.same_person import same_persons, same_persons_find
@@ -44,10 +43,7 @@ def teams(request: HttpRequest) -> HttpResponse:
     """Show what waits for an organizer, and every team."""
     organizer_of(request.user)
     now, find = domain_now(), request.GET.get("find", "").replace("\x00", "").strip()
-    rows = Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
-    if find:
-        rows = rows.filter(Q(name__icontains=find) | Q(public_id__iexact=find))
-    page = Paginator(rows, _PER_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(selectors.teams_found(find), _PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "waiting": list(selectors.requests_waiting()),
         "page": page,
@@ -86,7 +82,7 @@ def _team_page(request: HttpRequest, shown: Team, wanted: str = "", error: Domai
         "requests": list(selectors.entitlements_of(shown)),
         "associations": list(selectors.associations_of(shown)),
         "merged": list(shown.merges.select_related("team")),
-        "others": list(Team.objects.filter(merged_into=None).exclude(pk=shown.pk).order_by("name")),
+        "others": list(selectors.teams_to_merge_into(shown)),
         "wanted": wanted,
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
@@ -131,7 +127,7 @@ def _association(request: HttpRequest) -> int:
 
 
 def _merge(request: HttpRequest, organizer: User, shown: Team) -> str:
-    into = Team.objects.filter(public_id=text(request, "into")).first()
+    into = team_by_id(text(request, "into"))
     if into is None:
         raise InvalidInput("Choose the team it becomes part of.", "invalid", field="into")
     reason = text(request, "reason", merging.MOST_CHARACTERS + 1)
@@ -175,10 +171,7 @@ def _end_of_day(request: HttpRequest) -> datetime | None:
 def entitlement(request: HttpRequest, number: int) -> HttpResponse:
     """Show a request with every step, decide about it, and take back what was accepted."""
     organizer = organizer_of(request.user)
-    rows = Entitlement.objects.select_related("team", "author", "asked_by", "decision")
-    found = rows.prefetch_related("steps__made_by").filter(pk=number).first()
-    if found is None:
-        raise NotFound("There is no such request.", "not_found")
+    found = selectors.entitlement_numbered(number)
     error: DomainError | None = None
     if request.method == "POST":
         try:
@@ -190,13 +183,12 @@ def entitlement(request: HttpRequest, number: int) -> HttpResponse:
 
 
 def _entitlement_page(request: HttpRequest, found: Entitlement, error: DomainError | None) -> HttpResponse:
-    alike = Q(arxiv_id=found.arxiv_id, arxiv_id__gt="") | Q(email__iexact=found.email, email__gt="")
     context = {
         "request_row": found,
         "team": final_team(found.team),
         "waiting": found.state in selectors.WAITING,
         "accepted_paper": found.kind == EntitlementKind.PAPER and found.state == EntitlementState.ACCEPTED,
-        "alike": list(Entitlement.objects.select_related("team").filter(alike).exclude(pk=found.pk)),
+        "alike": list(selectors.entitlements_alike(found)),
         "errors": errors_of(error) if error else {},
         "typed": request.POST if error else {},
         "longest": entitlements.MOST_CHARACTERS,

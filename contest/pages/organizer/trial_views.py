@@ -17,12 +17,12 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
-from contest.web.defense_access import defense_of
 from labeling.pages.label_views import SeeOther
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, Trial
+from scoring.selectors import defense_named
 from scoring.tasks import work_runs
 from scoring.trials import selectors, services
 
@@ -66,7 +66,7 @@ KINDS = {
 def trial_new(request: HttpRequest, public_id: str) -> HttpResponse:
     """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
     organizer, now = organizer_of(request.user), domain_now()
-    defense, posted = defense_of(public_id), request.method == "POST"
+    defense, posted = defense_named(public_id), request.method == "POST"
     kind = _kind((request.POST if posted else request.GET).get("kind", ""))
     if not posted or kind is None:
         return _choose(request, defense, kind, now, status=400 if posted else 200)

@@ -17,13 +17,12 @@ from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_we
 from contest.core.calendar import day_of
 from contest.core.countdown import countdown
 from contest.core.enums import RELEASED_ORIGINS
-from contest.core.publication import released
+from contest.core.publication import is_released, released_of_attacks
 from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.payments.winnings import won_with
 from contest.web.page_context import ON_A_PAGE
-from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
@@ -40,7 +39,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404("no such week") from error
     page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
-    in_record = set(Image.objects.filter(released(), attacks__in=shown).values_list("pk", flat=True))
+    in_record = released_of_attacks(shown)
     context = {
         "week": asked,
         "ended": asked.end <= now,
@@ -62,7 +61,7 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
     own = is_own(found, team)
     all_told = own or organizer
-    in_record = Image.objects.filter(released(), pk=found.image_id).exists()
+    in_record = is_released(found.image)
     told = all_told or in_record
     context = {
         "attack": found,

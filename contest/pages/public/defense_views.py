@@ -25,6 +25,7 @@ from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
 from policy.selectors import policy_in_force
 from scoring.models import Defense
+from scoring.selectors import defense_shown
 from scoring.trials import selectors as trials
 from scoring.trials.enums import Standing
 
@@ -48,7 +49,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
     public, now = _is_public(request), domain_now()
-    defense, kind = _defense_named(public_id, public), _kind(request)
+    defense, kind = defense_shown(public_id, public=public), _kind(request)
     found = defense_figures.figures(defense, public=public)
     outside = defense_figures.outside_of(defense, public=public)
     shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
@@ -83,7 +84,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
 def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
-    defense = _defense_named(public_id, public)
+    defense = defense_shown(public_id, public=public)
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="risk-coverage-{defense.public_id}.csv"'
     rows = (
@@ -111,7 +112,7 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
 
     It is for saving; nothing in it is ever shown by this site.
     """
-    defense = _defense_named(public_id, public=True)
+    defense = defense_shown(public_id, public=True)
     entry = files.open_entry(defense)
     if entry is None or defense.published_at is None:
         raise NotFound("The source of this defense is closed, and so are its files.", "no_source")
@@ -141,14 +142,6 @@ def _licence(defense: Defense, entry: Entry) -> HttpResponse:
 def _is_public(request: HttpRequest) -> bool:
     """Say whether only what is public is shown."""
     return not roles_of(request.user).organizer
-
-
-def _defense_named(public_id: str, public: bool) -> Defense:
-    shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
-    defense = shown.filter(public_id=public_id).first()
-    if defense is None:
-        raise NotFound("There is no published defense with this ID.", "not_found")
-    return defense
 
 
 def _kind(request: HttpRequest) -> str:

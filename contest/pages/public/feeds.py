@@ -18,7 +18,7 @@ from contest.board.public_decisions import public_decision
 from contest.models import CaseDecision, Release
 from contest.record.closed_cases import public_decisions, with_told_at
 from contest.record.overrules import OUTCOMES, ruling_words
-from contest.releases.selectors import releases
+from contest.releases.selectors import newest_released_at, releases
 
 TITLE = "Unanimous: weekly releases"
 WORDS = "The published record of every contest week: pictures, answers, rulings, outputs, breaks, awards."
@@ -114,7 +114,7 @@ def _id(what: str) -> str:
 
 
 def _newest_release(request: HttpRequest) -> datetime | None:
-    return Release.objects.order_by("-released_at").values_list("released_at", flat=True).first()
+    return newest_released_at()
 
 
 @require_safe

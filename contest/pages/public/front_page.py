@@ -5,17 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.core.cache import cache
-from django.db.models import Exists, OuterRef
 
 from adjudication.models import Ruling
 from contest.core.breaks import standing_breaks
 from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
-from contest.core.enums import AccountKind, DefenseStanding
-from contest.core.publication import released
-from contest.models import Account, Attack, Break, Release
+from contest.core.enums import DefenseStanding
+from contest.core.publication import newest_rulings_released, released
+from contest.ledger.selectors import defenders_cents
+from contest.models import Attack, Break, Release
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.rows import DefenseRow
+from contest.releases.selectors import newest_releases
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
@@ -100,11 +101,11 @@ def read_front(*, now: datetime) -> Front:
     return Front(
         policy=policy_in_force(now).policy,
         staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
-        defenders_cents=_defenders_cents(),
+        defenders_cents=defenders_cents(),
         published=len(rows),
         verdicts=tuple(_verdicts(now)),
         breaks=tuple(_breaks(now)),
-        releases=tuple(Release.objects.order_by("-pk")[:MOST_RELEASES]),
+        releases=tuple(newest_releases(MOST_RELEASES)),
     )
 
 
@@ -123,14 +124,8 @@ def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
     return StakedNow(row, script_seconds(left), clock_words(-(-left // timedelta(seconds=1))))
 
 
-def _defenders_cents() -> int:
-    return Account.objects.filter(kind=AccountKind.DEFENDERS).values_list("balance_cents", flat=True).first() or 0
-
-
 def _verdicts(now: datetime) -> Iterator[VerdictShown]:
-    newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
-    rows = Ruling.objects.filter(~Exists(newer), released("image__")).select_related("image")
-    latest = list(rows.order_by("-decided_at", "-pk")[:MOST_VERDICTS])
+    latest = newest_rulings_released(MOST_VERDICTS)
     attacks = first_receipts([ruling.image_id for ruling in latest], all_told=False, now=now)
     for ruling in latest:
         url = picture_url(ruling.image, now=now)

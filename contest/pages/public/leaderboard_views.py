@@ -1,24 +1,19 @@
-"""The page and the file of the leaderboard, and the organizers' page about its nightly check."""
+"""The page and the file of the leaderboard."""
 
 import csv
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
-from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from contest.models import Leaderboard
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
@@ -78,23 +73,3 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     answer["Content-Disposition"] = f'attachment; filename="leaderboard-{name}-{moment}.csv"'
     csv.writer(answer).writerows(file_rows(name, rows))
     return answer
-
-
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def leaderboard_check(request: HttpRequest) -> HttpResponse:
-    """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
-    organizer = organizer_of(request.user)
-    now = domain_now()
-    if request.method == "POST":
-        made = snapshots.boards_make_anew(by=organizer, now=now)
-        messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
-        return SeeOther(reverse("leaderboard-check"))
-    context = {
-        "check": snapshots.newest_check(),
-        "stored": Leaderboard.objects.count(),
-        "now": now,
-        "zone": policy_in_force(now).policy.time_zone,
-    }
-    return render(request, "leaderboard/check.html", context)

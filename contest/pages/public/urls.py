@@ -38,7 +38,6 @@ urlpatterns: list[URLPattern] = [
     path("docs/release-format/", document_views.release_format, name="docs-release-format"),
     path("leaderboard/", leaderboard_views.leaderboard, name="leaderboard"),
     path("leaderboard.csv", leaderboard_views.leaderboard_csv, name="leaderboard-csv"),
-    path("organizer/leaderboard/", leaderboard_views.leaderboard_check, name="leaderboard-check"),
     path("money/", money_views.money, name="money"),
     path("rules/versions/<int:number>/", policy_views.policy_version, name="policy-version"),
     path("releases/", release_views.release_list, name="releases"),

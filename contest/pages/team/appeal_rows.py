@@ -12,10 +12,11 @@ from adjudication.rules import REASONS
 from adjudication.wording import verdict_words
 from contest.appeals.grounds import Ground, reader_for
 from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
+from contest.attacks.selectors import attacks_of_pictures
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
 from contest.core.picture_access import rulings_seen_by
-from contest.core.publication import released
+from contest.core.publication import is_released
 from contest.core.teams import final_team, teams_counted_together
 from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
 from contest.record.certificate import NEEDED, percent
@@ -98,8 +99,7 @@ def grounds_shown(grounds: Sequence[Ground], team: Team, *, now: datetime) -> li
     """Return what a page of them shows, with as many questions for a page as for one."""
     own: dict[int, list[Attack]] = {}
     images = [each.ruling.image_id for each in grounds]
-    sent = Attack.objects.filter(team__in=teams_counted_together(team), image__in=images, withdrawn_at=None)
-    for attack in sent.order_by("received_at", "pk"):
+    for attack in attacks_of_pictures(team, images):
         own.setdefault(attack.image_id, []).append(attack)
     return [
         GroundShown(each, picture_url(each.ruling.image, now=now), tuple(own.get(each.ruling.image_id, ())))
@@ -217,8 +217,7 @@ def _named(team: Team, image: Image, now: datetime) -> Team | None:
     """Return a team that spoke in a case where everybody may know of it: by its attack, or by the release (R24)."""
     together = teams_counted_together(team)
     known = public_attacks(now=now).filter(team__in=together, image=image).exists()
-    known = known or Image.objects.filter(released(), pk=image.pk).exists()
-    return final_team(team) if known else None
+    return final_team(team) if known or is_released(image) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """A team's own page of money."""
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -9,11 +8,12 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotAllowed
-from contest.core.enums import AccountKind
 from contest.core.roles import roles_of
 from contest.core.teams import team_of, teams_counted_together
-from contest.models import Account, Payment, Team
+from contest.ledger.selectors import team_accounts
+from contest.models import Team
 from contest.payments.payable import payables_of
+from contest.payments.services import payments_to
 from contest.payments.statements import entries
 from contest.web.page_context import before_of, frame
 
@@ -25,22 +25,16 @@ def team_money(request: HttpRequest) -> HttpResponse:
     """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
     team, now = _team_of(request), domain_now()
     teams = teams_counted_together(team)
-    own = Account.objects.filter(kind=AccountKind.TEAM, team__in=teams)
-    shown, more = entries(told_at=now, of=own, to=teams, before=before_of(request))
+    shown, more = entries(told_at=now, of=team_accounts(teams), to=teams, before=before_of(request))
     context = {
         "team": team,
         "accounts": payables_of(team, now=now),
-        "payments": list(_payments(teams)),
+        "payments": list(payments_to(teams)),
         "entries": shown,
         "more": more,
         "before": before_of(request),
     }
     return render(request, "money/team.html", context | frame(now))
-
-
-def _payments(teams: list[Team]) -> QuerySet[Payment]:
-    rows = Payment.objects.filter(team__in=teams).select_related("team", "entry").order_by("-pk")
-    return rows.prefetch_related("entry__corrections")
 
 
 def _team_of(request: HttpRequest) -> Team:

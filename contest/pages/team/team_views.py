@@ -56,7 +56,7 @@ def _confirmed(user: User) -> None:
 
 
 def _page(request: HttpRequest, user: User, wanted: str = "", error: DomainError | None = None) -> HttpResponse:
-    member = Member.objects.select_related("team").filter(user=user).first()
+    member = selectors.membership_of(user)
     context: dict[str, Any] = {
         "member": member,
         "wanted": wanted,

@@ -159,6 +159,11 @@ def _store(week: str, facts: Facts, seen: dict[str, str], now: datetime) -> None
     Leaderboard.objects.update_or_create(week=week, defaults=values)
 
 
+def stored_count() -> int:
+    """Return how many tables are stored: of the weeks that are over, and the present one."""
+    return Leaderboard.objects.count()
+
+
 @transaction.atomic
 def boards_make_anew(*, by: User, now: datetime) -> int:
     """Make every stored table anew from the facts, and check them; returns how many there are."""

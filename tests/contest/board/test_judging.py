@@ -16,11 +16,12 @@ from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.board.reminding import case_remind
+from contest.board.selectors import Asked, cases_asked
 from contest.board.telling import messages_take_back
 from contest.board.tending import cases_tend
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.models import Attack, Case, CaseParty, Conflict, Disclosure, Message, Team, Vote
-from contest.pages.board.case_list import Asked, cases_asked, rows_of
+from contest.pages.board.case_list import rows_of
 from contest.teams.merging import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import main_of

@@ -1,0 +1,257 @@
+"""What is read of the board's work: cases and what teams say in them, motions, conflicts, and the stakes of awards."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+
+from adjudication.models import Ruling
+from common.errors import NotFound
+from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
+from contest.core.embargo import public_pictures
+from contest.core.enums import CaseKind, CaseState
+from contest.core.roles import roles_of
+from contest.core.teams import teams_counted_together
+from contest.models import Appeal, Award, Case, CaseParty, Conflict, Entitlement, Stake, Statement, Team, Ties, Vote
+from contest.prizes.awards import shares_now
+from labeling.models import Image
+from scoring.models import Defense
+
+LONGEST_FIND = 80
+
+# The list of cases ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a list is asked for: a state (empty: all), a kind (empty: both), and words to find."""
+
+    state: str = CaseState.OPEN.value
+    kind: str = ""
+    find: str = ""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> "Asked":
+        """Read an address; what no list has counts as not asked."""
+        state = given.get("state", CaseState.OPEN.value)
+        kind = given.get("kind", "")
+        find = given.get("find", "").replace("\x00", "").strip()[:LONGEST_FIND]
+        return cls(
+            state if state in {*CaseState, "all"} else CaseState.OPEN.value, kind if kind in set(CaseKind) else "", find
+        )
+
+
+def cases_asked(member: User, asked: Asked) -> QuerySet[Case]:
+    """Return the cases that are asked for: open ones that wait for the member's vote first, then by their clocks;
+    closed ones with the newest first. `my_choice` of each is what the member voted for last."""
+    mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
+    rows = _found(cases_seen_by(member), asked).annotate(
+        voted=Exists(mine), my_choice=Subquery(mine.order_by("-pk").values("choice")[:1])
+    )
+    rows = rows if asked.state == "all" else rows.filter(state=asked.state)
+    order = ("-closed_at", "-pk") if asked.state == CaseState.CLOSED else ("voted", "due_at", "pk")
+    return rows.select_related("image", "decision").order_by(*order)
+
+
+def _found(rows: QuerySet[Case], asked: Asked) -> QuerySet[Case]:
+    if asked.kind:
+        rows = rows.filter(kind=asked.kind)
+    if not asked.find:
+        return rows
+    named = Appeal.objects.filter(public_id__iexact=asked.find).values("case")
+    team = Q(team__public_id__iexact=asked.find) | Q(team__name__iexact=asked.find)
+    about = CaseParty.objects.filter(team).values("case")
+    ids = Q(public_id__iexact=asked.find) | Q(image__public_id__iexact=asked.find)
+    return rows.filter(ids | Q(pk__in=named) | Q(pk__in=about))
+
+
+def counts_of(member: User, asked: Asked) -> dict[str, int]:
+    """Return how many cases of each state fit the rest of what is asked."""
+    rows = _found(cases_seen_by(member), asked).values_list("state", flat=True)
+    found = dict.fromkeys([*map(str, CaseState), "all"], 0)
+    for state in rows:
+        found[state] += 1
+        found["all"] += 1
+    return found
+
+
+def to_vote_on(member: User) -> QuerySet[Case]:
+    """Return the open cases that wait for the member's vote, the first due first."""
+    mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
+    rows = cases_seen_by(member).filter(~Exists(mine), state=CaseState.OPEN)
+    return rows.order_by("due_at", "pk")
+
+
+def neighbours(case: Case, member: User) -> tuple[Case | None, Case | None]:
+    """Return the open cases before and after this one by their clocks, as far as the member may know of them."""
+    rows = cases_seen_by(member).filter(state=CaseState.OPEN).exclude(pk=case.pk)
+    before = rows.filter(Q(due_at__lt=case.due_at) | Q(due_at=case.due_at, pk__lt=case.pk))
+    after = rows.filter(Q(due_at__gt=case.due_at) | Q(due_at=case.due_at, pk__gt=case.pk))
+    return before.order_by("-due_at", "-pk").first(), after.order_by("due_at", "pk").first()
+
+
+def cases_not_closed(member: User) -> set[int]:
+    """Return the cases that are not closed and that the member may know of, by number."""
+    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED)
+    return set(seen.values_list("pk", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class ShortOfJudges:
+    """An open case with the members that are left to judge it, and how many it needs."""
+
+    case: Case
+    left: int
+    needed: int
+
+
+def cases_short_of_judges() -> list[ShortOfJudges]:
+    """Return the open cases that organizers were told of and that have too few members left still (R21)."""
+    waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
+    found = [ShortOfJudges(each, len(judges_of(each)), quorum_of(each)) for each in waiting]
+    return [each for each in found if each.left < each.needed]
+
+
+# A case, and what teams say in it -------------------------------------------------------------------------------------
+
+
+def parties_of(case: Case) -> list[CaseParty]:
+    """Return the teams of a case with their parts in it, the newest first: the first reason for which a team is part
+    of it comes last."""
+    return list(CaseParty.objects.filter(case=case).select_related("team__merged_into").order_by("-pk"))
+
+
+def appeals_in(case: Case) -> QuerySet[Appeal]:
+    """Return the appeals of a case in the order in which they came."""
+    return Appeal.objects.filter(case=case).select_related("team", "defense", "ruling").order_by("sent_at", "pk")
+
+
+def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
+    """Return the other appeals of the team that sent one, in the cases that the member may know of."""
+    others = Appeal.objects.filter(team__in=teams_counted_together(appeal.team), case__in=cases_seen_by(member))
+    return others.exclude(pk=appeal.pk).select_related("case__ruling", "case__result")
+
+
+def statements_in(case: Case) -> list[Statement]:
+    """Return what teams of the other side answered in a case, in the order in which they did."""
+    rows = Statement.objects.filter(case=case).select_related("team")
+    return list(rows.order_by("sent_at", "pk"))
+
+
+# A picture, in its cases ----------------------------------------------------------------------------------------------
+
+
+def cases_on(image: Image, member: User) -> QuerySet[Case]:
+    """Return the cases of a picture that the member may know of, with what was decided."""
+    return cases_seen_by(member).filter(image=image).select_related("decision")
+
+
+def appeals_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Appeal]:
+    """Return the appeals against rulings on a picture in these cases."""
+    return Appeal.objects.filter(image=image, case__in=within).select_related("team", "case")
+
+
+def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Statement]:
+    """Return what teams of the other side answered about a picture in these cases."""
+    return Statement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
+
+
+def closed_cases_like(case: Case, ruling: Ruling, member: User) -> QuerySet[Case]:
+    """Return the other closed cases, on rulings with the same verdict, that the member may know of; newest first."""
+    rows = cases_seen_by(member).filter(kind=CaseKind.PICTURE, state=CaseState.CLOSED, ruling__verdict=ruling.verdict)
+    return rows.exclude(pk=case.pk).select_related("ruling", "image", "decision", "result").order_by("-closed_at")
+
+
+def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> set[int]:
+    """Return which of these pictures are public and of no case that the member steps aside from (R21, R24)."""
+    aside = Case.objects.exclude(pk__in=cases_seen_by(member).values("pk")).filter(image__isnull=False)
+    shown = public_pictures(now=now).filter(pk__in=list(among))
+    return set(shown.exclude(pk__in=aside.values("image")).values_list("pk", flat=True))
+
+
+# Motions --------------------------------------------------------------------------------------------------------------
+
+
+def defenses_moved(motion: Case) -> QuerySet[Defense]:
+    """Return the defenses that a motion is about, by name."""
+    return Defense.objects.filter(pk__in=motion.subject.get("defense", ())).order_by("name")
+
+
+def teams_moved(motion: Case) -> QuerySet[Team]:
+    """Return the teams that a motion is about, by name."""
+    return Team.objects.filter(pk__in=motion.subject.get("team", ())).order_by("name")
+
+
+def stakes_moved(motion: Case) -> QuerySet[Stake]:
+    """Return the stakes that a motion is about, the oldest first."""
+    return Stake.objects.filter(pk__in=motion.subject.get("stake", ())).select_related("defense").order_by("pk")
+
+
+def awards_moved(motion: Case) -> QuerySet[Award]:
+    """Return the awards that a motion is about."""
+    return Award.objects.filter(pk__in=motion.subject.get("award", ())).select_related("stake__defense")
+
+
+def grant_moved(motion: Case) -> Entitlement | None:
+    """Return the grant that a motion would take back, with the decision that gave it; None for any other motion."""
+    return Entitlement.objects.filter(pk=motion.details.get("grant", 0)).select_related("decision").first()
+
+
+def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
+    """Return the stakes of a motion for an award, each with the cents that it would be given of what the defenders'
+    half holds now."""
+    stakes = stakes_moved(motion).select_related("defense__entry__team")
+    shares = shares_now(stakes)
+    return [(each, shares.get(each.pk, 0)) for each in stakes]
+
+
+# Conflicts ------------------------------------------------------------------------------------------------------------
+
+
+def conflicts_of(member: User) -> QuerySet[Conflict]:
+    """Return every conflict of a member that is on record, whatever became of it."""
+    return Conflict.objects.filter(member=member)
+
+
+def conflict_of(member: User, number: int) -> Conflict | None:
+    """Return the member's own conflict with this number; None for everybody else's."""
+    return Conflict.objects.filter(pk=number, member=member).select_related("team").first()
+
+
+def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[Conflict]:
+    """Return the conflicts of all members, newest first: those that are `over`, those in force, or all for None. With
+    `find` those of teams with this ID, and of teams and members that have it in their name."""
+    rows = Conflict.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
+    ended = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
+    if over is not None:
+        rows = rows.filter(ended) if over else rows.exclude(ended)
+    if not find:
+        return rows
+    team = Q(team__public_id__iexact=find) | Q(team__name__icontains=find)
+    return rows.filter(team | Q(member__username__icontains=find))
+
+
+def ties_of(member: User) -> Ties | None:
+    """Return what a member told of themselves, None before they did."""
+    return Ties.objects.filter(member=member).first()
+
+
+# Stakes, and how their award stands -----------------------------------------------------------------------------------
+
+
+def stakes_known_to(reviewer: User, *, now: datetime) -> QuerySet[Stake]:
+    """Return the stakes of which a reader may know how their award stands: an organizer of all, a member of the board
+    of those for whose teams they do not step aside (R21)."""
+    return Stake.objects.all() if roles_of(reviewer).organizer else stakes_seen_by(reviewer, now=now)
+
+
+def begun_stake_known_to(reviewer: User, number: int, *, now: datetime) -> Stake:
+    """Return the stake with this number whose money was received; NotFound for one that the reader may not know of, as
+    for one that is not there (R21)."""
+    rows = stakes_known_to(reviewer, now=now).filter(pk=number, staked_at__isnull=False)
+    stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
+    if stake is None:
+        raise NotFound("There is no stake with this number.", "not_found")
+    return stake

@@ -1,0 +1,35 @@
+"""The organizers' page about the nightly check of the leaderboard."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts.access import organizer_of
+from common.domain_clock import domain_now
+from contest.record.leaderboard import snapshots
+from labeling.pages.label_views import SeeOther
+from policy.selectors import policy_in_force
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def leaderboard_check(request: HttpRequest) -> HttpResponse:
+    """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
+    organizer = organizer_of(request.user)
+    now = domain_now()
+    if request.method == "POST":
+        made = snapshots.boards_make_anew(by=organizer, now=now)
+        messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
+        return SeeOther(reverse("leaderboard-check"))
+    context = {
+        "check": snapshots.newest_check(),
+        "stored": snapshots.stored_count(),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "leaderboard/check.html", context)

@@ -1,0 +1,68 @@
+"""What is read of the watch over taskers: its rules and what they found, links, and what was done about a tasker."""
+
+from collections.abc import Iterable
+
+from django.db.models import QuerySet
+
+from common.errors import NotFound
+from labeling.enums import TaskerState
+from labeling.models import Response, StateChange, Tasker, TaskerLink, Voiding, WatchEvent, WatchRule
+from monitoring.actions import REQUALIFY
+
+# Rules and links ------------------------------------------------------------------------------------------------------
+
+
+def rules_in_force() -> QuerySet[WatchRule]:
+    """Return the rules in force, the oldest first."""
+    return WatchRule.objects.filter(retired_at__isnull=True).order_by("pk")
+
+
+def retired_rules() -> QuerySet[WatchRule]:
+    """Return the rules that are not in force any more, those retired last first."""
+    return WatchRule.objects.filter(retired_at__isnull=False).order_by("-retired_at")
+
+
+def newest_events(most: int) -> QuerySet[WatchEvent]:
+    """Return what the rules found last, the newest first, with the rule and the tasker."""
+    return WatchEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:most]
+
+
+def open_links() -> QuerySet[TaskerLink]:
+    """Return the links that are not ended, with both taskers."""
+    return TaskerLink.objects.filter(ended_at__isnull=True).select_related("first", "second")
+
+
+def link_numbered(number: int) -> TaskerLink:
+    """Return a link with both taskers, whether it is ended or not; NotFound when there is none."""
+    link = TaskerLink.objects.select_related("first", "second").filter(pk=number).first()
+    if link is None:
+        raise NotFound("There is no such link.", "not_found")
+    return link
+
+
+# Taskers --------------------------------------------------------------------------------------------------------------
+
+
+def public_ids_of(taskers: Iterable[int]) -> dict[int, str]:
+    """Return tasker -> its public ID."""
+    return dict(Tasker.objects.filter(pk__in=list(taskers)).values_list("pk", "public_id"))
+
+
+def newest_answers(tasker: Tasker, most: int) -> QuerySet[Response]:
+    """Return the answers that a tasker sent last, the newest first, with what became of them."""
+    rows = Response.objects.filter(tasker=tasker).select_related("image", "assignment", "gold_mark", "voided")
+    return rows.order_by("-submitted_at", "-pk")[:most]
+
+
+def voidings_of(tasker: Tasker) -> QuerySet[Voiding]:
+    """Return the times that answers of a tasker were taken out of the count, the oldest first."""
+    return Voiding.objects.filter(tasker=tasker).order_by("voided_at")
+
+
+def last_stop(tasker: Tasker) -> StateChange | None:
+    """Return the change that keeps the tasker from labeling; None for somebody who labels, or learns at first."""
+    last = StateChange.objects.filter(tasker=tasker).order_by("-changed_at", "-pk").first()
+    if last is None or last.after != tasker.state:
+        return None
+    stopped = tasker.state == TaskerState.PAUSED or last.code == REQUALIFY
+    return last if stopped else None
