@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.audit import check_audit
 from adjudication.verifier.board import check_board
 from adjudication.verifier.breaks import (
@@ -85,7 +86,9 @@ def _check(
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
     revision = manifest.revision
-    tables = {name: read_table(folder, name, findings, revision=revision) for name in form.tables_of(revision)}
+    tables = {
+        name: read_table(folder, name, findings, revision=revision) for name in release_tables.tables_of(revision)
+    }
     check_images(tables[form.IMAGES], manifest, findings)
     _check_rows(folder, manifest, tables, findings)
     if form.AUDIT in tables:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Findings, Manifest, NotARelease, Row, read_manifest, read_table
 from common.audit.chain import End, Link, problem
@@ -55,7 +56,7 @@ def _public(row: Row) -> dict[str, Any]:
     part["facts"] = json.loads(row["facts"])
     if not row["subject"]:
         return part
-    return part | {"subject": json.loads(row["subject"]), "why": form.text_from(row["why"])}
+    return part | {"subject": json.loads(row["subject"]), "why": cells.text_from(row["why"])}
 
 
 def _before(folder: Path, manifest: Manifest, previous: Path | None) -> tuple[Row, bool] | None:

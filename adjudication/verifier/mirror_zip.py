@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.chain import Listed
 from adjudication.verifier.reading import read_manifest
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
@@ -111,7 +112,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
     entries: dict[str, zipfile.ZipInfo] = {}
     for entry in packed.infolist():
         top, _, path = entry.filename.partition("/")
-        if top != name or not form.is_file(path):
+        if top != name or not release_tables.is_file(path):
             raise Damaged(f"it holds {entry.filename[:120]!r}, which no release has")
         if path in entries:
             raise Damaged(f"it holds {path} twice")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
@@ -199,7 +200,7 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
 
 def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     """No file is missing or extra, and every one but the pictures has its hash; those are hashed when looked at."""
-    names = form.files_of(manifest.revision)
+    names = release_tables.files_of(manifest.revision)
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
     here = _names_in(folder) - {form.MANIFEST}
@@ -248,7 +249,7 @@ def _names_in(folder: Path) -> set[str]:
 
 def read_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> list[Row]:
     """Read a table. Rows that have not the form of one are found and left out."""
-    columns = form.tables_of(revision)[name]
+    columns = release_tables.tables_of(revision)[name]
     lines = _csv_lines(folder, name, findings)
     heading = next(lines, [])
     if heading != list(columns):

@@ -11,6 +11,7 @@ from typing import Any
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import Counted, outline_box
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
@@ -116,9 +117,9 @@ def _response(row: Row, image: Row, findings: Findings) -> Counted:
         row["contains_bird"],
         row["contains_bicycle"],
         _box(row, image, findings),
-        form.boolean_from(row["complete"]),
-        form.boolean_from(row["unoccluded"]),
-        form.boolean_from(row["real"]),
+        cells.boolean_from(row["complete"]),
+        cells.boolean_from(row["unoccluded"]),
+        cells.boolean_from(row["real"]),
         row["outline"],
     )
 
@@ -126,7 +127,7 @@ def _response(row: Row, image: Row, findings: Findings) -> Counted:
 def _box(row: Row, image: Row, findings: Findings) -> Box | None:
     """The box that follows from the outline, whatever box is recorded beside it."""
     box = outline_box(row["outline"]) if row["outline"] else None
-    sides = ("",) * 4 if box is None else tuple(map(form.pixels, (box.xmin, box.ymin, box.xmax, box.ymax)))
+    sides = ("",) * 4 if box is None else tuple(map(cells.pixels, (box.xmin, box.ymin, box.xmax, box.ymax)))
     identity = f"row {row['response_id']}"
     recorded = tuple(row[side] for side in _BOX)
     if recorded != sides:

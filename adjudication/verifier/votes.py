@@ -10,7 +10,7 @@ from typing import Any
 
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, Reason, VoteChoice
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from adjudication.verifier.reading import Findings, Manifest, Row
 from labeling.enums import Label
 
@@ -27,7 +27,7 @@ def value_of(cell: str) -> Any:
     """Return what a cell of JSON says; raises ValueError for what is none, or not in the one form that is written."""
     try:
         value = json.loads(cell)
-        again = form.json_cell(value)
+        again = cells.json_cell(value)
     except RecursionError as error:
         raise ValueError("JSON without end") from error
     if again != cell:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.urls import reverse
 
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
 from common.models import AuditCheck, AuditEntry
@@ -154,12 +154,12 @@ def as_columns(row: Row) -> list[str]:
     entry = row.entry
     return [
         str(row.number or ""),
-        form.time(entry.at),
-        form.text(row.who),
+        cells.time(entry.at),
+        cells.text(row.who),
         entry.role,
         entry.action,
         canonical(entry.subject),
-        form.text(entry.why),
+        cells.text(entry.why),
         entry.origin,
         row.place,
         canonical(entry.public),

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from adjudication.wording import verdict_words
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
@@ -217,12 +217,12 @@ def _csv_row(decision: CaseDecision, appeals: Sequence[Appeal]) -> Sequence[str]
     assert image is not None and before is not None and after is not None, "the closed case of a picture has all three"
     tally = "; ".join(f"{number} x {words}" for words, number in public.tally)
     named = "; ".join(dict.fromkeys(each.team.public_id for each in appeals))
-    dissents = form.text("\n".join(each.words for each in public.remarks if each.dissent))
+    dissents = cells.text("\n".join(each.words for each in public.remarks if each.dissent))
     return (
-        case.public_id, form.time(decision.decided_at), decision.outcome, image.public_id,
+        case.public_id, cells.time(decision.decided_at), decision.outcome, image.public_id,
         week_at(image.received_at).name, *_csv_ruling(before), *_csv_ruling(after),
         ratio_of(after.smallest_box_numerator, after.smallest_box_denominator), tally, str(decision.quorum),
-        str(decision.recused), form.text(decision.explanation), dissents,
+        str(decision.recused), cells.text(decision.explanation), dissents,
         "; ".join(each.public_id for each in appeals), named,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Max
 
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from common.audit.seals import public_of, seals
 from common.models import AuditSeal
 from contest.core.calendar import Week
@@ -22,12 +22,12 @@ def audit_rows(week: Week) -> Iterator[Sequence[str]]:
         entry = seal.entry
         yield (
             str(seal.number),
-            form.time(entry.at),
+            cells.time(entry.at),
             entry.role,
             entry.action,
-            form.json_cell(entry.subject) if entry.published else "",
-            form.text(entry.why) if entry.published else "",
-            form.json_cell(public_of(entry)["facts"]),
+            cells.json_cell(entry.subject) if entry.published else "",
+            cells.text(entry.why) if entry.published else "",
+            cells.json_cell(public_of(entry)["facts"]),
             seal.private_sha256,
             seal.previous,
             seal.sha256,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from django.db.models import Q, QuerySet
 
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
@@ -83,7 +84,7 @@ def _appeal_rows(week: Week) -> Rows:
     )  # fmt: skip
     rows = Appeal.objects.filter(case__in=decisions_on_pictures(week).values("case")).order_by(by_bytes("public_id"))
     for name, image, ruling, side, team, defense, at, argument, marks, case in stream(rows.values_list(*columns)):
-        said = (form.time(at), form.text(argument), form.json_cell(marks))
+        said = (cells.time(at), cells.text(argument), cells.json_cell(marks))
         yield name, image, str(ruling), side, team, defense or "", *said, case
 
 
@@ -92,7 +93,7 @@ def _statement_rows(week: Week) -> Rows:
     ordered = rows.order_by(by_bytes("case__public_id"), by_bytes("team__public_id"))
     columns = ("case__public_id", "team__public_id", "sent_at", "words")
     for case, team, at, words in stream(ordered.values_list(*columns)):
-        yield case, team, form.time(at), form.text(words)
+        yield case, team, cells.time(at), cells.text(words)
 
 
 def _case_rows(week: Week) -> Rows:
@@ -106,9 +107,9 @@ def _case_rows(week: Week) -> Rows:
         rows.values_list(*columns)
     ):
         label, reasons, why, votes, quorum, recused, made, panel = decided
-        when = (form.time(opened), str(under), form.time(at), str(policy))
-        told = (label, ";".join(reasons), form.text(why), form.json_cell(votes), str(quorum), str(recused))
-        came = (_maybe(made), _maybe(panel), form.time(closed), str(result))
+        when = (cells.time(opened), str(under), cells.time(at), str(policy))
+        told = (label, ";".join(reasons), cells.text(why), cells.json_cell(votes), str(quorum), str(recused))
+        came = (_maybe(made), _maybe(panel), cells.time(closed), str(result))
         yield name, image, str(before), *when, outcome, *told, *came
 
 
@@ -121,9 +122,9 @@ def _motion_rows(week: Week) -> Rows:
     for name, kind, subject, details, reason, opened, under, at, policy, outcome, why, votes, *numbers in stream(
         rows.values_list(*columns)
     ):
-        moved = (kind, form.json_cell(subject), form.json_cell(details), form.text(reason))
-        when = (form.time(opened), str(under), form.time(at), str(policy))
-        yield name, *moved, *when, outcome, form.text(why), form.json_cell(votes), *map(str, numbers)
+        moved = (kind, cells.json_cell(subject), cells.json_cell(details), cells.text(reason))
+        when = (cells.time(opened), str(under), cells.time(at), str(policy))
+        yield name, *moved, *when, outcome, cells.text(why), cells.json_cell(votes), *map(str, numbers)
 
 
 def _examination_rows(week: Week) -> Rows:
@@ -131,7 +132,7 @@ def _examination_rows(week: Week) -> Rows:
     rows = examinations().filter(within(week, "at")).order_by("pk")
     columns = ("pk", "defense__public_id", "image__public_id", "ruling__number", "at")
     for pk, defense, image, ruling, at in stream(rows.values_list(*columns)):
-        yield str(pk), defense, image, _maybe(ruling), form.time(at)
+        yield str(pk), defense, image, _maybe(ruling), cells.time(at)
 
 
 def _maybe(number: int | None) -> str:

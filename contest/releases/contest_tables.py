@@ -11,6 +11,7 @@ from operator import or_
 
 from django.db.models import Min, QuerySet
 
+from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
@@ -56,7 +57,7 @@ def write_contest_tables(folder: Folder, week: Week) -> dict[str, int]:
         form.AUDIT: audit_rows(week),
         **board_rows(week),
     }
-    return {name: folder.table(name, [form.header(name)], found) for name, found in rows.items()}
+    return {name: folder.table(name, [release_tables.header(name)], found) for name, found in rows.items()}
 
 
 def first_moment(since: datetime) -> datetime | None:
@@ -101,12 +102,12 @@ def _maybe(value: object) -> str:
 
 
 def _maybe_time(moment: datetime | None) -> str:
-    return "" if moment is None else form.time(moment)
+    return "" if moment is None else cells.time(moment)
 
 
 def _until(moment: datetime | None, week: Week) -> str:
     """A time as it was known when the week was over: nothing where it came later."""
-    return "" if moment is None or moment >= week.end else form.time(moment)
+    return "" if moment is None or moment >= week.end else cells.time(moment)
 
 
 # Pictures ------------------------------------------------------------------------------------------------------------
@@ -116,7 +117,7 @@ def _provenance_rows(week: Week) -> Rows:
     columns = ("public_id", "pk", "source", "source_id", "licence", "author", "original_sha256", "original_format")
     rows = images_of_week(week).order_by(by_bytes("public_id"))
     for name, pk, *texts, sha256, kind, label_from in stream(rows.values_list(*columns, "label_from")):
-        yield name, str(pk), *map(form.text, texts), sha256, form.text(kind), form.time(label_from)
+        yield name, str(pk), *map(cells.text, texts), sha256, cells.text(kind), cells.time(label_from)
 
 
 def _panel_rows(week: Week) -> Rows:
@@ -124,7 +125,7 @@ def _panel_rows(week: Week) -> Rows:
     columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
     for image, number, size, state, dealt, full, joined, joined_at in stream(rows.values_list(*columns)):
         more = (str(joined), _maybe_time(joined_at))
-        yield image, str(number), str(size), state, form.time(dealt), _maybe_time(full), *more
+        yield image, str(number), str(size), state, cells.time(dealt), _maybe_time(full), *more
 
 
 def _attack_rows(week: Week) -> Rows:
@@ -134,7 +135,7 @@ def _attack_rows(week: Week) -> Rows:
         "policy__version",
     )  # fmt: skip
     for pk, name, image, team, at, quota, copy, policy in stream(attacks_of(week).order_by("pk").values_list(*columns)):
-        sent = (form.time(at), week.name, str(quota), copy or "", ";".join(targets.get(pk, ())))
+        sent = (cells.time(at), week.name, str(quota), copy or "", ";".join(targets.get(pk, ())))
         yield str(pk), name, image, team, *sent, _maybe(policy)
 
 
@@ -179,14 +180,14 @@ def _team_rows(week: Week) -> Rows:
     rows = Team.objects.filter(pk__in=_teams_of(week)).order_by(by_bytes("public_id"))
     for name, pk, title, created, into, merged in stream(rows.values_list(*columns)):
         merged_at = _until(merged, week)
-        yield name, str(pk), form.text(title), form.time(created), into or "" if merged_at else "", merged_at
+        yield name, str(pk), cells.text(title), cells.time(created), into or "" if merged_at else "", merged_at
 
 
 def _association_rows(week: Week) -> Rows:
     rows = Association.objects.filter(team__in=_teams_of(week), since__lt=week.end).order_by("pk")
     columns = ("pk", "team__public_id", "since", "until", "declared_at", "mistake__declared_at")
     for pk, team, since, until, declared, mistaken in stream(rows.values_list(*columns)):
-        yield str(pk), team, form.time(since), _until(until, week), form.time(declared), _until(mistaken, week)
+        yield str(pk), team, cells.time(since), _until(until, week), cells.time(declared), _until(mistaken, week)
 
 
 def _eligibility_rows(week: Week) -> Rows:
@@ -195,7 +196,7 @@ def _eligibility_rows(week: Week) -> Rows:
     columns = ("pk", "defense__public_id", "number", "private_set__number", "finished_at", "totals")
     rows = done.filter(defense__published_at__isnull=False).order_by("pk")
     for pk, defense, number, private_set, at, totals in stream(rows.values_list(*columns)):
-        yield str(pk), defense, str(number), str(private_set), form.time(at), form.json_cell(totals)
+        yield str(pk), defense, str(number), str(private_set), cells.time(at), cells.json_cell(totals)
 
 
 # Stakes, decisions, money --------------------------------------------------------------------------------------------
@@ -206,15 +207,15 @@ def _decision_rows(week: Week) -> Rows:
     for pk, kind, subject, details, reason, policy, at, case in stream(
         decisions_of(week).order_by("pk").values_list(*columns)
     ):
-        said = (form.json_cell(subject), form.json_cell(details), form.text(reason))
-        yield str(pk), kind, *said, str(policy), form.time(at), case or ""
+        said = (cells.json_cell(subject), cells.json_cell(details), cells.text(reason))
+        yield str(pk), kind, *said, str(policy), cells.time(at), case or ""
 
 
 def _batch_rows(week: Week) -> Rows:
     rows = StakeBatch.objects.filter(within(week, "staked_at")).order_by("pk")
     columns = ("pk", "public_id", "decision", "criteria", "staked_at")
     for pk, name, decision, criteria, at in stream(rows.values_list(*columns)):
-        yield str(pk), name, str(decision), form.text(criteria), form.time(at)
+        yield str(pk), name, str(decision), cells.text(criteria), cells.time(at)
 
 
 _STAKE_MOMENTS = ("staked_at", "clock_from", "ended_at")
@@ -238,7 +239,7 @@ def _stake_rows(week: Week) -> Rows:
     for pk, defense, kind, batch, team, cents, asked, staked, clock, ended, end in stream(
         _stakes_of(week).order_by("pk").values_list(*columns)
     ):
-        times = (form.time(asked), form.time(staked), _until(clock, week), _until(ended, week))
+        times = (cells.time(asked), cells.time(staked), _until(clock, week), _until(ended, week))
         yield str(pk), defense, kind, batch or "", team or "", str(cents), *times, end if times[-1] else ""
 
 
@@ -246,7 +247,7 @@ def _award_rows(week: Week) -> Rows:
     columns = ("pk", "stake", "stake__defense__public_id", "decision", "cents", "statement", "conditions", "awarded_at")
     rows = Award.objects.filter(within(week, "awarded_at")).order_by("pk")
     for *ids, cents, statement, conditions, at in stream(rows.values_list(*columns)):
-        yield *map(str, ids), str(cents), form.text(statement), form.json_cell(conditions), form.time(at)
+        yield *map(str, ids), str(cents), cells.text(statement), cells.json_cell(conditions), cells.time(at)
 
 
 _PLACE = ("kind", "team__public_id", "stake")
@@ -257,8 +258,8 @@ def _ledger_rows(week: Week) -> Rows:
     rows = LedgerEntry.objects.filter(within(week, "made_at")).order_by("pk")
     columns = ("pk", "made_at", "cents", "rule", "why", "causes", "corrects", "decision")
     for pk, at, cents, rule, why, causes, corrects, decision, *account in stream(rows.values_list(*columns, *places)):
-        money = (_place(*account[:3]), _place(*account[3:]), str(cents), form.text(rule), form.text(why))
-        yield str(pk), form.time(at), *money, form.json_cell(causes), _maybe(corrects), _maybe(decision)
+        money = (_place(*account[:3]), _place(*account[3:]), str(cents), cells.text(rule), cells.text(why))
+        yield str(pk), cells.time(at), *money, cells.json_cell(causes), _maybe(corrects), _maybe(decision)
 
 
 def _place(kind: str, team: str | None, stake: int | None) -> str:

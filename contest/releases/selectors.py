@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from adjudication.models import Ruling
+from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from common.errors import NotFound
 from contest.core.breaks import recorded_mistakes
@@ -101,7 +102,7 @@ def as_listed(release: Release) -> dict[str, Any]:
         "name": release.name,
         "week": release.week,
         "part": release.part,
-        "released_at": form.time(release.released_at),
+        "released_at": cells.time(release.released_at),
         "bytes": release.bytes,
         "counts": release.counts,
         "manifest_sha256": release.manifest_sha256,
@@ -121,7 +122,7 @@ def archive_of(release: Release) -> Path:
 
 def file_of(release: Release, path: str) -> tuple[Path, str]:
     """Return where a file of a release lies, and its content type; NotFound for a path that no release has."""
-    if not form.is_file(path):
+    if not release_tables.is_file(path):
         raise NotFound("No release has a file of this name.", "unknown_file")
     return settings.RELEASE_DIR / release.name / path, _CONTENT_TYPES[Path(path).suffix]
 

@@ -22,6 +22,7 @@ from django.db.models import Count, Max, Min, QuerySet
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit.seals import entries_seal
@@ -185,14 +186,14 @@ def _facts(week: Week) -> dict[str, Any]:
     rows = _policy_rows(week)
     policies = _numbers(rows)
     return {
-        "week_start": form.time(week.start),
-        "week_end": form.time(week.end),
+        "week_start": cells.time(week.start),
+        "week_end": cells.time(week.end),
         "time_zone": zone_of(week),
         "rule_book": form.RULE_BOOK_VERSION,
         "policy": {str(version): policy.to_json() for version, policy in policies.items()},
         "waiting": _waiting(week, policies),
         "kept_out": _kept_out(week),
-        "policy_from": {str(row.version): form.time(row.in_force_from) for row in rows},
+        "policy_from": {str(row.version): cells.time(row.in_force_from) for row in rows},
         "policy_reason": {str(row.version): row.reason for row in rows},
     }
 

@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce, Collate
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
+from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import (
     COCO_TAIL,
@@ -98,7 +99,7 @@ def write_tables(folder: Folder, week: Week) -> dict[str, int]:
 
 
 def _table(folder: Folder, name: str, rows: Iterable[Sequence[str]]) -> int:
-    return folder.table(name, [form.header(name)], rows)
+    return folder.table(name, [release_tables.header(name)], rows)
 
 
 def pixels_of(week: Week) -> Iterator[str]:
@@ -118,7 +119,7 @@ def _image_rows(week: Week) -> Iterator[Sequence[str]]:
         rows.order_by(by_bytes("public_id")).values_list(*columns)
     ):
         file = form.picture_file(sha)
-        yield name, sha, str(width), str(height), file, origin, week.name, team or "", form.time(received)
+        yield name, sha, str(width), str(height), file, origin, week.name, team or "", cells.time(received)
 
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
@@ -147,7 +148,7 @@ def _write_responses(folder: Folder, week: Week) -> int:
 
     rows = stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
     with ResponsesFile(folder.path / form.PARQUET) as parquet:
-        number = folder.lines(form.RESPONSES, form.header(form.RESPONSES), _response_lines(rows, parquet))
+        number = folder.lines(form.RESPONSES, release_tables.header(form.RESPONSES), _response_lines(rows, parquet))
     folder.add(form.PARQUET)
     return number
 
@@ -173,19 +174,19 @@ def _response_line(row: Row) -> str:
     (pk, image, panel, tasker, submitted, bird, bicycle, outline, xmin, ymin, xmax, ymax, complete, unoccluded, real,
      spent, place, void) = row  # fmt: skip
     drawn = f'"{outline}"' if outline else ""
-    box = f"{form.pixels(xmin)},{form.pixels(ymin)},{form.pixels(xmax)},{form.pixels(ymax)}"
-    said = f"{form.boolean(complete)},{form.boolean(unoccluded)},{form.boolean(real)}"
-    counted = form.boolean(place is not None and void is None)
+    box = f"{cells.pixels(xmin)},{cells.pixels(ymin)},{cells.pixels(xmax)},{cells.pixels(ymax)}"
+    said = f"{cells.boolean(complete)},{cells.boolean(unoccluded)},{cells.boolean(real)}"
+    counted = cells.boolean(place is not None and void is None)
     return (
-        f"{pk},{image},{panel},{tasker},{form.time(submitted)},{bird},{bicycle},{drawn},{box},{said},"
-        f"{form.seconds(spent)},{counted},{_cell(void) if void else ''}\n"
+        f"{pk},{image},{panel},{tasker},{cells.time(submitted)},{bird},{bicycle},{drawn},{box},{said},"
+        f"{cells.seconds(spent)},{counted},{_cell(void) if void else ''}\n"
     )
 
 
 def _cell(value: str) -> str:
     """Free text as a cell of a line that is put together by hand."""
     written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow([form.text(value)])
+    csv.writer(written, lineterminator="").writerow([cells.text(value)])
     return written.getvalue()
 
 
@@ -212,8 +213,8 @@ def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
         rows.values_list(*_RULING)
     ):
         share = ratio_of(part, whole)
-        said = (verdict, label, ";".join(reasons), share, str(policy), form.text(why))
-        yield image, str(number), form.time(decided), by, str(panel), *said, ";".join(map(str, ids))
+        said = (verdict, label, ";".join(reasons), share, str(policy), cells.text(why))
+        yield image, str(number), cells.time(decided), by, str(panel), *said, ";".join(map(str, ids))
 
 
 def ratio_of(part: int | None, whole: int | None) -> str:
@@ -234,9 +235,9 @@ def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
     for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted, run in stream(
         rows.values_list(*columns)
     ):
-        said = (_answer(answer), repr(bicycle), repr(bird), form.text(device))
-        when = (*map(str, plan), form.time(predicted), str(run))
-        yield str(pk), defense, form.text(digest), image, str(turn), *said, *when
+        said = (_answer(answer), repr(bicycle), repr(bird), cells.text(device))
+        when = (*map(str, plan), cells.time(predicted), str(run))
+        yield str(pk), defense, cells.text(digest), image, str(turn), *said, *when
 
 
 def _answer(value: int) -> str:
@@ -248,7 +249,7 @@ def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
     rows = places_in_force().filter(DEFENSE_FAULT, received_in(week, "image__"), defense__published_at__isnull=False)
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
     for defense, image, turn, fault, attempt, ended in stream(ordered.values_list(*columns)):
-        yield defense, image, str(turn), fault, str(attempt), form.time(ended)
+        yield defense, image, str(turn), fault, str(attempt), cells.time(ended)
 
 
 def _break_rows(week: Week) -> Iterator[Sequence[str]]:
@@ -281,7 +282,7 @@ def _mistake_rows(week: Week) -> Iterator[Sequence[str]]:
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "found_at", "pk")
     for _, same in groupby(stream(ordered.values_list(*columns)), key=itemgetter(0, 1)):
         defense, image, turn, label, found = next(same)
-        yield defense, image, str(turn), label, form.time(found)
+        yield defense, image, str(turn), label, cells.time(found)
 
 
 def _breaks(week: Week) -> QuerySet[Break]:
@@ -293,7 +294,7 @@ def _written_breaks(rows: QuerySet[Break]) -> Iterator[Sequence[str]]:
         "pk", "defense__public_id", "image__public_id", "ruling__number", "proof", "prediction__answer", "found_at",
     )  # fmt: skip
     for pk, defense, image, ruling, turn, answer, found in stream(rows.order_by("pk").values_list(*columns)):
-        yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), form.time(found)
+        yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), cells.time(found)
 
 
 _DEFENSE_TEXTS = ("description", "reference", "image")
@@ -311,21 +312,21 @@ def _defense_rows(week: Week) -> Iterator[Sequence[str]]:
     for name, title, digest, demo, published, retired, pk, *rest in stream(
         rows.values_list(*columns, "created_at", *_DEFENSE_FILES, *_ENTRY)
     ):
-        since, until = form.time(published), _time(retired)
-        known = (name, form.text(title), form.text(digest), form.boolean(demo), since, until)
+        since, until = cells.time(published), _time(retired)
+        known = (name, cells.text(title), cells.text(digest), cells.boolean(demo), since, until)
         texts, (created, *files), entry = rest[:3], rest[3:7], rest[7:]
-        yield *known, str(pk), *map(form.text, texts), form.time(created), *files, *_entry(entry)
+        yield *known, str(pk), *map(cells.text, texts), cells.time(created), *files, *_entry(entry)
 
 
 def _entry(columns: Sequence[Any]) -> tuple[str, ...]:
     """What a team said when it handed the defense in; nothing for one that nobody did."""
     team, received, due, licence, code, opened, withdrawn = columns
-    terms = (form.text(licence or ""), code or "")
+    terms = (cells.text(licence or ""), code or "")
     return (team or "", _time(received), _time(due), *terms, _time(opened), _time(withdrawn))
 
 
 def _time(moment: datetime | None) -> str:
-    return "" if moment is None else form.time(moment)
+    return "" if moment is None else cells.time(moment)
 
 
 def _write_derived(folder: Folder, week: Week) -> int:

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.reading import Findings, NotARelease
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
@@ -281,7 +282,7 @@ def test_no_manifest_ends_it_with_an_error(original: Path, changes: dict[str, An
 
 
 @given(
-    name=st.sampled_from(sorted({*form.TABLES, form.TASKER_DATA, form.COCO} - {form.PROVENANCE})),
+    name=st.sampled_from(sorted({*release_tables.TABLES, form.TASKER_DATA, form.COCO} - {form.PROVENANCE})),
     at=st.floats(0, 1),
     away=st.integers(0, 30),
     put=st.binary(max_size=30) | st.sampled_from([b"\n", b'"', b",", b"\r\n", b"9" * 40, b"[[[", b"nan", b"-1", b"\0"]),

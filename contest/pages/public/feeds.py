@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 from django.views.decorators.http import last_modified, require_safe
 
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from common.times import file_size
 from contest.board.public_decisions import public_decision
 from contest.models import CaseDecision, Release
@@ -100,7 +100,7 @@ def _json_item(item: Item) -> dict[str, Any]:
         "url": settings.PUBLIC_URL + item.path,
         "title": item.title,
         "content_text": item.words,
-        "date_published": form.time(item.at),
+        "date_published": cells.time(item.at),
         **item.more,
     }
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adjudication.verifier import release_format as form
+from adjudication.verifier import cells
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard.rows import DefenseRow, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered
@@ -148,5 +148,5 @@ def _written(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str):
-        return form.text(value)
+        return cells.text(value)
     return "" if value is None else value

@@ -4,6 +4,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
 from common.models import AuditEntry, AuditSeal
@@ -62,7 +63,7 @@ def _audited(row: Row) -> AuditEntry:
         role=row["role"],
         action=row["action"],
         subject=json.loads(row["subject"] or "{}"),
-        why=form.text_from(row["why"]),
+        why=cells.text_from(row["why"]),
         origin="release",
         published=bool(row["subject"]),
         public=json.loads(row["facts"]),
@@ -89,7 +90,7 @@ def fill_teams(record: Record) -> None:
         Team(
             pk=int(row["number"]),
             public_id=row["team_id"],
-            name=form.text_from(row["name"]),
+            name=cells.text_from(row["name"]),
             created_at=at(row["created_at"]),
         )
         for row in rows
@@ -114,7 +115,7 @@ def _merge(team: int, into: int, moment: datetime) -> None:
 
 def _association(row: Row, team: int) -> Association:
     since = at(row["since"])
-    values = {"since": since, "until": form.time_from(row["until"]), "declared_at": at(row["declared_at"])}
+    values = {"since": since, "until": cells.time_from(row["until"]), "declared_at": at(row["declared_at"])}
     return Association(pk=int(row["number"]), team_id=team, reason="", **values)
 
 
@@ -151,29 +152,29 @@ def _tried(row: Row, defense: int) -> Trial:
 
 
 def _defense(row: Row) -> Defense:
-    texts = {name: form.text_from(row[name]) for name in ("name", "digest", "description", "reference", "image")}
+    texts = {name: cells.text_from(row[name]) for name in ("name", "digest", "description", "reference", "image")}
     files = {name: row[name] for name in ("archive", "weights", "source")}
     return Defense(
         pk=int(row["number"]),
         public_id=row["defense_id"],
         copied=True,
-        demo=bool(form.boolean_from(row["demo"])),
+        demo=bool(cells.boolean_from(row["demo"])),
         created_at=at(row["created_at"]),
         published_at=at(row["published_at"]),
-        retired_at=form.time_from(row["retired_at"]),
+        retired_at=cells.time_from(row["retired_at"]),
         **texts,
         **files,
     )
 
 
 def _entry(row: Row, team: int) -> Entry:
-    times = {name: form.time_from(row[name]) for name in ("opened_at", "withdrawn_at")}
+    times = {name: cells.time_from(row[name]) for name in ("opened_at", "withdrawn_at")}
     return Entry(
         team_id=team,
         defense_id=int(row["number"]),
         received_at=at(row["received_at"]),
         due_at=at(row["due_at"]),
-        licence=form.text_from(row["licence"]),
+        licence=cells.text_from(row["licence"]),
         training_code=row["training_code"],
         **times,
     )
@@ -220,7 +221,7 @@ def _decision(row: Row, policies: dict[int, int], motions: dict[str, int]) -> Bo
         kind=row["kind"],
         subject=json.loads(row["subject"]),
         details=json.loads(row["details"]),
-        reason=form.text_from(row["reason"]),
+        reason=cells.text_from(row["reason"]),
         policy_id=policies[int(row["policy_version"])],
         decided_at=at(row["decided_at"]),
         case_id=motions.get(row["case_id"]),
@@ -231,14 +232,14 @@ def _batch(row: Row) -> StakeBatch:
     return StakeBatch(
         pk=int(row["number"]),
         public_id=row["batch_id"],
-        criteria=form.text_from(row["criteria"]),
+        criteria=cells.text_from(row["criteria"]),
         decision_id=int(row["decision"]),
         staked_at=at(row["staked_at"]),
     )
 
 
 def _stake(row: Row, defenses: dict[str, int], teams: dict[str, int], batches: dict[str, int]) -> Stake:
-    times = {name: form.time_from(row[name]) for name in ("staked_at", "clock_from", "ended_at")}
+    times = {name: cells.time_from(row[name]) for name in ("staked_at", "clock_from", "ended_at")}
     return Stake(
         pk=int(row["number"]),
         defense_id=defenses[row["defense_id"]],
@@ -268,7 +269,7 @@ def _award(row: Row) -> Award:
         stake_id=int(row["stake"]),
         decision_id=int(row["decision"]),
         cents=int(row["cents"]),
-        statement=form.text_from(row["statement"]),
+        statement=cells.text_from(row["statement"]),
         conditions=json.loads(row["conditions"]),
         awarded_at=at(row["awarded_at"]),
     )
@@ -290,8 +291,8 @@ def _entered(row: Row, accounts: dict[str, int]) -> LedgerEntry:
         source_id=accounts[row["source"]],
         target_id=accounts[row["target"]],
         cents=int(row["cents"]),
-        rule=form.text_from(row["rule"]),
-        why=form.text_from(row["why"]),
+        rule=cells.text_from(row["rule"]),
+        why=cells.text_from(row["why"]),
         causes=json.loads(row["causes"]),
         corrects_id=number(row["corrects"]),
         decision_id=number(row["decision"]),

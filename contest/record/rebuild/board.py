@@ -4,6 +4,7 @@ import json
 from datetime import datetime, timedelta
 
 from adjudication.models import Ruling
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
 from contest.core.enums import CaseKind, CaseState, PartyRole
@@ -83,7 +84,7 @@ def _decision(row: Row, case: Case, policies: _Policies) -> CaseDecision:
     return CaseDecision(
         case=case,
         outcome=row["outcome"],
-        explanation=form.text_from(row["explanation"]),
+        explanation=cells.text_from(row["explanation"]),
         votes=json.loads(row["votes"]),
         quorum=int(row["quorum"]),
         recused=int(row["recused"]),
@@ -100,7 +101,7 @@ def _fill_words(part: Part, known: Filled, cases: dict[str, Case], rulings: _Rul
         told = {"role": PartyRole.APPELLANT, "added_at": made.sent_at}
         CaseParty.objects.create(case=made.case, team_id=made.team_id, **told)
     for row in sorted(part.rows(form.STATEMENTS), key=lambda each: each["sent_at"]):
-        said = {"words": form.text_from(row["words"]), "sent_at": at(row["sent_at"])}
+        said = {"words": cells.text_from(row["words"]), "sent_at": at(row["sent_at"])}
         Statement.objects.create(case=cases[row["case_id"]], team_id=teams[row["team_id"]], **said)
 
 
@@ -113,7 +114,7 @@ def _appeal(row: Row, known: Filled, case: Case, team: int, rulings: _Rulings) -
         ruling_id=rulings[row["image_id"], row["ruling_number"]],
         defense_id=known.defenses[row["defense_id"]] if row["defense_id"] else None,
         side=row["side"],
-        argument=form.text_from(row["argument"]),
+        argument=cells.text_from(row["argument"]),
         marks=[{name: mark[name] for name in _MARK} for mark in json.loads(row["marks"])],
         sent_at=at(row["sent_at"]),
     )
@@ -138,7 +139,7 @@ def _motion(row: Row, policies: _Policies) -> Case:
         motion=row["kind"],
         subject=json.loads(row["subject"]),
         details=json.loads(row["details"]),
-        reason=form.text_from(row["reason"]),
+        reason=cells.text_from(row["reason"]),
         policy=policies.row(row["opened_policy_version"]),
         opened_at=opened,
         due_at=policies.due(row["opened_policy_version"], opened),

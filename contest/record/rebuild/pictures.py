@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from adjudication.models import Ruling
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
 from contest.models import Attack, AttackTarget, Team
@@ -50,14 +51,14 @@ def _image(part: Part, row: Row, came: Row, dealt: dict[str, Any], known: Filled
         public_id=row["image_id"],
         pixels_sha256=sha,
         original_sha256=came["original_sha256"],
-        original_format=form.text_from(came["original_format"]),
+        original_format=cells.text_from(came["original_format"]),
         width=int(row["width"]),
         height=int(row["height"]),
         origin=row["origin"],
         received_at=at(row["received_at"]),
         label_from=at(came["label_from"]),
         dealt_at=dealt.get(row["image_id"]),
-        **{name: form.text_from(came[name]) for name in ("source", "source_id", "licence", "author")},
+        **{name: cells.text_from(came[name]) for name in ("source", "source_id", "licence", "author")},
     )
 
 
@@ -95,7 +96,7 @@ def _fill_panels(part: Part, known: Filled) -> _Panels:
 
 
 def _panel(row: Row, known: Filled) -> Panel:
-    full = form.time_from(row["full_at"])
+    full = cells.time_from(row["full_at"])
     dealt = at(row["dealt_at"])
     return Panel(
         image_id=known.images[row["image_id"]],
@@ -103,7 +104,7 @@ def _panel(row: Row, known: Filled) -> Panel:
         size=int(row["size"]),
         state=row["state"],
         joined=int(row["joined"]),
-        joined_at=form.time_from(row["joined_at"]),
+        joined_at=cells.time_from(row["joined_at"]),
         dealt_at=dealt,
         waiting_since=full or dealt,
         full_at=full,
@@ -159,7 +160,7 @@ def _assignment(row: Row, known: Filled, panels: _Panels) -> Assignment:
 
 def _response(row: Row, given: Assignment, panels: _Panels) -> Response:
     seats = panels[row["image_id"], row["panel"]]
-    said = {name: form.boolean_from(row[name]) for name in ("complete", "unoccluded", "real")}
+    said = {name: cells.boolean_from(row[name]) for name in ("complete", "unoccluded", "real")}
     return Response(
         pk=int(row["response_id"]),
         assignment=given,
@@ -187,7 +188,7 @@ def _fill_voidings(rows: list[Row], known: Filled) -> None:
     """A voiding for each answer: which were voided together is not published."""
     for row in rows:
         if row["void_reason"]:
-            reason, moment = form.text_from(row["void_reason"]), at(row["submitted_at"])
+            reason, moment = cells.text_from(row["void_reason"]), at(row["submitted_at"])
             by = Voiding.objects.create(tasker_id=known.taskers[row["tasker_id"]], reason=reason, voided_at=moment)
             VoidedResponse.objects.create(response_id=int(row["response_id"]), voiding=by)
 
@@ -208,7 +209,7 @@ def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
         response_ids=[int(each) for each in row["response_ids"].split(";") if each],
         decided_at=at(row["decided_at"]),
         decided_by=row["decided_by"],
-        explanation=form.text_from(row["explanation"]),
+        explanation=cells.text_from(row["explanation"]),
     )
 
 

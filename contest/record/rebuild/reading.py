@@ -10,6 +10,7 @@ from typing import Any
 
 from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
 from adjudication.verifier.reading import Findings, NotARelease, Row, read_manifest
 from adjudication.verify import verify
@@ -44,7 +45,7 @@ class Part:
 
     def rows(self, name: str) -> Iterator[Row]:
         """Yield the rows of a table; none of one that the release's revision has not."""
-        if name in form.tables_of(self.manifest["revision"]):
+        if name in release_tables.tables_of(self.manifest["revision"]):
             with (self.folder / name).open(encoding="utf-8", newline="") as file:
                 yield from csv.DictReader(file)
 

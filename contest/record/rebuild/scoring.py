@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any
 
 from adjudication.models import Ruling
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
 from contest.models import Break
@@ -67,8 +68,8 @@ def _prediction(row: Row, item: RunItem, pixels_sha256: str) -> Prediction:
         score_bicycle=float(row["score_bicycle"]),
         score_bird=float(row["score_bird"]),
         pixels_sha256=pixels_sha256,
-        defense_digest=form.text_from(row["defense_digest"]),
-        device=form.text_from(row["device"]),
+        defense_digest=cells.text_from(row["defense_digest"]),
+        device=cells.text_from(row["device"]),
         predicted_at=at(row["predicted_at"]),
         **{name: int(row[name]) for name in whole},
     )

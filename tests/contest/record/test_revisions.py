@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adjudication.verifier import release_format as form
+from adjudication.verifier import release_tables
 from adjudication.verifier.reading import NotARelease
 from adjudication.verify import verify
 from contest.releases.services import release_week
@@ -28,11 +29,11 @@ def _made_as_of(folder: Path, revision: int) -> Forger:
     """Make a release one of an earlier revision: without what was added since, and under the first rule book."""
     coco = folder / form.COCO
     coco.write_text(coco.read_text().replace('"version": "2"', '"version": "1"', 1))
-    for name in form.FILES - form.files_of(revision):
+    for name in release_tables.FILES - release_tables.files_of(revision):
         (folder / name).unlink()
     forger = Forger(folder, release_fixtures.Contest([]))
     forger.manifest(lambda values: _say_revision(values, revision))
-    for name, columns in form.tables_of(revision).items():
+    for name, columns in release_tables.tables_of(revision).items():
         rows = list(csv.reader((folder / name).read_text().splitlines(keepends=True)))
         with (folder / name).open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(row[: len(columns)] for row in rows)
@@ -44,7 +45,7 @@ def _say_revision(values: dict[str, Any], revision: int) -> None:
     values["revision"], values["rule_book"] = revision, "1"
     for key in ("revision", "policy_from", "policy_reason") if revision == 1 else ():
         del values[key]
-    tables = {name.partition(".")[0] for name in [*form.tables_of(revision), form.TASKER_DATA]}
+    tables = {name.partition(".")[0] for name in [*release_tables.tables_of(revision), form.TASKER_DATA]}
     values["counts"] = {name: number for name, number in values["counts"].items() if name in tables}
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 
 from adjudication.enums import Reason
+from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import (
     COCO_TAIL,
@@ -267,12 +268,12 @@ def test_predictions_are_those_of_assessed_runs_of_published_defenses(contest: c
     ],
 )
 def test_free_text_is_no_formula(value: str, cell: str, why: str) -> None:
-    assert form.text(value) == cell, why
+    assert cells.text(value) == cell, why
 
 
 @given(st.text(alphabet="='+-@|\t ab\n"))
 def test_free_text_can_be_read_back(value: str) -> None:
-    assert form.text(value).removeprefix("'") == value
+    assert cells.text(value).removeprefix("'") == value
 
 
 def test_tasker_data_has_the_original_layout(folder: Path, contest: cast.Contest) -> None:
@@ -369,7 +370,7 @@ def _is_canonical(text: str) -> bool:
 
 @given(st.one_of(_rings.map(canonical_json), _near_outlines, _near_outlines.map("[[[{}]]]".format)))
 def test_the_form_of_an_outline_is_the_canonical_one(text: str) -> None:
-    fits = form.TABLES["responses.csv"]["outline"].fullmatch(text) is not None
+    fits = release_tables.TABLES["responses.csv"]["outline"].fullmatch(text) is not None
     assert fits == (text == "" or _is_canonical(text))
 
 
@@ -382,9 +383,9 @@ def test_parquet_has_the_rows_of_the_table_typed(folder: Path) -> None:
         "decimal128(19, 2)",
         "bool",
     ]
-    shown: dict[type, Callable[[Any], str]] = {type(None): lambda _: "", bool: form.boolean}
+    shown: dict[type, Callable[[Any], str]] = {type(None): lambda _: "", bool: cells.boolean}
     for typed, row in zip(table.to_pylist(), _rows(folder, "responses.csv"), strict=True):
-        typed["submitted_at"] = form.time(typed["submitted_at"])
+        typed["submitted_at"] = cells.time(typed["submitted_at"])
         assert {name: shown.get(type(value), str)(value) for name, value in typed.items()} == row
 
 
