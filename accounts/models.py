@@ -18,9 +18,6 @@ class AccountRole(models.Model):
     )
     role = models.CharField(max_length=9, choices=choices(Role))
 
-    class Meta:
-        app_label = "labeling"
-
     def __str__(self) -> str:
         return f"{self.user_id} is {self.role}"
 
@@ -44,7 +41,6 @@ class Invitation(models.Model):
     )
 
     class Meta:
-        app_label = "labeling"
         constraints = [
             models.UniqueConstraint(
                 fields=["email"],
@@ -61,10 +57,6 @@ class UserSession(AbstractBaseSession):
     """A session with its user beside it, so that one query answers both "which session" and "who"."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-
-    class Meta:
-        app_label = "common"
-        db_table = "common_session"
 
     @classmethod
     def get_session_store_class(cls) -> type:
@@ -85,9 +77,6 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
 
-    class Meta:
-        app_label = "common"
-
     def __str__(self) -> str:
         return f"token of {self.user_id}"
 
@@ -104,9 +93,6 @@ class SecondFactor(models.Model):
     wrong_at = models.DateTimeField(null=True)
     turned_on_at = models.DateTimeField()
 
-    class Meta:
-        app_label = "common"
-
     def __str__(self) -> str:
         return f"second factor of {self.user_id}"
 
@@ -118,7 +104,6 @@ class RecoveryCode(models.Model):
     digest = models.CharField(max_length=64)
 
     class Meta:
-        app_label = "common"
         constraints = [models.UniqueConstraint(fields=["user", "digest"], name="recovery_code_once")]
 
     def __str__(self) -> str:

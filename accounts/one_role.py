@@ -1,11 +1,11 @@
 """One role per account, kept by the database itself (R8): whoever organizes, judges or competes never labels.
 
-Triggers on the three tables that give a role keep one row per account in `labeling_accountrole`. Its primary key is
+Triggers on the three tables that give a role keep one row per account in `accounts_accountrole`. Its primary key is
 the account, so that of two transactions that give two roles at once, the second waits and is then refused.
 
-Migrations run these statements. SQLite makes a table anew to alter a column and leaves its triggers behind: a migration
-that alters `labeling_tasker` ends with `run(taskers_again)`, one that alters `contest_member` stands between
-`run(without_members)` and `run(for_members)`.
+Migrations of the apps above run these statements with the names of their tables. SQLite makes a table anew to alter a
+column and leaves its triggers behind: a migration that alters the taskers' ends with `run(taskers_again(TABLE))`, one
+that alters the members' stands between `run(without_members(TABLE))` and `run(for_members(TABLE))`.
 """
 
 from collections.abc import Callable
@@ -23,50 +23,48 @@ _NAMES = ", ".join(f"'{name}'" for name in GROUP_ROLES)
 _RENAMED = f"OLD.name <> NEW.name AND (OLD.name IN ({_NAMES}) OR NEW.name IN ({_NAMES}))"
 Statements = Callable[[str], list[str]]
 
-# The role that a row gives, as SQL over a row called ROW; null for none.
-_ROLE = {
-    "labeling_tasker": "'tasker'",
-    "contest_member": "'team'",
-    "auth_user_groups": f"(SELECT CASE g.name {_CASES} END FROM auth_group g WHERE g.id = ROW.group_id)",
-}
+_GROUPS = "auth_user_groups"
+_OF_GROUP = f"(SELECT CASE g.name {_CASES} END FROM auth_group g WHERE g.id = ROW.group_id)"
+_TASKER, _TEAM = "'tasker'", "'team'"
 
 
-def _still_in_team(account: str, *, members: bool) -> str:
+def _still_in_team(account: str, members: str = "") -> str:
     """Return the SQL that says whether `account` is in the teams: the one role that two tables give."""
     grouped = (
         "EXISTS (SELECT 1 FROM auth_user_groups m JOIN auth_group g ON g.id = m.group_id "
         f"WHERE m.user_id = {account} AND g.name = 'teams')"
     )
-    return f"({grouped} OR EXISTS (SELECT 1 FROM contest_member c WHERE c.user_id = {account}))" if members else grouped
+    return f"({grouped} OR EXISTS (SELECT 1 FROM {members} c WHERE c.user_id = {account}))" if members else grouped
 
 
 _POSTGRES_FUNCTIONS = f"""
 CREATE FUNCTION account_role_take(account integer, taken text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO labeling_accountrole (user_id, role) VALUES (account, taken) ON CONFLICT (user_id) DO NOTHING;
-  IF (SELECT role FROM labeling_accountrole WHERE user_id = account) <> taken THEN
+  INSERT INTO accounts_accountrole (user_id, role) VALUES (account, taken) ON CONFLICT (user_id) DO NOTHING;
+  IF (SELECT role FROM accounts_accountrole WHERE user_id = account) <> taken THEN
     RAISE EXCEPTION '{_REFUSED}' USING ERRCODE = 'integrity_constraint_violation';
   END IF;
 END $$;
 CREATE FUNCTION account_role_drop(account integer, dropped text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   -- Locked first: of two transactions that end the two reasons for a role, one has to see that none is left.
-  PERFORM 1 FROM labeling_accountrole WHERE user_id = account FOR UPDATE;
-  DELETE FROM labeling_accountrole WHERE user_id = account AND role = dropped
+  PERFORM 1 FROM accounts_accountrole WHERE user_id = account FOR UPDATE;
+  DELETE FROM accounts_accountrole WHERE user_id = account AND role = dropped
     AND NOT (dropped = 'team' AND account_in_team(account));
 END $$;
 """
 
 
-def _postgres_in_team(*, members: bool) -> str:
+def _postgres_in_team(members: str = "") -> str:
     return (
         "CREATE OR REPLACE FUNCTION account_in_team(account integer) RETURNS boolean LANGUAGE plpgsql "
-        f"AS $$ BEGIN RETURN {_still_in_team('account', members=members)}; END $$;"
+        f"AS $$ BEGIN RETURN {_still_in_team('account', members)}; END $$;"
     )
 
 
-def _postgres_triggers(table: str) -> str:
-    new, old = _ROLE[table].replace("ROW", "NEW"), _ROLE[table].replace("ROW", "OLD")
+def _postgres_triggers(table: str, role: str) -> str:
+    """`role` is the role that a row gives, as SQL over a row called ROW; null for none."""
+    new, old = role.replace("ROW", "NEW"), role.replace("ROW", "OLD")
     return f"""
 CREATE FUNCTION {table}_gives_role() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -84,17 +82,17 @@ CREATE TRIGGER {table}_one_role_changed AFTER UPDATE ON "{table}" FOR EACH ROW
 """
 
 
-def _sqlite_triggers(table: str, *, members: bool) -> list[str]:
-    new, old = _ROLE[table].replace("ROW", "NEW"), _ROLE[table].replace("ROW", "OLD")
+def _sqlite_triggers(table: str, role: str, members: str = "") -> list[str]:
+    new, old = role.replace("ROW", "NEW"), role.replace("ROW", "OLD")
     take = f"""
   SELECT RAISE(ABORT, '{_REFUSED}') WHERE EXISTS (
-    SELECT 1 FROM labeling_accountrole r WHERE r.user_id = NEW.user_id AND r.role <> {new});
-  INSERT OR IGNORE INTO labeling_accountrole (user_id, role)
+    SELECT 1 FROM accounts_accountrole r WHERE r.user_id = NEW.user_id AND r.role <> {new});
+  INSERT OR IGNORE INTO accounts_accountrole (user_id, role)
     SELECT NEW.user_id, {new} WHERE NEW.user_id IS NOT NULL AND {new} IS NOT NULL;"""
     # Taskers' triggers name no other table that gives a role, or each could not be made anew without the other.
-    in_team = _still_in_team("OLD.user_id", members=members)
-    kept = "" if table == "labeling_tasker" else f" AND NOT (role = 'team' AND {in_team})"
-    drop = f"\n  DELETE FROM labeling_accountrole WHERE user_id = OLD.user_id AND role = {old}{kept};"
+    in_team = _still_in_team("OLD.user_id", members)
+    kept = "" if role == _TASKER else f" AND NOT (role = 'team' AND {in_team})"
+    drop = f"\n  DELETE FROM accounts_accountrole WHERE user_id = OLD.user_id AND role = {old}{kept};"
     return [
         *_sqlite_none(table),
         f"CREATE TRIGGER {table}_one_role_given AFTER INSERT ON {table} BEGIN {take} END;",
@@ -122,46 +120,61 @@ def _groups_keep_their_names(vendor: str) -> list[str]:
     ]
 
 
-def for_taskers_and_groups(vendor: str) -> list[str]:
-    """Return the statements that keep the roles of taskers and groups on `vendor` (postgresql, sqlite)."""
-    names = _groups_keep_their_names(vendor)
-    if vendor == "postgresql":
-        triggers = [_postgres_triggers("labeling_tasker"), _postgres_triggers("auth_user_groups")]
-        return [_postgres_in_team(members=False), _POSTGRES_FUNCTIONS, *triggers, *names]
-    return [*taskers_again(vendor), *_sqlite_triggers("auth_user_groups", members=False), *names]
+def for_taskers_and_groups(taskers: str) -> Statements:
+    """Return the statements that keep the roles of groups, and of taskers in the table `taskers`."""
+
+    def statements(vendor: str) -> list[str]:
+        names = _groups_keep_their_names(vendor)
+        if vendor == "postgresql":
+            triggers = [_postgres_triggers(taskers, _TASKER), _postgres_triggers(_GROUPS, _OF_GROUP)]
+            return [_postgres_in_team(), _POSTGRES_FUNCTIONS, *triggers, *names]
+        return [*_sqlite_triggers(taskers, _TASKER), *_sqlite_triggers(_GROUPS, _OF_GROUP), *names]
+
+    return statements
 
 
-def without_taskers_and_groups(vendor: str) -> list[str]:
+def without_taskers_and_groups(taskers: str) -> Statements:
     """Return the statements that take all of it away again."""
-    if vendor == "postgresql":
-        functions = ["labeling_tasker_gives_role()", "auth_user_groups_gives_role()", "auth_group_keeps_name()"]
-        functions += [
-            "account_role_take(integer, text)",
-            "account_role_drop(integer, text)",
-            "account_in_team(integer)",
-        ]
-        return [f"DROP FUNCTION {function} CASCADE;" for function in functions]
-    tables = ("labeling_tasker", "auth_user_groups")
-    return [*(each for table in tables for each in _sqlite_none(table)), "DROP TRIGGER auth_group_keeps_name;"]
+
+    def statements(vendor: str) -> list[str]:
+        if vendor == "postgresql":
+            functions = [f"{taskers}_gives_role()", f"{_GROUPS}_gives_role()", "auth_group_keeps_name()"]
+            functions += [
+                "account_role_take(integer, text)",
+                "account_role_drop(integer, text)",
+                "account_in_team(integer)",
+            ]
+            return [f"DROP FUNCTION {function} CASCADE;" for function in functions]
+        return [*_sqlite_none(taskers), *_sqlite_none(_GROUPS), "DROP TRIGGER auth_group_keeps_name;"]
+
+    return statements
 
 
-def taskers_again(vendor: str) -> list[str]:
+def taskers_again(taskers: str) -> Statements:
     """Return the statements that keep the roles of taskers, whether they are there or not."""
-    return _sqlite_triggers("labeling_tasker", members=False) if vendor == "sqlite" else []
+    return lambda vendor: _sqlite_triggers(taskers, _TASKER) if vendor == "sqlite" else []
 
 
-def for_members(vendor: str) -> list[str]:
+def for_members(members: str) -> Statements:
     """Return the statements that keep the role of team members too, after those for taskers and groups."""
-    if vendor == "postgresql":
-        return [_postgres_in_team(members=True), _postgres_triggers("contest_member")]
-    return [each for table in ("auth_user_groups", "contest_member") for each in _sqlite_triggers(table, members=True)]
+
+    def statements(vendor: str) -> list[str]:
+        if vendor == "postgresql":
+            return [_postgres_in_team(members), _postgres_triggers(members, _TEAM)]
+        return [*_sqlite_triggers(_GROUPS, _OF_GROUP, members), *_sqlite_triggers(members, _TEAM, members)]
+
+    return statements
 
 
-def without_members(vendor: str) -> list[str]:
+def without_members(members: str) -> Statements:
     """Return the statements that leave the roles of taskers and groups alone."""
-    if vendor == "postgresql":
-        return [_postgres_in_team(members=False), "DROP FUNCTION contest_member_gives_role() CASCADE;"]
-    return [*_sqlite_none("contest_member"), *_sqlite_triggers("auth_user_groups", members=False)]
+
+    def statements(vendor: str) -> list[str]:
+        if vendor == "postgresql":
+            return [_postgres_in_team(), f"DROP FUNCTION {members}_gives_role() CASCADE;"]
+        return [*_sqlite_none(members), *_sqlite_triggers(_GROUPS, _OF_GROUP)]
+
+    return statements
 
 
 def _step(statements: Statements) -> Callable[[StateApps, BaseDatabaseSchemaEditor], None]:

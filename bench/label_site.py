@@ -28,7 +28,7 @@ INSERT INTO labeling_knownpicture (public_id, image_id, panel_id, use, topic, po
   SELECT gen_random_uuid(), image_id, id, 'gold', 'clear', 0, '["definitely_yes"]', '["definitely_no"]',
     '[[[60,60],[240,60],[240,240],[60,240]]]', 70, true, true, true, '{{}}', 0, {due}, ''
   FROM labeling_panel WHERE state = 'settled';
-UPDATE labeling_policyversion SET numbers = jsonb_set(numbers, '{{gold_percent}}', '{percent}');
+UPDATE policy_policyversion SET numbers = jsonb_set(numbers, '{{gold_percent}}', '{percent}');
 VACUUM ANALYZE labeling_knownpicture, labeling_panel
 """
 

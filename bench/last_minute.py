@@ -34,13 +34,13 @@ _PAUSE_SECONDS = 0.25
 
 # What is wrong with the record, whatever the answers said.
 _AUDIT = {
-    "in another week than their time says": """SELECT count(*) FROM contest_attack a JOIN labeling_image i
+    "in another week than their time says": """SELECT count(*) FROM core_attack a JOIN labeling_image i
         ON i.id = a.image_id WHERE (a.received_at < '{end}') <> (a.week = '{week}')
         OR (a.received_at < '{end}') <> (i.label_from = '{end}')""",
-    "days with another number than were sent": """SELECT count(*) FROM contest_quotaday q WHERE q.used <>
-        (SELECT count(*) FROM contest_attack a WHERE a.team_id = q.team_id AND (a.received_at AT TIME ZONE 'UTC')::date
+    "days with another number than were sent": """SELECT count(*) FROM attacks_quotaday q WHERE q.used <>
+        (SELECT count(*) FROM core_attack a WHERE a.team_id = q.team_id AND (a.received_at AT TIME ZONE 'UTC')::date
          = q.day) OR q.used > {a_day}""",
-    "numbers of a day given twice": """SELECT count(*) FROM (SELECT 1 FROM contest_attack
+    "numbers of a day given twice": """SELECT count(*) FROM (SELECT 1 FROM core_attack
         GROUP BY team_id, (received_at AT TIME ZONE 'UTC')::date, of_quota HAVING count(*) > 1) AS twice""",
 }
 
@@ -226,7 +226,7 @@ def _moments(end: datetime, plan: Plan, rng: Random) -> list[datetime]:
 
 def _section(cluster: Cluster, found: Found, end: datetime, plan: Plan) -> Section:
     week = week_of(end - timedelta(seconds=1), "UTC").name
-    rows = cluster.execute("SELECT public_id, received_at FROM contest_attack", "last-minute")
+    rows = cluster.execute("SELECT public_id, received_at FROM core_attack", "last-minute")
     recorded = {str(name): moment for name, moment in rows}
     audit = {
         name: int(str(cluster.execute(sql.format(end=end.isoformat(), week=week, a_day=A_DAY), "last-minute")[0][0]))

@@ -175,7 +175,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "written by another process of this server": (
         "contest/management/commands/simulate.py:Command._play_apart",
-        "contest/outbox/services.py:_parsed",
+        "contest/operations/letters.py:_parsed",
         "defense_kit/keeper.py:main",
         "defense_kit/process.py:StartedProcess._hear",
     ),

@@ -9,7 +9,8 @@ from fractions import Fraction
 from django.db import transaction
 from django.db.models import Count, Max, Q
 
-from labeling.models import GoldFlag, GoldMark, KnownPicture
+from labeling.models import GoldMark, KnownPicture
+from monitoring.models import GoldFlag
 from monitoring.statistics import chance_of_such_a_rise
 from policy.numbers import Policy
 

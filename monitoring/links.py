@@ -19,9 +19,10 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import AssignmentState, LinkKind, PanelState
-from labeling.models import Assignment, Panel, Response, Tasker, TaskerLink
+from labeling.models import Assignment, Panel, Response, Tasker
 from labeling.voiding import UNSETTLED
 from monitoring.copying import ALIKE_PX, Corner, Figures, Look, Pair, Seen
+from monitoring.models import TaskerLink
 
 LOOK_BACK = timedelta(days=30)
 LOOK_EVERY = timedelta(days=1)

@@ -6,8 +6,9 @@ from django.db.models import QuerySet
 
 from common.errors import NotFound
 from labeling.enums import TaskerState
-from labeling.models import Response, StateChange, Tasker, TaskerLink, Voiding, WatchEvent, WatchRule
+from labeling.models import Response, StateChange, Tasker, Voiding, WatchEvent, WatchRule
 from monitoring.actions import REQUALIFY
+from monitoring.models import TaskerLink
 
 # Rules and links ------------------------------------------------------------------------------------------------------
 

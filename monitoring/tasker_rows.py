@@ -12,7 +12,8 @@ from common import charts
 from common.charts import Chart, Value
 from labeling.enums import TaskerState
 from labeling.learning.services import QUALIFIED
-from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, TaskerLink, Voiding, WatchEvent
+from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, Voiding, WatchEvent
+from monitoring.models import TaskerLink
 from monitoring.tasker_figures import Figures, Period, figures_by_tasker, figures_of_spans
 
 DAYS = 7

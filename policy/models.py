@@ -20,8 +20,5 @@ class PolicyVersion(models.Model):
     )
     recorded_at = models.DateTimeField(null=True)
 
-    class Meta:
-        app_label = "labeling"
-
     def __str__(self) -> str:
         return f"policy {self.version}"

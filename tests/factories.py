@@ -11,11 +11,12 @@ from django.contrib.auth.models import Group, User
 
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
+from contest.board.models import CaseDecision
 from contest.board.recusal import undisclosed
 from contest.core.decisions import Mandate
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.models import Attack, Case, Team
 from contest.core.weeks import week_at
-from contest.models import Attack, Case, CaseDecision, Team
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, Response, Tasker
 from policy.models import PolicyVersion

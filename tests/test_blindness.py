@@ -23,7 +23,7 @@ from django.test import Client
 from django.utils import timezone
 
 from config.audience import OPEN_TO_TASKERS
-from contest.models import Attack, Member, Release, Team
+from contest.core.models import Attack, Member, Release, Team
 from labeling import leases
 from labeling.dealing import mark_settled
 from labeling.models import Assignment, Image, Panel, Response, Tasker

@@ -123,8 +123,8 @@ result = {
 """
 # What follows from the rulings, one after the other.
 STEPS = {
-    "in force": """SELECT count(*) FROM contest_stake WHERE "end" = ''""",
-    "corrections": "SELECT count(*) FROM contest_ledgerentry WHERE corrects_id IS NOT NULL",
+    "in force": """SELECT count(*) FROM core_stake WHERE "end" = ''""",
+    "corrections": "SELECT count(*) FROM ledger_ledgerentry WHERE corrects_id IS NOT NULL",
 }
 
 

@@ -27,7 +27,7 @@ from urllib3.exceptions import NewConnectionError
 
 from common.log_mask import SECRET_LINKS, mask
 from common.outages import OutageLog, TraceOnce, outage_of, storage_full
-from contest.models import Attack
+from contest.core.models import Attack
 from labeling.pictures.addresses import picture_url
 from picture_files.store import FolderStore, picture_key, picture_store
 from tests import factories

@@ -16,7 +16,7 @@ from accounts.roles import TEAMS
 from accounts.tokens import issue_token
 from common.errors import Conflict
 from config.audience import OPEN_TO_TASKERS
-from contest.models import Member, Team
+from contest.core.models import Member, Team
 from contest.teams.services import team_create
 from labeling.models import Tasker
 from tests import factories

@@ -133,7 +133,9 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "labeling/test_services.py",
         "test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_back",
     ),
+    "labeling/dealing.py": ("labeling/test_races.py", "test_thousands_of_random_steps"),
     "labeling/leases.py": ("labeling/test_races.py", "test_thousands_of_random_steps"),
+    "labeling/submission.py": ("labeling/test_races.py", "test_thousands_of_random_steps"),
     "picture_files/store_transactions.py": (
         "contest/operations/test_unused_files.py",
         "test_who_uploads_while_files_are_removed_waits",

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.test import Client
 
 from contest.board.moves import stakes_move
-from contest.models import Case, Member
+from contest.core.models import Case, Member
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.board import cast

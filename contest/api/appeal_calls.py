@@ -15,9 +15,9 @@ from common.web.json_parser import JSONParser
 from contest.api.appeal_shapes import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
 from contest.appeals.grounds import Appealed, reader_for
 from contest.appeals.services import appeal_send, appeals_of, decision_of, is_changed
+from contest.board.models import Appeal
 from contest.core.enums import CaseState
 from contest.core.picture_access import picture_seen_by
-from contest.models import Appeal
 from contest.web.appeal_access import team_appealing
 from labeling.notices import iso
 from labeling.pages.shapes import ErrorOut

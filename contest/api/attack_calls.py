@@ -18,7 +18,7 @@ from contest.attacks.life import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive
-from contest.models import Team
+from contest.core.models import Team
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES, member_of, uploading
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force

@@ -28,8 +28,8 @@ from contest.board.cases import (
 )
 from contest.board.deciding import case_decide
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.models import Case
 from contest.core.roles import board_member_of
-from contest.models import Case
 from labeling.enums import Label
 from labeling.pages.shapes import ErrorOut
 

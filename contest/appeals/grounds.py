@@ -12,14 +12,15 @@ from adjudication.selectors import rulings_in_force
 from common.errors import Conflict, DomainError, NotAllowed
 from common.times import to_the_second
 from contest.board.cases import newest_ruling_of, open_case_of
+from contest.board.models import Appeal
 from contest.core.appeal_window import closes_at, closes_for_senders, first_receipts, longest_window
 from contest.core.embargo import public_attacks, published
 from contest.core.enums import AppealSide, CaseState, StakeEnd
+from contest.core.models import Attack, Case, Stake, Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import breaks_of_stake, first_sent, unbroken_until
-from contest.models import Appeal, Attack, Case, Stake, Team
 from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense

@@ -6,9 +6,10 @@ from django.urls import reverse
 
 from common.times import absolute
 from contest.board.known import teams_told
+from contest.board.models import Appeal
 from contest.core.enums import CaseState, MessageKind
+from contest.core.models import Case, Team
 from contest.core.teams import final_team
-from contest.models import Appeal, Case, Team
 from contest.outbox.writing import was_told, write
 from policy.selectors import policy_in_force
 

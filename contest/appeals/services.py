@@ -15,10 +15,11 @@ from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, 
 from contest.appeals.letters import appeal_tell
 from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
 from contest.board.known import cases_known_to
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.enums import CaseState, PartyRole
+from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Appeal, Case, CaseDecision, Statement, Team
 from labeling.models import Image
 
 __all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]

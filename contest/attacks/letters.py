@@ -12,9 +12,10 @@ from common.times import to_the_second
 from contest.attacks import quota
 from contest.attacks.selectors import against_all
 from contest.core.enums import MessageKind
+from contest.core.models import Attack
 from contest.core.teams import final_team, team_of
 from contest.core.weeks import week_called, zone_of
-from contest.models import Attack, Message
+from contest.outbox.models import Message
 from contest.outbox.writing import write
 from policy.numbers import Policy
 

@@ -15,9 +15,9 @@ from adjudication.wording import reasons_words
 from contest.core.appeal_window import closes_at, closes_for_sender
 from contest.core.breaks import standing_breaks
 from contest.core.enums import RELEASED_ORIGINS
+from contest.core.models import Attack, Break
 from contest.core.publication import released
 from contest.core.weeks import week_at, week_called
-from contest.models import Attack, Break
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from labeling.pictures.addresses import picture_url

@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from common.audit.trail import audit
 from common.errors import NotFound
 from contest.attacks.hashing import Hashes, as_array, difference_hash, near, signed
-from contest.models import Attack, NearDuplicate, PictureHash
+from contest.attacks.models import NearDuplicate, PictureHash
+from contest.core.models import Attack
 from labeling.models import Image
 from picture_files.png import PictureDamaged, decode_png
 from picture_files.store import PictureMissing, picture_key, picture_store

@@ -15,8 +15,8 @@ from contest.attacks.selectors import known_pixels
 from contest.attacks.sending import Outcome
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import attacks_public
+from contest.core.models import Attack, Team
 from contest.core.weeks import week_called, zone_of
-from contest.models import Attack, Team
 from labeling.notices import iso
 from picture_files.decoding import MAX_BYTES, MAX_PIXELS
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS

@@ -9,9 +9,9 @@ from django.db.models import Q, QuerySet
 from common.errors import NotFound
 from contest.core.calendar import Week
 from contest.core.embargo import attacks_public, public_attacks
+from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import is_due, stakes_in_force
-from contest.models import Attack, Stake, Team
 from labeling.models import Image
 from scoring.models import Defense
 

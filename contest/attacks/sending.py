@@ -13,7 +13,7 @@ from contest.attacks.services import SentBefore, attack_receive, check_entitled,
 from contest.attacks.uploads import Part
 from contest.core import upload_rates
 from contest.core.enums import UploadKind
-from contest.models import Attack, Team
+from contest.core.models import Attack, Team
 from policy.numbers import Policy
 
 

@@ -14,10 +14,10 @@ from contest.attacks.letters import receipt_write
 from contest.attacks.selectors import waiting_for_board
 from contest.core import upload_rates
 from contest.core.enums import RELEASED_ORIGINS, UploadKind
+from contest.core.models import Attack, AttackTarget, Team
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.defenses.selectors import staked
-from contest.models import Attack, AttackTarget, Team
 from contest.teams.selectors import is_entitled
 from labeling.enums import KnownUse, Origin
 from labeling.models import Image, KnownPicture

@@ -12,12 +12,13 @@ from django.db import transaction
 from common.errors import Conflict
 from contest.core.decisions import Mandate
 from contest.core.enums import AccountKind, DecisionKind
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses import staking as stakes
 from contest.defenses.staking import batch_check, return_decide, stake_batch
 from contest.ledger import withholding
+from contest.ledger.models import Account
 from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
-from contest.models import Account, Award, Case, Stake, Team
 from contest.prizes import forfeits
 from contest.prizes.awards import award_check, award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold

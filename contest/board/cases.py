@@ -18,15 +18,16 @@ from common.audit.trail import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
 from contest.board.conflicts import conflicts_find
+from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
 from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.breaks import standing_breaks
 from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
+from contest.core.models import Attack, Case, Team
 from contest.core.teams import final_team
 from contest.defenses.selectors import owner_of, stakes_aimed_at
-from contest.models import Appeal, Attack, Case, CaseParty, Disclosure, Statement, Team, Vote
 from labeling.enums import Label
 from labeling.models import Image
 from policy.selectors import policy_in_force

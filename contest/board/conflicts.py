@@ -15,14 +15,16 @@ from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
 from common.typed import words_said
+from contest.board.models import Ties
 from contest.board.recusal import EVER
 from contest.board.telling import messages_take_back
 from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind, EntitlementKind
+from contest.core.models import Case, Conflict, Member, Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Case, Conflict, Entitlement, Member, PastMember, Team, Ties
 from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution
+from contest.teams.models import Entitlement, PastMember
 
 MOST_CHARACTERS = 1_000
 MOST_NAMED = 200

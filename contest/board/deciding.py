@@ -15,9 +15,10 @@ from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.carriers import carry_out
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
+from contest.board.models import CaseDecision
 from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
-from contest.models import Case, CaseDecision
+from contest.core.models import Case
 from labeling.enums import Label
 from labeling.models import Image, Panel
 from labeling.more_taskers import kept_out, panel_fresh, panel_join, room_in

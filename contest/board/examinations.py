@@ -19,10 +19,11 @@ from common.errors import Conflict, NotAllowed
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseState
+from contest.core.models import Attack, Case
 from contest.core.settled_weeks import open_cases
 from contest.defenses.selectors import owner_of
-from contest.models import Attack, Case, Examination
 from contest.prizes.examined_pictures import confirmations_in_force, fully_examined, rejected_pictures
+from contest.prizes.models import Examination
 from labeling.models import Image
 from scoring.models import Defense
 

@@ -10,13 +10,14 @@ from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.board.models import Appeal, CaseParty
 from contest.board.recusal import teams_of
 from contest.core.embargo import public_attacks
 from contest.core.enums import CaseKind
+from contest.core.models import Attack, Case, Team
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import attacks_aimed_at
-from contest.models import Appeal, Attack, Case, CaseParty, Team
 from contest.outbox.grouped_facts import told_to_senders
 
 

@@ -19,12 +19,13 @@ from common.errors import Conflict, NotAllowed
 from common.typed import words_enough
 from contest.board.carriers import rehearse
 from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
+from contest.board.models import CaseDecision
 from contest.board.recusal import recused_from, teams_of
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.core.models import Case, Team
 from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import defenses_locked
-from contest.models import Case, CaseDecision, Team
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

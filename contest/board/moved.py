@@ -11,7 +11,7 @@ from contest.board.motions import motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
 from contest.board.telling import what_of
 from contest.core.enums import DecisionKind
-from contest.models import Award, Case, Team
+from contest.core.models import Award, Case, Team
 from scoring.models import Defense
 
 

@@ -12,12 +12,14 @@ from django.contrib.auth.models import User
 from common.typed import words_said
 from contest.board.motions import motion_open
 from contest.core.enums import DecisionKind
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.staking import ASK_CRITERIA, LONGEST_WORDS
+from contest.ledger.models import Account
 from contest.ledger.services import MOST_WORDS
 from contest.ledger.withholding import subject_of
-from contest.models import Account, Award, Case, Entitlement, Stake, Team
 from contest.prizes.awards import ASK_STATEMENT
 from contest.prizes.checklist import sharing
+from contest.teams.models import Entitlement
 from scoring.models import Defense
 
 # Stakes ---------------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class PublicDecision:
 
 
 def public_decision(decision: Any) -> PublicDecision:
-    """Return a recorded decision (contest.models.CaseDecision) as the public reads it."""
+    """Return a recorded decision (contest.board.models.CaseDecision) as the public reads it."""
     told = (decision.outcome, decision.label, decision.reasons, decision.explanation)
     return _public(*told, decision.votes, decision.quorum, decision.recused, decision.decided_at)
 

@@ -12,9 +12,10 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from contest.board.models import CaseParty, Disclosure
 from contest.core.conflicts import board_members, conflicts_in_force
+from contest.core.models import Case, Conflict, Stake, Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Case, CaseParty, Conflict, Disclosure, Stake, Team
 from policy.numbers import Policy
 
 # For how long a member's word that nothing ties them to a team stands, before they are asked again.

@@ -14,7 +14,7 @@ from contest.board.cases import count_of
 from contest.board.recusal import judges_of
 from contest.board.telling import DUE_SOON, case_remind_tell
 from contest.core.enums import CaseState
-from contest.models import Case
+from contest.core.models import Case
 
 # A case is reminded of once in this time.
 PATIENCE = timedelta(days=1)

@@ -9,13 +9,15 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
 from common.errors import NotFound
+from contest.board.models import Appeal, CaseParty, Statement, Ties, Vote
 from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
+from contest.core.models import Award, Case, Conflict, Stake, Team
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
-from contest.models import Appeal, Award, Case, CaseParty, Conflict, Entitlement, Stake, Statement, Team, Ties, Vote
 from contest.prizes.awards import shares_now
+from contest.teams.models import Entitlement
 from labeling.models import Image
 from scoring.models import Defense
 

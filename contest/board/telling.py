@@ -14,13 +14,14 @@ from adjudication.models import Ruling
 from adjudication.wording import verdict_words
 from common.times import absolute
 from contest.board.known import teams_told
+from contest.board.models import CaseDecision
 from contest.board.recusal import judges_of, quorum_of, recused_from
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
+from contest.core.models import Attack, Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.defenses.selectors import owner_of
-from contest.models import Attack, Case, CaseDecision, Team
 from contest.outbox.grouped_facts import told_to_senders
 from contest.outbox.writing import take_back, was_told, write
 from labeling.models import Image

@@ -11,7 +11,7 @@ from contest.board.deciding import cases_close
 from contest.board.recusal import judges_of, quorum_of
 from contest.board.telling import DUE_SOON, case_due_tell, messages_take_back, no_quorum_tell
 from contest.core.enums import CaseState
-from contest.models import Case
+from contest.core.models import Case
 
 LOOK_EVERY = timedelta(seconds=15)
 _LAST_LOOK = "cases-last-look"

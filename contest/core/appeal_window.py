@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import QuerySet
 
 from adjudication.models import Ruling
+from contest.core.models import Attack, Release
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at
-from contest.models import Attack, Release
 from policy.selectors import policies_between, policy_at
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)

@@ -16,7 +16,7 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.core.enums import RELEASED_ORIGINS
-from contest.models import Attack, Break
+from contest.core.models import Attack, Break
 from labeling.enums import Label, Origin
 from labeling.models import Image
 from scoring import services as scoring

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from accounts.roles import REVIEW_BOARD
-from contest.models import Conflict
+from contest.core.models import Conflict
 
 
 def board_members() -> QuerySet[User]:

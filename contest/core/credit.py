@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from contest.core.breaks import came_unknown
 from contest.core.embargo import attacks_public
-from contest.models import Attack
+from contest.core.models import Attack
 from labeling.enums import Origin
 
 

@@ -17,7 +17,7 @@ from common.audit.trail import audit
 from common.errors import NotAllowed
 from common.typed import words_said
 from contest.core.enums import CaseState, DecisionKind
-from contest.models import BoardDecision, Case
+from contest.core.models import BoardDecision, Case
 from policy.selectors import policy_in_force
 
 MOST_REASON_CHARACTERS = 4_000

@@ -10,9 +10,9 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from contest.core.enums import RELEASED_ORIGINS
+from contest.core.models import Attack
 from contest.core.publication import released
 from contest.core.weeks import week_at
-from contest.models import Attack
 from labeling.models import Image
 
 

@@ -13,11 +13,11 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.core.embargo import attacks_public, published
+from contest.core.models import Attack, Release
 from contest.core.publication import is_released, released
 from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at
-from contest.models import Attack, Release
 from labeling.enums import Origin
 from labeling.models import Image
 

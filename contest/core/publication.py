@@ -11,8 +11,8 @@ from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
+from contest.core.models import Attack, Release
 from contest.core.weeks import week_called
-from contest.models import Attack, Release
 from labeling.models import Image
 
 

@@ -10,8 +10,8 @@ from accounts.enums import Role
 from accounts.models import AccountRole
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, is_on_board
 from common.errors import Conflict, NotAllowed
+from contest.core.models import Member, Team
 from contest.core.teams import final_team, team_of
-from contest.models import Member, Team
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from contest.core.appeal_window import closes_after, copies_close_at, longest_wi
 from contest.core.breaks import Supposed, came_unknown
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
+from contest.core.models import Attack, Case
 from contest.core.publication import released
 from contest.core.week_pictures import images_of_week, releasable_images, waiting_for_verdicts
 from contest.core.weeks import week_at, week_called
-from contest.models import Attack, Case
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
 from policy.selectors import policies_between

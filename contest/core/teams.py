@@ -4,7 +4,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q
 
 from common.errors import NotFound
-from contest.models import Team
+from contest.core.models import Team
 
 
 def team_of(user: User) -> Team | None:

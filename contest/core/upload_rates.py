@@ -14,8 +14,8 @@ from common import rates
 from common.errors import Busy, DomainError, TooMany, Unavailable
 from common.times import to_the_second
 from contest.core.enums import UploadKind
+from contest.core.models import Team
 from contest.core.teams import final_team
-from contest.models import Team
 from picture_files.refusals import PictureRefused
 from policy.selectors import policy_in_force
 

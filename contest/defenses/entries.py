@@ -12,11 +12,12 @@ from django.db import IntegrityError, transaction
 from common.errors import Conflict, InvalidInput, NotAllowed, TooMany, WrongFields
 from common.times import to_the_second
 from contest.core.enums import StakeEnd
+from contest.core.models import Stake, Team
 from contest.core.teams import final_team
 from contest.defenses import selectors
 from contest.defenses.letters import published_tell
+from contest.defenses.models import Entry
 from contest.defenses.stake_ends import not_final, stakes_revive
-from contest.models import Entry, Stake, Team
 from contest.teams.services import captain_held
 from picture_files.store_transactions import storing_files
 from policy.numbers import Policy

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.core.cache import cache
 
-from contest.models import Entry
+from contest.defenses.models import Entry
 from picture_files.store import PictureMissing, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key

@@ -10,12 +10,14 @@ from django.urls import reverse
 from common.times import absolute, to_the_second
 from contest.core.embargo import public_attacks
 from contest.core.enums import AccountKind, MessageKind, StakeEnd, StakeKind
+from contest.core.models import Attack, Stake
 from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.eligibility import Failure, failures, next_step
+from contest.defenses.models import Entry
 from contest.defenses.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.ledger.amounts import money
-from contest.models import Attack, Correction, Entry, LedgerEntry, Stake
+from contest.ledger.models import Correction, LedgerEntry
 from contest.outbox.writing import was_told, write
 from contest.teams.letters import link_to
 from labeling.models import Image

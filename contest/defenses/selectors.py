@@ -10,9 +10,10 @@ from django.db.models.functions import Coalesce
 
 from contest.core.breaks import Supposed, standing_breaks
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
+from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.models import Attack, AttackTarget, Award, BoardDecision, Break, Entry, Stake, StakeBatch, Team
+from contest.defenses.models import Entry
 from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force

@@ -14,11 +14,12 @@ from common.errors import Conflict
 from contest.core.breaks import Supposed, standing_breaks
 from contest.core.calendar import Week
 from contest.core.enums import StakeEnd
+from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.defenses.letters import stake_changed_tell
+from contest.defenses.models import StakeChange
 from contest.defenses.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
 from contest.ledger.stake_money import stake_refunded
-from contest.models import BoardDecision, Stake, StakeChange
 from scoring.models import Defense
 
 # The ends that follow from breaks; the others are decided by people and stay.

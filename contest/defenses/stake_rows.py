@@ -8,9 +8,10 @@ from typing import Any
 from common.times import hours_span
 from contest.core.countdown import clock_words
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
+from contest.core.models import Stake
 from contest.defenses import selectors
 from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
-from contest.models import Entry, Stake
+from contest.defenses.models import Entry
 from policy.selectors import policy_at
 from scoring.models import Defense
 

@@ -13,11 +13,13 @@ from common.typed import words_said
 from contest.core.breaks import standing_breaks
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
+from contest.core.models import Stake, StakeBatch, Team
 from contest.defenses import selectors
 from contest.defenses.letters import staked_tell
+from contest.defenses.models import Entry
 from contest.defenses.stake_ends import defenses_locked, locked, stake_end, stakes_revive
+from contest.ledger.models import Account
 from contest.ledger.stake_money import stake_funded
-from contest.models import Account, Entry, Stake, StakeBatch, Team
 from contest.teams.services import captain_held
 from policy.selectors import policy_in_force
 from scoring.models import Defense

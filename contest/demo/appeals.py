@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from contest.appeals.grounds import appealable
 from contest.appeals.services import appeal_send, statement_send
-from contest.models import Team
+from contest.core.models import Team
 
 ARGUMENT = (
     "One wing hides the body, and the tail lies in the shadow. Taskers who only see this picture cannot say that the "

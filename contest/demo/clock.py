@@ -25,8 +25,8 @@ from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.demo import people
 from contest.demo.happened import Happened
-from contest.models import ReleaseBuild
 from contest.operations import pipeline
+from contest.releases.models import ReleaseBuild
 from scoring.enums import RunState
 from scoring.leases import waiting
 from scoring.models import Run, Trial

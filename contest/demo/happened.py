@@ -9,8 +9,9 @@ from adjudication.models import Ruling
 from common.domain_clock import domain_now
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseState, DecisionKind
+from contest.core.models import Award, Case, Release, Stake
 from contest.ledger.amounts import money
-from contest.models import Award, Case, LedgerEntry, Release, Stake
+from contest.ledger.models import LedgerEntry
 from labeling.models import Response
 from policy.selectors import policy_in_force
 

@@ -17,11 +17,12 @@ from adjudication.selectors import newest_rulings
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.board.examinations import picture_confirm, queue_of
+from contest.board.models import Vote
 from contest.board.moves import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
+from contest.core.models import Case, Stake
 from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
-from contest.models import Case, Stake, Vote
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import checklist, contenders, own_conditions, ready
 from contest.prizes.rerun_conditions import reruns_after

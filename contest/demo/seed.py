@@ -22,10 +22,10 @@ from common.domain_clock import domain_now
 from contest.attacks.services import attack_receive
 from contest.board.moves import grant_move
 from contest.core.calendar import Week, week_of
+from contest.core.models import Team
 from contest.demo.appeals import appeals_play
 from contest.demo.stakes import Staking
 from contest.demo.voting import vote_through
-from contest.models import Team
 from contest.operations import pipeline
 from contest.teams.services import team_create
 from labeling import leases

@@ -15,12 +15,13 @@ import numpy as np
 from django.contrib.auth.models import User
 
 from contest.board.moves import stakes_move
+from contest.core.models import Team
 from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
+from contest.defenses.models import Entry
 from contest.defenses.staking import stake_ask, stake_receive
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
 from contest.ledger.deposits import pool_deposit
-from contest.models import Entry, Team
 from labeling.enums import Label
 from picture_files.png import encode_png
 from policy.numbers import Policy

@@ -4,9 +4,10 @@ from datetime import datetime
 
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.deciding import case_decide
+from contest.board.models import CaseDecision
 from contest.board.recusal import judges_of, undisclosed
 from contest.core.enums import VoteChoice
-from contest.models import Case, CaseDecision
+from contest.core.models import Case
 
 
 def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.IN_FAVOUR) -> CaseDecision:

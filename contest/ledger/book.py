@@ -14,9 +14,10 @@ from django.db import transaction
 from common.errors import Conflict
 from contest.core.breaks import ON_PAPER
 from contest.core.enums import AccountKind
+from contest.core.models import Stake, Team
 from contest.ledger import services as ledger
 from contest.ledger.letters import posted_tell
-from contest.models import Account, LedgerEntry, Stake, Team
+from contest.ledger.models import Account, LedgerEntry
 
 
 class Book:

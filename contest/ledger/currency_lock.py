@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from common.errors import Conflict
-from contest.models import LedgerEntry
+from contest.ledger.models import LedgerEntry
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import policy_in_force

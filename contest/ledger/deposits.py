@@ -9,8 +9,8 @@ from common.audit.trail import audit
 from common.errors import InvalidInput
 from common.typed import words_said
 from contest.core.enums import AccountKind
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
-from contest.models import Account, LedgerEntry
 
 _ASK_SOURCE = "Say where the money came from: the reason is public."
 HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)

@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from common.times import to_the_second
 from contest.core.enums import AccountKind, MessageKind
+from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.ledger.amounts import money
-from contest.models import Account, LedgerEntry, Payment, Team
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.outbox.writing import write
 from contest.teams.letters import link_to
 from policy.selectors import policy_in_force

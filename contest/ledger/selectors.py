@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable
 from django.db.models import QuerySet
 
 from contest.core.enums import AccountKind
-from contest.models import Account, Team
+from contest.core.models import Team
+from contest.ledger.models import Account
 
 
 def team_accounts(teams: Iterable[Team]) -> QuerySet[Account]:

@@ -10,8 +10,9 @@ from django.db.models import Sum
 
 from common.errors import Conflict, InvalidInput
 from contest.core.enums import AccountKind
+from contest.core.models import BoardDecision, Stake, Team
 from contest.ledger.currency_lock import currency_begin
-from contest.models import Account, BoardDecision, LedgerEntry, Stake, Team
+from contest.ledger.models import Account, LedgerEntry
 
 MOST_CENTS = 10**14
 MOST_WORDS = 1_000

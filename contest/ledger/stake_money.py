@@ -6,10 +6,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from contest.core.enums import AccountKind, StakeKind
+from contest.core.models import BoardDecision, Stake
 from contest.core.teams import final_team
 from contest.ledger.letters import posted_tell
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
-from contest.models import Account, BoardDecision, LedgerEntry, Stake
 
 
 def stake_account(stake: Stake) -> Account:

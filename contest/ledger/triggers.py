@@ -9,23 +9,23 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import StateApps
 
 _MOVE = (
-    "UPDATE contest_account SET balance_cents = balance_cents + "
+    "UPDATE ledger_account SET balance_cents = balance_cents + "
     "CASE id WHEN NEW.source_id THEN -NEW.cents ELSE NEW.cents END WHERE id IN (NEW.source_id, NEW.target_id);"
 )
 _POSTGRES = f"""
 CREATE FUNCTION ledger_entry_moves() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   -- In one order always, so that two entries between the same accounts do not wait for each other.
-  PERFORM 1 FROM contest_account WHERE id IN (NEW.source_id, NEW.target_id) ORDER BY id FOR UPDATE;
+  PERFORM 1 FROM ledger_account WHERE id IN (NEW.source_id, NEW.target_id) ORDER BY id FOR UPDATE;
   {_MOVE}
   RETURN NULL;
 END $$;
-CREATE TRIGGER ledger_entry_moves AFTER INSERT ON contest_ledgerentry
+CREATE TRIGGER ledger_entry_moves AFTER INSERT ON ledger_ledgerentry
   FOR EACH ROW EXECUTE FUNCTION ledger_entry_moves();
 """
-_SQLITE = f"CREATE TRIGGER ledger_entry_moves AFTER INSERT ON contest_ledgerentry BEGIN {_MOVE} END;"
+_SQLITE = f"CREATE TRIGGER ledger_entry_moves AFTER INSERT ON ledger_ledgerentry BEGIN {_MOVE} END;"
 _BACK = {
-    "postgresql": ["DROP TRIGGER ledger_entry_moves ON contest_ledgerentry;", "DROP FUNCTION ledger_entry_moves();"],
+    "postgresql": ["DROP TRIGGER ledger_entry_moves ON ledger_ledgerentry;", "DROP FUNCTION ledger_entry_moves();"],
     "sqlite": ["DROP TRIGGER ledger_entry_moves;"],
 }
 

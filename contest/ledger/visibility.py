@@ -17,10 +17,11 @@ from django.db.models import Q
 
 from contest.core.breaks import recorded_mistakes
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Attack, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.withholding import Withheld
-from contest.models import Account, Attack, BoardDecision, LedgerEntry, Stake, Team
 
 # A team and a stake, by their numbers; a team that was merged is the one it is part of now.
 Pair = tuple[int, int]

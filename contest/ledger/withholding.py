@@ -16,10 +16,11 @@ from django.db import transaction
 from common.errors import Conflict, InvalidInput
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind
+from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
 from contest.ledger.letters import posted_tell
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
-from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 
 # Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]

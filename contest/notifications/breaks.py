@@ -9,11 +9,12 @@ from django.urls import reverse
 
 from contest.core.breaks import standing_breaks
 from contest.core.enums import MessageKind
+from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.selectors import first_sent, owner_of
-from contest.models import Attack, Break, Team, Told
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
+from contest.outbox.models import Told
 from contest.teams.letters import link_to
 from scoring.models import Defense
 

@@ -11,12 +11,14 @@ from django.db.models import OuterRef
 
 from contest.appeals.letters import appeals_tell_late
 from contest.board.cases import newest_ruling_of
+from contest.board.models import CaseDecision, CaseParty
 from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
+from contest.core.models import Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.models import Case, CaseDecision, CaseParty, Team, Told
 from contest.outbox.grouped_facts import NEWS, told
+from contest.outbox.models import Told
 
 
 def cases_tell(*, now: datetime) -> int:

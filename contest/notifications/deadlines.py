@@ -9,12 +9,13 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.appeals.grounds import Ground, appealable
 from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
+from contest.core.models import Attack, Team
 from contest.core.teams import final_team
-from contest.models import Attack, Entitlement, Team
 from contest.notifications.verdicts import defending_teams, in_words, not_told
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, receipts_of, tell, told_to_senders
 from contest.outbox.writing import write
 from contest.teams.letters import link_to
+from contest.teams.models import Entitlement
 
 # Who can appeal is told so long before the end; what closes a little later goes along.
 BEFORE, ALONG = timedelta(hours=24), timedelta(hours=30)

@@ -8,9 +8,10 @@ from accounts.roles import ORGANIZERS
 from common.times import to_the_second
 from contest.core.enums import BuildState, MessageKind
 from contest.core.stuck_panels import StuckGroup, read_stuck_groups
-from contest.models import Digest, Message, ReleaseBuild, ReleaseLetter
+from contest.outbox.models import Digest, Message
 from contest.outbox.posting import AGAIN_AFTER, given_up
 from contest.outbox.writing import write
+from contest.releases.models import ReleaseBuild, ReleaseLetter
 from policy.selectors import policy_at
 
 _DAY = timedelta(days=1)

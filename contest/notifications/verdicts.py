@@ -15,10 +15,11 @@ from common.times import absolute
 from contest.appeals.grounds import Ground, appealable
 from contest.core.appeal_window import closes_for_sender
 from contest.core.enums import AppealSide, MessageKind
+from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
-from contest.models import Attack, Stake, Team, Told
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
+from contest.outbox.models import Told
 from contest.teams.letters import link_to
 from policy.selectors import policy_at
 

@@ -12,7 +12,7 @@ from django.db.models import Count, Min, Q
 from contest.board.reminding import reminded_lately
 from contest.board.telling import DUE_SOON
 from contest.core.enums import CaseState
-from contest.models import Case
+from contest.core.models import Case
 
 MOST_LISTED = 10
 

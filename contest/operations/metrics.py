@@ -11,9 +11,10 @@ from prometheus_client.registry import Collector
 from adjudication.enums import Verdict
 from common.domain_clock import domain_now
 from contest.core.stuck_panels import stuck_groups
-from contest.models import Digest, Message, ReleaseLetter
 from contest.operations import stages
+from contest.outbox.models import Digest, Message
 from contest.outbox.posting import failing, given_up
+from contest.releases.models import ReleaseLetter
 from labeling.enums import PanelState, StuckCause
 from labeling.models import Panel
 from scoring.enums import RunState

@@ -15,8 +15,8 @@ from common import charts
 from common.charts import Chart, Value
 from contest.core.breaks import standing_breaks
 from contest.core.calendar import Week
+from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
-from contest.models import Release
 from contest.operations import stages, throughput
 from contest.operations.deadlines import Deadlines, deadlines
 from contest.operations.disagreement import Disagreement, disagreement

@@ -14,7 +14,8 @@ from django.db.models import Model
 
 from common.audit.trail import audit
 from common.errors import Conflict
-from contest.models import Attack, Entry
+from contest.core.models import Attack
+from contest.defenses.models import Entry
 from labeling.models import Image
 from picture_files.store import StoredFile, original_key, picture_key, picture_store
 from picture_files.store_transactions import removing_files

@@ -10,14 +10,16 @@ from django.db.models import Count, Min, QuerySet
 from contest.core.calendar import Week
 from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
-from contest.models import Digest, Message, ReleaseLetter
 from contest.operations.late_cases import Cases
+from contest.outbox.models import Digest, Message
 from contest.outbox.posting import failing
 from contest.record.leaderboard.snapshots import open_differences
+from contest.releases.models import ReleaseLetter
 from contest.teams.selectors import requests_asked
 from labeling.enums import KnownUse, LinkKind, TaskerState
-from labeling.models import KnownPicture, Question, Tasker, TaskerLink
+from labeling.models import KnownPicture, Question, Tasker
 from labeling.questions.selectors import open_reports
+from monitoring.models import TaskerLink
 from scoring.enums import RunState
 from scoring.models import Run, Trial
 from scoring.selectors import dead_runs

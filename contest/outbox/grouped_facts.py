@@ -9,9 +9,10 @@ from django.db.models import Exists, OuterRef, Q
 
 from contest.core.embargo import attacks_public, public_attacks
 from contest.core.enums import MessageKind
+from contest.core.models import Attack, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.models import Attack, Team, Told
+from contest.outbox.models import Told
 from contest.outbox.writing import write
 
 # Facts of one kind wait so long for others, so that ten verdicts are one message.

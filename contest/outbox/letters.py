@@ -13,9 +13,10 @@ from django.urls import reverse
 from common.mail import text_of
 from common.times import absolute
 from contest.core.enums import MessageKind
+from contest.core.models import Member
 from contest.core.teams import final_team
-from contest.models import Digest, Member, Message
 from contest.outbox.kinds import KINDS
+from contest.outbox.models import Digest, Message
 from contest.outbox.text import Paragraph, Piece, paragraphs
 from policy.selectors import policy_in_force
 

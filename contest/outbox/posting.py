@@ -1,7 +1,7 @@
 """Sending letters that rows stand for: each once, whatever happens.
 
 A row is taken before its letter goes, so that a sweep that dies in between loses at most the one letter it held and
-repeats none. A row is a Posted (contest.models.posting).
+repeats none. A row is a Posted (contest.outbox.models).
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 
 from common.errors import Conflict
 from common.mail import send
-from contest.models.posting import Posted
+from contest.outbox.models import Posted
 
 # A letter that could not be made or sent is tried again after this long, this often.
 AGAIN_AFTER = timedelta(minutes=30)

@@ -9,8 +9,8 @@ from django.db import transaction
 from common.errors import InvalidInput
 from contest.core.enums import MessageGroup, MessageRate
 from contest.core.roles import Roles
-from contest.models import Message, MessagePreference
 from contest.outbox.kinds import GROUPS, KINDS, Group, kinds_of
+from contest.outbox.models import Message, MessagePreference
 
 _OF_TEAMS = (MessageGroup.ATTACKS, MessageGroup.DEFENSES, MessageGroup.TEAM, MessageGroup.MONEY, MessageGroup.CASES)
 

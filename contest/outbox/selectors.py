@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 
 from common.errors import NotFound
 from contest.core.enums import MessageGroup, MessageKind
-from contest.models import Message
 from contest.outbox.kinds import KINDS, kinds_of
 from contest.outbox.letters import Written, look_of, shown
+from contest.outbox.models import Message
 
 # More than so many unread ones are not counted: the header says "99+".
 MOST_COUNTED = 99

@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from contest.core.enums import MessageRate
-from contest.models import Digest, Message
 from contest.outbox.letters import digest_mail_of, mail_of
+from contest.outbox.models import Digest, Message
 from contest.outbox.posting import post_due
 from policy.selectors import policy_in_force
 

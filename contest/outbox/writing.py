@@ -11,9 +11,10 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 
 from contest.core.enums import MessageKind, MessageRate
+from contest.core.models import Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Message, MessagePreference, Team
 from contest.outbox.kinds import KINDS, missing_facts
+from contest.outbox.models import Message, MessagePreference
 
 # One person, the members of a team, everybody of a role by its name (labeling.taskers), or the people themselves.
 Recipients = User | Team | str | Iterable[User]

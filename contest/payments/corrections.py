@@ -16,12 +16,13 @@ from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.defenses.stake_ends import locked, stake_end, stake_follow
 from contest.ledger.deposits import HALVES
 from contest.ledger.letters import posted_tell
+from contest.ledger.models import Correction, LedgerEntry
 from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
-from contest.models import Correction, LedgerEntry, Team
 from contest.payments.statements import Debt, debts
 from contest.prizes.settlement import accounts_of_teams
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from django.db.models import Q
 
 from contest.core.enums import AccountKind
+from contest.core.models import Stake
 from contest.ledger.amounts import plain
-from contest.models import LedgerEntry, Payment, Stake
+from contest.ledger.models import LedgerEntry, Payment
 from contest.payments.payable import payables
 
 Row = tuple[str, ...]

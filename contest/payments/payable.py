@@ -8,11 +8,12 @@ from django.db.models import QuerySet
 
 from contest.core.calendar import Week
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_called
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.models import Account, Award, BoardDecision, Stake, Team
+from contest.ledger.models import Account
 from contest.prizes.awards import change_of
 from contest.prizes.differences import Flows, flows
 from contest.prizes.facts import Found, begun_stakes, found

@@ -10,9 +10,10 @@ from django.db.models import QuerySet
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.core.enums import AccountKind
+from contest.core.models import Team
 from contest.ledger.letters import paid_tell
+from contest.ledger.models import Payment
 from contest.ledger.services import account, hold, move
-from contest.models import Payment, Team
 from contest.payments.payable import payable
 from contest.prizes.settlement import accounts_of_teams
 

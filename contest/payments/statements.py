@@ -11,10 +11,11 @@ from django.urls import reverse
 from contest.core.breaks import recorded_mistakes
 from contest.core.embargo import attacks_public
 from contest.core.enums import AccountKind
+from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.visibility import Telling, Told
 from contest.ledger.withholding import Withheld, ever_withheld, withheld
-from contest.models import Account, Attack, Award, BoardDecision, LedgerEntry, Payment, Stake, Team
 from contest.prizes.awards import change_of
 from contest.prizes.settlement import differences
 

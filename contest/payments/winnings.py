@@ -7,8 +7,9 @@ from datetime import datetime
 from django.db.models import Q
 
 from contest.core.enums import AccountKind
+from contest.core.models import Attack, Team
+from contest.ledger.models import LedgerEntry
 from contest.ledger.visibility import HIDDEN, Telling
-from contest.models import Attack, LedgerEntry, Team
 from contest.payments.statements import EntryRow, with_causes
 
 _AWARD_RULES = ("R36", "R37")

@@ -13,14 +13,15 @@ from common.typed import words_said
 from contest.core.breaks import Supposed
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd
+from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
 from contest.defenses.stake_ends import stake_end, stakes_locked
 from contest.ledger.book import LEDGER, Book
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
-from contest.models import Account, Award, BoardDecision, LedgerEntry, Stake, Team
 from contest.prizes.checklist import checklist, contenders, ready, sharing
 from contest.prizes.condition import Condition
 from contest.prizes.differences import Flows, Position, flows

@@ -9,6 +9,7 @@ from django.urls import reverse
 from accounts.roles import REVIEW_BOARD
 from common.times import absolute, distance, hours_span, to_the_second
 from contest.core.enums import AccountKind, StakeKind
+from contest.core.models import Member, Stake
 from contest.core.settled_weeks import Weeks
 from contest.defenses.selectors import (
     breaks_of_stake,
@@ -20,7 +21,7 @@ from contest.defenses.selectors import (
     unbroken_until,
 )
 from contest.ledger.amounts import money
-from contest.models import Account, Member, Stake
+from contest.ledger.models import Account
 from contest.prizes.award_order import Group, StakeTime, groups_in_order, waits_for
 from contest.prizes.condition import MOST_NAMED, TEAM, Condition, Party, in_order
 from contest.prizes.examined_pictures import examined_share

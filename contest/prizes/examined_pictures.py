@@ -9,11 +9,12 @@ from django.db.models.functions import Coalesce
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.core.conflicts import board_members, conflicts_in_force
+from contest.core.models import Attack, Stake
 from contest.core.settled_weeks import open_cases
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.models import Attack, Examination, Stake
+from contest.prizes.models import Examination
 from labeling.models import Image
 from policy.selectors import policy_in_force
 from scoring.models import Defense

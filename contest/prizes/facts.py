@@ -10,11 +10,12 @@ from django.db.models import Min
 from contest.core.breaks import Supposed, standing_breaks
 from contest.core.credit import was_known
 from contest.core.enums import StakeEnd
+from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.models import Association, Attack, Break, Stake, Team
 from contest.prizes.shares import BreakFact, Due, StakeFact, earliest_week, stake_due
+from contest.teams.models import Association
 from contest.teams.selectors import is_paid
 
 

@@ -13,11 +13,12 @@ from django.db.models import QuerySet, Sum
 from common.errors import Conflict
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind
+from contest.core.models import Award
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
 from contest.ledger.withholding import money_withhold, withheld_of
-from contest.models import Account, Award, LedgerEntry
 from contest.prizes.awards import change_of
 from contest.prizes.settlement import Moved, moved_by_award, teams_share
 from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside

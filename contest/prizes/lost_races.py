@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 from common.errors import Conflict
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import DecisionKind, StakeEnd, StakeKind
+from contest.core.models import Award, Stake
 from contest.defenses.selectors import forfeited_stakes
 from contest.defenses.stake_ends import locked, stake_end
-from contest.models import Award, Stake
 from contest.prizes.awards import change_of
 from contest.prizes.checklist import why_never
 

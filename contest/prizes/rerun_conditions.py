@@ -10,9 +10,9 @@ from django.urls import reverse
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.core.breaks import sent_as_attack
+from contest.core.models import Attack, Stake
 from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
 from contest.defenses.selectors import first_sent, unbroken_until
-from contest.models import Attack, Stake
 from contest.prizes.condition import Condition, Party
 from labeling.enums import Label
 from scoring.enums import Outcome, RerunState, RunState

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from contest.models import Award, BoardDecision, Stake
+from contest.core.models import Award, BoardDecision, Stake
 
 
 def award_of(stake: Stake) -> Award | None:

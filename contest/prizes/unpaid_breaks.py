@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from contest.models import Stake, Team
+from contest.core.models import Stake, Team
 from contest.prizes.facts import Credited, begun_stakes, found
 
 

@@ -7,10 +7,10 @@ from django.urls import reverse
 
 from common.times import absolute
 from contest.core.calendar import Week
+from contest.core.models import Stake
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.week_pictures import WAITING_WORDS
 from contest.defenses.selectors import unbroken_until
-from contest.models import Stake
 from contest.prizes.condition import MOST_NAMED, TEAM, Condition, Party, in_order
 from policy.numbers import Policy
 

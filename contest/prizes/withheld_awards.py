@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from django.db.models import Q, QuerySet
 
 from contest.core.enums import AccountKind
+from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.withholding import withheld
-from contest.models import Account, Award, BoardDecision, LedgerEntry, Team
 
 
 def awards_of(decision: BoardDecision) -> set[int]:

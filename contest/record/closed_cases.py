@@ -10,10 +10,11 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.core.enums import CaseKind, CaseState
+from contest.core.models import Case, Release
 from contest.core.publication import released
 from contest.core.weeks import week_at
-from contest.models import Appeal, Case, CaseDecision, Release, Statement
 from labeling.models import Image
 from labeling.notices import iso
 

@@ -13,11 +13,11 @@ from adjudication.selectors import newest_rulings
 from contest.core.breaks import mistakes_outside, standing_breaks
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
+from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.scoring_words import rerun_words
 from contest.defenses.risk import Point, Tie, risk_coverage
 from contest.defenses.selectors import first_sent, standings
-from contest.models import Attack, Break, Team
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label
 from labeling.models import Image

@@ -12,11 +12,12 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.verifier import cells
 from adjudication.wording import verdict_words
+from contest.board.models import Appeal, CaseDecision
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseOutcome
+from contest.core.models import Break
 from contest.core.weeks import week_at, week_called
-from contest.models import Appeal, Break, CaseDecision
 from contest.record.closed_cases import public_appeals, public_decisions
 from contest.releases.tables import ratio_of
 from labeling.enums import Label

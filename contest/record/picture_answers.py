@@ -11,7 +11,7 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from adjudication.services import opinions_of, rules_policy
 from adjudication.wording import reason_name, verdict_words
-from contest.models import Appeal
+from contest.board.models import Appeal
 from contest.record.certificate import QUESTIONS, Certificate, Line, certify, percent, share_of
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box

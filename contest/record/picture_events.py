@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.public_decisions import PublicDecision
-from contest.models import Appeal, Case, CaseDecision, Statement
+from contest.core.models import Case
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
 from contest.record.picture_answers import AppealShown, MarkShown, RulingShown, marks_of
 from labeling.models import Image

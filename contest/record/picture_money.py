@@ -6,9 +6,10 @@ from datetime import datetime
 from django.db.models import Q
 from django.urls import reverse
 
+from contest.core.models import Break
 from contest.ledger.amounts import money
+from contest.ledger.models import LedgerEntry
 from contest.ledger.visibility import HIDDEN, Telling
-from contest.models import Break, LedgerEntry
 from contest.payments.statements import EntryRow, with_causes
 from contest.record.picture_events import Entry, Evidence
 from policy.selectors import policy_in_force

@@ -15,13 +15,14 @@ from django.urls import reverse
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.public_decisions import public_decision
 from contest.board.telling import OUTCOME_WORDS
 from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.enums import AppealSide, CaseOutcome
+from contest.core.models import Attack, Break, Case, Release
 from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
 from contest.core.weeks import week_called
-from contest.models import Appeal, Attack, Break, Case, CaseDecision, Release, Statement
 from contest.record.picture_answers import (
     NARROW,
     WIDE,

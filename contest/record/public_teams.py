@@ -16,10 +16,10 @@ from contest.core.breaks import broken_by, standing_breaks
 from contest.core.credit import has_credit
 from contest.core.embargo import attacks_public
 from contest.core.enums import DefenseStanding
+from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.defenses.selectors import standings
 from contest.defenses.stake_rows import StakeShown, newest_stakes
-from contest.models import Attack, Break, Team
 from contest.payments.winnings import Won, won_by
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url

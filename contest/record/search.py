@@ -10,10 +10,10 @@ from django.urls import reverse
 from common.errors import NotFound
 from common.ids import ALPHABET
 from contest.attacks.selectors import attack_seen_by
+from contest.core.models import Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.roles import reader_of
 from contest.core.weeks import week_called
-from contest.models import Team
 from contest.record.closed_cases import public_appeals, public_cases
 from contest.record.overrules import Asked, decisions_asked
 from scoring.models import Defense

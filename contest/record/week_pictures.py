@@ -10,8 +10,8 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.core.breaks import broken_by
 from contest.core.credit import first_receipts
+from contest.core.models import Attack, Release
 from contest.core.publication import released
-from contest.models import Attack, Release
 from contest.releases import selectors
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url

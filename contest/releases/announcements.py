@@ -15,8 +15,9 @@ from django.urls import reverse
 from accounts.invitations import clean_address
 from common.errors import NotFound
 from common.mail import letter, send_behind
-from contest.models import Announcement, Release, ReleaseLetter, Subscriber
+from contest.core.models import Release
 from contest.outbox.posting import post_due
+from contest.releases.models import Announcement, ReleaseLetter, Subscriber
 
 CONFIRM_WITHIN = timedelta(days=3)
 _SALT = "releases by e-mail"

@@ -11,8 +11,8 @@ from adjudication.verifier import cells
 from common.audit.seals import public_of, seals
 from common.models import AuditSeal
 from contest.core.calendar import Week
+from contest.core.models import Release
 from contest.core.weeks import week_called
-from contest.models import Release
 
 
 def audit_rows(week: Week) -> Iterator[Sequence[str]]:

@@ -12,10 +12,12 @@ from django.db.models import Q, QuerySet
 
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
+from contest.core.models import Case
 from contest.core.week_pictures import images_of_week
-from contest.models import Appeal, Case, CaseDecision, Examination, Statement
+from contest.prizes.models import Examination
 from contest.releases.tables import by_bytes, stream
 
 Rows = Iterator[Sequence[str]]

@@ -21,8 +21,9 @@ from common.errors import Conflict, DomainError
 from common.outages import outages
 from contest.core.calendar import Week
 from contest.core.enums import BuildState
+from contest.core.models import Release
 from contest.core.weeks import week_called
-from contest.models import Release, ReleaseBuild
+from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week, waiting
 

@@ -15,24 +15,15 @@ from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
+from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
-from contest.models import (
-    Association,
-    AssociationMistake,
-    Attack,
-    AttackTarget,
-    Award,
-    BoardDecision,
-    Entry,
-    LedgerEntry,
-    Stake,
-    StakeBatch,
-    Team,
-)
+from contest.defenses.models import Entry
+from contest.ledger.models import LedgerEntry
 from contest.releases.audit_table import audit_rows
 from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
 from contest.releases.files import Folder
 from contest.releases.tables import by_bytes, stream
+from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial

@@ -30,10 +30,11 @@ from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week
+from contest.core.models import Release
 from contest.core.publication import released
 from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.models import LedgerEntry, Release
+from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
 from contest.releases.content import Content, copy_pictures, write_tables
 from contest.releases.contest_tables import attacks_of, decisions_of

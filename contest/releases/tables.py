@@ -32,8 +32,8 @@ from adjudication.verifier.derived import (
 )
 from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.calendar import Week
+from contest.core.models import Attack, Break, Release
 from contest.core.week_pictures import images_of_week, received_in
-from contest.models import Attack, Break, Release
 from contest.releases.files import Folder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box

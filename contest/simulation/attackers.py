@@ -11,8 +11,8 @@ from contest.attacks.sending import pictures_send
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import Part
 from contest.core.calendar import Week
+from contest.core.models import Attack
 from contest.defenses.selectors import staked
-from contest.models import Attack
 from contest.simulation.cast import Role
 from contest.simulation.painting import Painted, nudge, paint
 from contest.simulation.pictures import Truth, draw_picture

@@ -9,10 +9,11 @@ from common.errors import DomainError
 from contest.board.examinations import picture_confirm, queue_of
 from contest.board.moves import award_move, grant_move, stakes_move, withhold_move
 from contest.core.enums import AccountKind
+from contest.core.models import Award, Stake
 from contest.defenses.selectors import stakeable, stakes_in_force
 from contest.demo.voting import vote_through
 from contest.ledger.amounts import money
-from contest.models import Account, Award, Stake
+from contest.ledger.models import Account
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import contenders, own_conditions, sharing
 from contest.prizes.rerun_conditions import reruns_after

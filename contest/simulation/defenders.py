@@ -9,10 +9,11 @@ from django.conf import settings
 
 from common.errors import DomainError
 from contest.core.enums import DefenseStanding
+from contest.core.models import Stake
 from contest.defenses.entries import HandIn, entry_hand_in, source_open
+from contest.defenses.models import Entry
 from contest.defenses.selectors import open_stake_of, standing_of
 from contest.defenses.staking import stake_ask
-from contest.models import Entry, Stake
 from contest.simulation.cast import Mind, Role
 from contest.simulation.world import TeamAtWork, World, zip_of
 

@@ -7,11 +7,11 @@ from accounts.roles import TEAMS
 from common.errors import DomainError
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.core.enums import EntitlementState
+from contest.defenses.models import Entry
 from contest.defenses.selectors import stakes_asked
 from contest.defenses.staking import stake_receive
 from contest.ledger.amounts import money
 from contest.ledger.deposits import pool_deposit
-from contest.models import Entitlement, Entry
 from contest.payments.payable import payables
 from contest.payments.services import payment_ask, payment_pay, payments_open
 from contest.simulation import defenders
@@ -21,6 +21,7 @@ from contest.simulation.pictures import Truth, draw_picture
 from contest.simulation.world import TeamAtWork, World, person
 from contest.teams import entitlements
 from contest.teams.associations import association_declare
+from contest.teams.models import Entitlement
 from contest.teams.selectors import requests_waiting
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label, Origin

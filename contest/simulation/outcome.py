@@ -14,16 +14,8 @@ from contest.simulation.crowd import Worker
 from contest.simulation.month import Month, mornings
 from contest.simulation.people import Kind
 from labeling.enums import WatchAction
-from labeling.models import (
-    GoldFlag,
-    GoldMark,
-    KnownPicture,
-    Response,
-    TaskerLink,
-    VoidedResponse,
-    WatchEvent,
-    WatchRule,
-)
+from labeling.models import GoldMark, KnownPicture, Response, VoidedResponse, WatchEvent, WatchRule
+from monitoring.models import GoldFlag, TaskerLink
 
 LINKED = "answers alike"
 _STOPS = (WatchAction.PAUSE, WatchAction.REQUALIFY)

@@ -13,9 +13,11 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from contest.core.breaks import all_breaks, standing_breaks
 from contest.core.enums import AccountKind
+from contest.core.models import Attack, Award, Release, Stake, StakeBatch
+from contest.defenses.models import Entry
 from contest.defenses.selectors import stakes_in_force, standings, unbroken_until
 from contest.ledger import services as ledger
-from contest.models import Account, Attack, Award, Entry, LedgerEntry, Payment, Release, Stake, StakeBatch
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.prizes.checklist import checklist, contenders, why_never
 from contest.simulation.contest import Contest
 from labeling.models import GoldMark, Image, Response, VoidedResponse

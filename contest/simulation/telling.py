@@ -6,8 +6,10 @@ from django.db.models import Model, QuerySet
 
 from contest.core.breaks import all_breaks
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Attack, Break, Release, Stake
+from contest.defenses.models import Entry
 from contest.ledger.amounts import money
-from contest.models import Attack, Break, Entry, LedgerEntry, Release, Stake
+from contest.ledger.models import LedgerEntry
 from contest.simulation.world import World
 from labeling.enums import TaskerState
 from labeling.models import StateChange

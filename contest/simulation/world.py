@@ -16,8 +16,9 @@ from django.db.models import Max
 
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from contest.core.calendar import Week
+from contest.core.models import Team
 from contest.core.weeks import week_at
-from contest.models import Entry, Team
+from contest.defenses.models import Entry
 from contest.simulation.agenda import Agenda
 from contest.simulation.cast import Character, ContestPlan, draw_cast, kinds_of_taskers
 from contest.simulation.chronicle import Chronicle

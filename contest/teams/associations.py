@@ -12,8 +12,9 @@ from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
 from common.typed import words_said
-from contest.models import Association, AssociationMistake, Team
+from contest.core.models import Team
 from contest.teams.letters import association_tell
+from contest.teams.models import Association, AssociationMistake
 from policy.selectors import policy_in_force
 
 MOST_CHARACTERS = 1_000

@@ -12,10 +12,11 @@ from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
 from contest.core.decisions import Mandate, decide
 from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
+from contest.core.models import Team
 from contest.core.teams import final_team, team_of, teams_counted_together
-from contest.models import Entitlement, EntitlementStep, Team
 from contest.teams.arxiv import paper_id
 from contest.teams.letters import step_tell
+from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
 from contest.teams.services import captain_held, team_held
 

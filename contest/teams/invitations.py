@@ -11,8 +11,9 @@ from django.db.models import QuerySet
 from accounts.invitations import InvitationState, clean_address, digest_of
 from common.errors import Conflict, InvalidInput, NotFound, TooMany
 from common.mail import send_behind
-from contest.models import Member, Team, TeamInvitation
+from contest.core.models import Member, Team
 from contest.teams.letters import team_invitation_letter, team_tell
+from contest.teams.models import TeamInvitation
 from contest.teams.registration import researcher_make
 from contest.teams.services import captain_held, member_add, team_held
 

@@ -6,9 +6,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from contest.models import Entitlement, Member, TeamInvitation
+from contest.core.models import Member
 from contest.outbox.writing import person_forget
 from contest.teams.letters import team_tell
+from contest.teams.models import Entitlement, TeamInvitation
 from contest.teams.selectors import speaks_for
 from contest.teams.services import member_end, member_held
 

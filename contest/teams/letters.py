@@ -12,9 +12,10 @@ from accounts.roles import ORGANIZERS
 from common.mail import letter
 from common.times import to_the_second
 from contest.core.enums import MessageKind
+from contest.core.models import Team
 from contest.core.teams import final_team
-from contest.models import Association, AssociationMistake, EntitlementStep, Team, TeamInvitation
 from contest.outbox.writing import write
+from contest.teams.models import Association, AssociationMistake, EntitlementStep, TeamInvitation
 from contest.teams.selectors import is_entitled
 from policy.selectors import policy_in_force
 

@@ -9,8 +9,9 @@ from accounts.roles import is_organizer
 from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
 from common.typed import words_said
-from contest.models import Member, PastMember, Team, TeamMerge
+from contest.core.models import Member, Team
 from contest.teams.letters import merged_tell
+from contest.teams.models import PastMember, TeamMerge
 from contest.teams.services import team_held
 
 MOST_CHARACTERS = 1_000

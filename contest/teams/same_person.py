@@ -20,8 +20,8 @@ from accounts.models import AccountRole
 from common.audit.trail import audit
 from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
-from contest.models import Entitlement, SamePerson
 from contest.teams.inboxes import inbox
+from contest.teams.models import Entitlement, SamePerson
 
 # More accounts than this behind one client address are an institute or a proxy, and say nothing about two of them.
 MOST_SHARING = 4

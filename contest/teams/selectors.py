@@ -9,8 +9,9 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from common.errors import NotFound
 from contest.core.enums import EntitlementKind, EntitlementState
+from contest.core.models import Member, Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Association, Entitlement, Member, Team
+from contest.teams.models import Association, Entitlement
 
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
 

@@ -7,9 +7,10 @@ from django.db import IntegrityError, transaction
 
 from accounts.roles import TEAMS, role_give
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from contest.models import Member, PastMember, Team
+from contest.core.models import Member, Team
 from contest.teams import names
 from contest.teams.letters import team_tell
+from contest.teams.models import PastMember
 from contest.teams.selectors import members_of, speaks_for
 
 

@@ -6,9 +6,9 @@ from django.contrib.auth.models import User
 from django.http import Http404
 
 from common.errors import NotAllowed
+from contest.core.models import Team
 from contest.core.roles import roles_of
 from contest.core.teams import team_of
-from contest.models import Team
 
 
 def team_appealing(user: Any) -> Team:

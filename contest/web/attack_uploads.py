@@ -14,9 +14,9 @@ from common.gates import Gate, Shares
 from common.web.body_limits import MIB, takes_at_most
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.attacks.uploads import MOST_BYTES
+from contest.core.models import Team
 from contest.core.roles import roles_of
 from contest.core.teams import team_of
-from contest.models import Team
 
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB

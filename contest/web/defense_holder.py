@@ -6,10 +6,11 @@ from django.contrib.auth.models import User
 from django.http import Http404
 
 from common.errors import NotAllowed, NotFound
+from contest.core.models import Team
 from contest.core.roles import roles_of
 from contest.core.teams import team_of
+from contest.defenses.models import Entry
 from contest.defenses.selectors import entry_of
-from contest.models import Entry, Team
 from contest.teams.selectors import captain_of
 
 

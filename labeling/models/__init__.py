@@ -1,6 +1,5 @@
 """The tables of labeling, one file for each part of the story."""
 
-from accounts.models import AccountRole, Invitation
 from labeling.models.asking import Question, Report
 from labeling.models.learning import (
     InstructionVersion,
@@ -9,34 +8,27 @@ from labeling.models.learning import (
     QualificationAttempt,
     QualificationItem,
 )
-from labeling.models.panels import Assignment, Image, Panel, Place, Response, Tasker
-from labeling.models.watching import (
-    GoldFlag,
+from labeling.models.monitoring import (
     GoldMark,
     Notice,
     StateChange,
-    TaskerLink,
     VoidedResponse,
     Voiding,
     WatchEvent,
     WatchRule,
 )
-from policy.models import PolicyVersion
+from labeling.models.panels import Assignment, Image, Panel, Place, Response, Tasker
 
 __all__ = [
-    "AccountRole",
     "Assignment",
-    "GoldFlag",
     "GoldMark",
     "Image",
     "InstructionVersion",
-    "Invitation",
     "KnownPicture",
     "LessonSeen",
     "Notice",
     "Panel",
     "Place",
-    "PolicyVersion",
     "QualificationAttempt",
     "QualificationItem",
     "Question",
@@ -44,7 +36,6 @@ __all__ = [
     "Response",
     "StateChange",
     "Tasker",
-    "TaskerLink",
     "VoidedResponse",
     "Voiding",
     "WatchEvent",

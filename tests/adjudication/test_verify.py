@@ -20,7 +20,7 @@ from adjudication.verifier.reading import Findings, Manifest, NotARelease
 from adjudication.verifier.rulings import Numbers
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.calendar import week_named
-from contest.models import Attack
+from contest.core.models import Attack
 from contest.releases import services
 from picture_files.png import encode_png
 from tests import factories
@@ -97,7 +97,7 @@ def test_it_needs_nothing_but_python_and_a_checkout(forger: Forger) -> None:
         f"sys.argv = ['verify', {str(forger.folder)!r}, '--quiet']\n"
         "try: runpy.run_module('adjudication.verify', run_name='__main__')\n"
         "except SystemExit as over: status = over.code\n"
-        "own = {'adjudication', 'labeling', 'policy', 'common', '__main__', '__mp_main__'}\n"
+        "own = {'adjudication', 'labeling', 'policy', 'picture_files', 'common', '__main__', '__mp_main__'}\n"
         "other = {m.split('.')[0] for m in sys.modules} - own - set(sys.stdlib_module_names)\n"
         "print(status, sorted(m for m in other if not m.startswith('_sysconfigdata_')))\n"  # Python's own, by platform
     )

@@ -2,8 +2,9 @@
 
 from django.contrib.auth.models import User
 
+from contest.core.models import Member, Team
+from contest.ledger.models import Account
 from contest.ledger.withholding import money_withhold
-from contest.models import Account, Member, Team
 from contest.payments.corrections import correction_ask
 from contest.prizes.sweeps import prizes_settle
 from tests import factories

@@ -10,11 +10,12 @@ from playwright.sync_api import Page
 
 from accounts.roles import TEAMS
 from common.mail import wait_until_sent
-from contest.models import Entitlement, Team
+from contest.core.models import Team
 from contest.teams.associations import association_declare
 from contest.teams.entitlements import entitlement_ask, entitlement_grant, entitlement_question
 from contest.teams.invitations import team_invite
 from contest.teams.merging import teams_merge
+from contest.teams.models import Entitlement
 from contest.teams.same_person import same_persons_find
 from contest.teams.services import member_add, team_create
 from tests import factories

@@ -12,7 +12,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from accounts.models import UserSession
 from contest.appeals.services import appeal_send
-from contest.models import Appeal
+from contest.board.models import Appeal
 from tests.browser.looking import (
     DESK,
     SHOWN,

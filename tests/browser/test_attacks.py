@@ -20,7 +20,7 @@ from accounts.models import UserSession
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import MOST_ENTRIES, parts_of
-from contest.models import Attack, Team
+from contest.core.models import Attack, Team
 from picture_files.decoding import PictureRefused, read_attack
 from picture_files.png import encode_png
 from tests.browser.looking import (

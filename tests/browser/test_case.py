@@ -7,8 +7,9 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page, expect
 
 from accounts.models import UserSession
+from contest.board.models import Vote
 from contest.core.enums import CaseState, VoteChoice
-from contest.models import Case, Vote
+from contest.core.models import Case
 from tests.browser.looking import (
     CHECKED,
     HIDDEN,

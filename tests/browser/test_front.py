@@ -7,8 +7,10 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext
 
 from contest.core.enums import StakeKind
-from contest.models import Attack, Entry, Leaderboard, Release, Stake, Team
+from contest.core.models import Attack, Release, Stake, Team
+from contest.defenses.models import Entry
 from contest.record.leaderboard import snapshots
+from contest.record.models import Leaderboard
 from labeling.models import Image
 from tests.browser.looking import PHONE, Look, organizer, too_wide
 from tests.contest import release_fixtures as fixtures

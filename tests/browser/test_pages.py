@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from config.context import ORGANIZER
-from contest.models import Release
+from contest.core.models import Release
 from labeling.models import Question, Report
 from scoring.models import Defense, Run
 from tests import factories

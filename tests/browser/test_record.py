@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 
 from adjudication.verify import verify
 from contest.core.enums import BuildState
-from contest.models import ReleaseBuild, Subscriber
 from contest.releases import builds
+from contest.releases.models import ReleaseBuild, Subscriber
 from contest.releases.services import release_week
 from tests import factories
 from tests.browser.looking import Look, organizer, push, shows

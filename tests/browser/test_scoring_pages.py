@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from contest.core.breaks import breaks_record
-from contest.models import Release
+from contest.core.models import Release
 from picture_files.store import picture_store
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer

@@ -9,8 +9,9 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from accounts.models import UserSession
+from contest.core.models import Team
 from contest.defenses import stake_ends, staking
-from contest.models import Entry, Team
+from contest.defenses.models import Entry
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows

@@ -6,7 +6,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from playwright.sync_api import Page
 
-from contest.models import Case, Stake
+from contest.core.models import Case, Stake
 from labeling.models import Image
 from tests import factories
 from tests.browser.looking import HIDDEN, SHOWN, Look, follow, organizer, press

@@ -25,7 +25,6 @@ from common.audit.chain import BEGINNING, End, canonical, digest, problem, seale
 from common.audit.origin import OriginMiddleware, acting_from, origin, place_of
 from common.audit.seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
 from common.audit.trail import audit
-from common.database.append_only import protect, unprotect
 from common.database.changes import change_mark
 from common.database.deadlocks import again_after_deadlock
 from common.database.lookups import Change, Given, Lookup, Statement
@@ -33,6 +32,7 @@ from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUn
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories
 from tests.at_once import at_once
+from tests.unprotected import unprotected
 
 pytestmark = pytest.mark.django_db
 TRIGGERS = pytest.mark.both("its rows are refused by triggers")
@@ -205,18 +205,9 @@ def test_a_sweep_that_fails_for_another_reason_says_so(monkeypatch: pytest.Monke
 
 def _by_hand(sql: str) -> None:
     """Change a row as somebody could who has the database itself."""
-    off, on = (
-        [
-            statement
-            for table in ("common_auditentry", "common_auditseal")
-            for statement in each(connection.vendor, table)
-        ]
-        for each in (unprotect, protect)
-    )
-    at_once = "SET CONSTRAINTS ALL IMMEDIATE" if connection.vendor == "postgresql" else "SELECT 1"
-    with connection.cursor() as cursor:
-        for statement in (*off, at_once, sql, *on):
-            cursor.execute(statement)
+    tables = ("common_auditentry", "common_auditseal")
+    with connection.cursor() as cursor, unprotected(connection, cursor, tables):
+        cursor.execute(sql)
 
 
 NO_HASH, NO_SEAL = "Row 2 has the hash", "Row 2 has a private part"

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.html import strip_tags
 
-from contest.models import Member, Team
+from contest.core.models import Member, Team
 from tests import factories
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from adjudication import services as adjudication
 from adjudication.models import Ruling
+from contest.board.models import CaseDecision
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
-from contest.models import Attack, Break, Case, CaseDecision, Team
+from contest.core.models import Attack, Break, Case, Team
 from labeling.models import Image, Panel, Tasker
 from picture_files.png import encode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.models import AccountRole, ApiToken
-from contest.models import Member, Team
+from contest.core.models import Member, Team
 from labeling.models import Tasker
 from tests import factories
 

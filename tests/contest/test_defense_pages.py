@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client
 
+from contest.core.models import Break, Release
 from contest.core.publication import published_images
 from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
-from contest.models import Break, Release
 from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.record import defense_figures
 from labeling.models import Image

@@ -24,11 +24,13 @@ from common.errors import Conflict
 from common.models import AuditEntry, DemoClock
 from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.core.models import Attack, Award, Break, Case, Release, Stake, Team
+from contest.defenses.models import Entry
 from contest.defenses.selectors import is_due, standings
 from contest.demo import clock, people
 from contest.demo import seed as demo
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import check
-from contest.models import Account, Attack, Award, Break, Case, Entry, LedgerEntry, Release, Stake, Team
 from contest.operations import pipeline
 from labeling import leases
 from labeling.enums import PanelState

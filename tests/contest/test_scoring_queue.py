@@ -14,7 +14,7 @@ from django.utils import timezone
 from adjudication.verify import verify
 from contest.core.breaks import breaks_record
 from contest.core.calendar import week_named
-from contest.models import Break
+from contest.core.models import Break
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue
 from contest.pages.organizer.rerun_forms import choice_of, scope_of

@@ -28,9 +28,10 @@ from django.urls import reverse
 
 from adjudication.verify import verify
 from contest.core.enums import StakeEnd
+from contest.core.models import Attack, Award, Release, Stake
 from contest.core.weeks import week_at
+from contest.ledger.models import LedgerEntry, Payment
 from contest.management.commands.simulate import play
-from contest.models import Attack, Award, LedgerEntry, Payment, Release, Stake
 from contest.simulation import story
 from contest.simulation.agenda import Agenda
 from contest.simulation.apart import STOPPED, Place, server_do
@@ -45,7 +46,8 @@ from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
 from labeling.enums import Label
-from labeling.models import Assignment, Response, Tasker, TaskerLink
+from labeling.models import Assignment, Response, Tasker
+from monitoring.models import TaskerLink
 from picture_files.decoding import read_attack
 from scoring.models import Defense, Prediction
 from scoring.runner import RunnerFault

@@ -19,15 +19,17 @@ from django.template import TemplateSyntaxError
 
 from common.errors import Conflict
 from contest.core.enums import AccountKind, MessageKind, StakeEnd
+from contest.core.models import Attack, BoardDecision, Break, Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, stake_ends, staking
+from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
-from contest.models import Attack, BoardDecision, Break, LedgerEntry, Member, Message, Stake, Team
 from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from contest.operations.overview import overview
 from contest.outbox import letters, posting
+from contest.outbox.models import Message
 from contest.payments.corrections import correction_ask, correction_confirm
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes.sweeps import prizes_settle

@@ -11,7 +11,8 @@ from django.db import DatabaseError, IntegrityError, transaction
 from contest.board.motions import motion_open
 from contest.core.decisions import MOST_REASON_CHARACTERS, Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind
-from contest.models import Account, BoardDecision, Case, LedgerEntry
+from contest.core.models import BoardDecision, Case
+from contest.ledger.models import Account, LedgerEntry
 from tests import factories
 from tests.at_once import refusals_at_once
 from tests.refusals import refused

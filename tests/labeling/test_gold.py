@@ -13,12 +13,13 @@ from django.contrib.auth.models import User
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import leases, selectors
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import Assignment, GoldFlag, GoldMark, KnownPicture, Panel, Tasker
+from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.pages.assignment_calls import assignment_json, receipt_json
 from labeling.submission import Submitted, response_submit
 from monitoring import gold_choice as gold
 from monitoring.gold_choice import Expected
 from monitoring.gold_leaks import Rise, gold_flag_leaks, rise_of
+from monitoring.models import GoldFlag
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 from tests import factories

@@ -21,7 +21,6 @@ from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision
 from labeling.learning.services import attempt_start, instructions_publish, lesson_see
 from labeling.models import (
     Assignment,
-    GoldFlag,
     GoldMark,
     Image,
     InstructionVersion,
@@ -43,6 +42,7 @@ from labeling.models import (
 from labeling.questions.services import question_answer, question_ask, report_decide, report_make
 from monitoring import gold_leaks, links
 from monitoring.check_taskers import watch
+from monitoring.models import GoldFlag
 from policy.numbers import Policy
 from tests import factories
 from tests.at_once import at_once

@@ -14,9 +14,10 @@ from django.contrib.auth.models import User
 from common.errors import Conflict, InvalidInput
 from labeling import leases
 from labeling.enums import AssignmentState, LinkKind, PanelState
-from labeling.models import Panel, Tasker, TaskerLink
+from labeling.models import Panel, Tasker
 from monitoring import copying, links
 from monitoring.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
+from monitoring.models import TaskerLink
 from monitoring.tasks import look_for_copies
 from tests import factories
 from tests.at_once import at_once

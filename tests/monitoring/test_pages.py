@@ -16,7 +16,6 @@ from labeling import voiding
 from labeling.enums import LinkKind, WatchAction
 from labeling.learning.services import QUALIFIED
 from labeling.models import (
-    GoldFlag,
     Image,
     KnownPicture,
     Notice,
@@ -24,12 +23,12 @@ from labeling.models import (
     QualificationAttempt,
     StateChange,
     Tasker,
-    TaskerLink,
     VoidedResponse,
     WatchRule,
 )
 from monitoring.actions import action_take
 from monitoring.check_taskers import watch
+from monitoring.models import GoldFlag, TaskerLink
 from monitoring.tasker_rows import tasker_rows
 from policy.numbers import Policy
 from tests import factories

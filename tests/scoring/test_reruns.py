@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection, transaction
 
 from common.errors import Conflict, DomainError, InvalidInput
 from contest.core.breaks import breaks_record
-from contest.models import Break
+from contest.core.models import Break
 from contest.operations.stages import run_groups
 from labeling.models import Image
 from policy.numbers import Policy

@@ -15,8 +15,8 @@ from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.progress import still_working
 from common.times import absolute
+from contest.core.models import Release
 from contest.demo import clock
-from contest.models import Release
 from contest.record.rebuild.services import rebuild
 
 

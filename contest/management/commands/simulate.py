@@ -25,7 +25,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from common.commands import ContestCommand
 from common.progress import every_few_seconds
-from contest.models import Team
+from contest.core.models import Team
 from contest.simulation.apart import STOPPED, Place, manage
 from contest.simulation.cast import ContestPlan
 from contest.simulation.contest import Contest

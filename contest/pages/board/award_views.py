@@ -23,10 +23,10 @@ from contest.board.moves import award_move, award_withhold_move, end_move, forfe
 from contest.board.selectors import begun_stake_known_to, stakes_known_to
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind
+from contest.core.models import Award, Case, Stake
 from contest.core.roles import roles_of
 from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
 from contest.ledger.services import MOST_WORDS
-from contest.models import Award, Case, Stake
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.payments.statements import with_causes
 from contest.prizes.awards import change_of, rerun_begin, shares_now

@@ -19,6 +19,7 @@ from adjudication.selectors import newest_rulings, rulings_on
 from adjudication.wording import reason_name, verdict_words
 from contest.attacks.near import alike
 from contest.attacks.selectors import public_attacks_with
+from contest.board.models import Appeal
 from contest.board.recusal import cases_seen_by
 from contest.board.selectors import (
     appeals_in,
@@ -32,7 +33,7 @@ from contest.board.selectors import (
 )
 from contest.board.telling import OUTCOME_WORDS
 from contest.core.enums import CaseOutcome, CaseState
-from contest.models import Appeal, Case
+from contest.core.models import Case
 from contest.record.certificate import percent
 from contest.record.picture_answers import (
     LATEST_ANSWERS,

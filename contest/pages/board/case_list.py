@@ -10,7 +10,7 @@ from contest.board.public_decisions import CHOICE_WORDS
 from contest.board.recusal import cases_undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
-from contest.models import Case
+from contest.core.models import Case
 
 
 @dataclass(frozen=True, slots=True)

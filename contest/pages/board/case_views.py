@@ -32,15 +32,16 @@ from contest.board.cases import (
     refuse_missing_parties,
     vote_cast,
 )
+from contest.board.models import Vote
 from contest.board.motions import motion_drop
 from contest.board.public_decisions import CHOICE_WORDS, ballot_words, public_decision
 from contest.board.recusal import undisclosed
 from contest.board.selectors import Asked, cases_asked, counts_of, neighbours, parties_of, to_vote_on
 from contest.board.telling import what_of
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
+from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
-from contest.models import Case, Vote
 from contest.pages.board.case_content import picture_content
 from contest.pages.board.case_list import rows_of
 from contest.pages.board.case_words import motion_content

@@ -18,9 +18,10 @@ from contest.board.selectors import (
 )
 from contest.board.telling import MOTION_WORDS
 from contest.core.enums import DecisionKind, StakeEnd
+from contest.core.models import Case, Team
 from contest.defenses.stake_rows import ENDS
 from contest.ledger.amounts import money
-from contest.models import Case, LedgerEntry, Team
+from contest.ledger.models import LedgerEntry
 from contest.payments.statements import account_words
 from scoring.models import Defense
 

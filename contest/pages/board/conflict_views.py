@@ -30,6 +30,7 @@ from contest.board.conflicts import (
     ends_of,
     ties_tell,
 )
+from contest.board.models import Ties
 from contest.board.selectors import (
     cases_not_closed,
     cases_short_of_judges,
@@ -40,9 +41,9 @@ from contest.board.selectors import (
 )
 from contest.core.conflicts import board_members
 from contest.core.enums import ConflictKind
+from contest.core.models import Conflict
 from contest.core.roles import board_member_of
 from contest.core.teams import team_called
-from contest.models import Conflict, Ties
 from contest.pages.board.disclosure_views import TIES
 from contest.web.page_context import frame
 from monitoring.days import day_of

@@ -33,8 +33,8 @@ from contest.board.public_decisions import ballot_words, decision_to_come
 from contest.board.recusal import teams_of, undisclosed
 from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
+from contest.core.models import Case
 from contest.core.roles import board_member_of
-from contest.models import Case
 from contest.pages.board.case_views import show_case, votes_shown
 from contest.pages.board.case_words import Said, following, motion_content, sums_awarded
 from contest.pages.board.disclosure_views import disclosure_page

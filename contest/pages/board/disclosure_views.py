@@ -24,9 +24,9 @@ from contest.board.conflicts import conflict_declare
 from contest.board.recusal import DISCLOSURE_STANDS, undisclosed
 from contest.board.selectors import parties_of
 from contest.core.enums import ConflictKind, PartyRole
+from contest.core.models import Case, Team
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
-from contest.models import Case, Team
 from contest.web.page_context import frame
 
 # What a member may say of themselves; that they were of a team is found.

@@ -20,9 +20,9 @@ from contest.board.moves import grant_move, revoke_move
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind
+from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.core.teams import team_by_id
-from contest.models import Case
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.teams.selectors import entitlement_by_number, grants_given, teams_without_grant
 from policy.selectors import policy_in_force

@@ -13,7 +13,7 @@ from common.domain_clock import domain_now
 from contest.board.moved import moved_words
 from contest.board.recusal import quorum_of, teams_of
 from contest.board.telling import what_of
-from contest.models import Case
+from contest.core.models import Case
 from contest.pages.board.case_words import motion_content
 from contest.web.page_context import frame
 

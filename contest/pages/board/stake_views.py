@@ -22,10 +22,10 @@ from contest.board.moves import answer_move, stakes_move
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import AccountKind, DecisionKind
+from contest.core.models import Case, Stake
 from contest.core.roles import board_member_of
 from contest.defenses import selectors, stake_rows
 from contest.ledger.services import account
-from contest.models import Case, Stake
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force

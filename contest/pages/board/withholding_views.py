@@ -21,11 +21,12 @@ from contest.board.moves import return_move, withhold_move
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind
+from contest.core.models import Award, Case
 from contest.core.roles import board_member_of
 from contest.ledger.amounts import cents_of
+from contest.ledger.models import Account
 from contest.ledger.selectors import account_of_prizes, accounts_with_prizes
 from contest.ledger.withholding import Withheld, subject_of, withholdings
-from contest.models import Account, Award, Case
 from contest.pages.board.motion_preview import is_changed, move_or_show
 from contest.payments.statements import account_words
 from contest.prizes.selectors import award_by_number

@@ -14,11 +14,11 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.typed import whole_number
 from contest.attacks.life import standings
+from contest.attacks.models import NearDuplicate
 from contest.attacks.near import pair_see, pairs_to_see
 from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
-from contest.models import NearDuplicate
 from contest.web.page_context import ON_A_PAGE
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url

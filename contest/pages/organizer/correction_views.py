@@ -18,8 +18,8 @@ from common.typed import whole_number
 from common.web.error_status import http_status
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of, plain
+from contest.ledger.models import Correction
 from contest.ledger.services import MOST_WORDS
-from contest.models import Correction
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
 from contest.web.page_context import form_errors, frame, sum_words

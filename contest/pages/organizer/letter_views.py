@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
-from contest.outbox import services
+from contest.operations import letters as made_letters
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50
@@ -39,17 +39,17 @@ def letters(request: HttpRequest) -> HttpResponse:
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
-        tried = services.again(services.letter_called(name, now=now)) if name else services.given_up_again()
+        tried = made_letters.again(made_letters.letter_called(name, now=now)) if name else made_letters.given_up_again()
         flash.success(request, f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.")
         return go_to("message-outbox")
-    page = Paginator(services.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
-    rows = services.read(page.object_list, now=now)
+    page = Paginator(made_letters.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = made_letters.read(page.object_list, now=now)
     context = {
         "page": page,
         "rows": rows,
         "failed": any(row.again for row in rows),
-        "all": services.shows_all(),
-        "filed": services.filed(MOST_FILED) if page.number == 1 else [],
+        "all": made_letters.shows_all(),
+        "filed": made_letters.filed(MOST_FILED) if page.number == 1 else [],
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
@@ -89,10 +89,10 @@ def letter_html(request: HttpRequest, name: str) -> HttpResponse:
     return HttpResponse(html)
 
 
-def _shown(name: str) -> services.Letter:
-    if not services.shows_all():
+def _shown(name: str) -> made_letters.Letter:
+    if not made_letters.shows_all():
         raise Http404("letters are read by those they are for")
-    return services.letter_called(name, now=domain_now())
+    return made_letters.letter_called(name, now=domain_now())
 
 
 def _html(mail: object) -> str:

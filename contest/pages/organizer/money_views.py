@@ -20,8 +20,8 @@ from common.web.error_status import http_status
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of
 from contest.ledger.deposits import pool_deposit
+from contest.ledger.models import Payment
 from contest.ledger.services import MOST_WORDS, check
-from contest.models import Payment
 from contest.pages.organizer.correction_views import corrected
 from contest.payments import exports
 from contest.payments.corrections import corrections_open

@@ -18,9 +18,9 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
 from contest.core.calendar import Week
+from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.models import Release
 from contest.operations.tasks import release_due_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks

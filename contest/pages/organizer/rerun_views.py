@@ -20,8 +20,8 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
 from contest.core.breaks import all_breaks
+from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
-from contest.models import Break
 from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url

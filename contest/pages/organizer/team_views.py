@@ -19,9 +19,10 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.typed import whole_number
 from contest.core.enums import EntitlementKind, EntitlementState
+from contest.core.models import Team
 from contest.core.teams import final_team, team_by_id, team_named
-from contest.models import Entitlement, Team
 from contest.teams import associations, entitlements, merging, selectors
+from contest.teams.models import Entitlement
 from contest.teams.same_person import same_persons, same_persons_find
 from policy.selectors import policy_in_force
 

@@ -16,10 +16,10 @@ from common.typed import whole_number
 from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
+from contest.defenses.models import Entry
 from contest.defenses.risk import at_least, marks
 from contest.defenses.selectors import last_moment, standings
 from contest.defenses.stake_rows import newest_stakes
-from contest.models import Entry
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored

@@ -14,8 +14,9 @@ from django.views.decorators.http import last_modified, require_safe
 
 from adjudication.verifier import cells
 from common.times import file_size
+from contest.board.models import CaseDecision
 from contest.board.public_decisions import public_decision
-from contest.models import CaseDecision, Release
+from contest.core.models import Release
 from contest.record.closed_cases import public_decisions, with_told_at
 from contest.record.overrules import OUTCOMES, ruling_words
 from contest.releases.selectors import newest_released_at, releases

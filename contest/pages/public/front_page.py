@@ -11,9 +11,9 @@ from contest.core.breaks import standing_breaks
 from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
+from contest.core.models import Attack, Break, Release
 from contest.core.publication import newest_rulings_released, released
 from contest.ledger.selectors import defenders_cents
-from contest.models import Attack, Break, Release
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.rows import DefenseRow
 from contest.releases.selectors import newest_releases

@@ -7,8 +7,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from contest.core.models import Team
 from contest.core.teams import team_named
-from contest.models import Team
 from contest.record import public_teams
 from contest.teams import selectors
 from contest.teams.selectors import association_marks

@@ -13,12 +13,13 @@ from adjudication.wording import verdict_words
 from contest.appeals.grounds import Ground, reader_for
 from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
 from contest.attacks.selectors import attacks_of_pictures
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
+from contest.core.models import Attack, Case, Team
 from contest.core.picture_access import rulings_seen_by
 from contest.core.publication import is_released
 from contest.core.teams import final_team, teams_counted_together
-from contest.models import Appeal, Attack, Case, CaseDecision, Statement, Team
 from contest.record.certificate import NEEDED, percent
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url

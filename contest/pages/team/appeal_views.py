@@ -19,10 +19,11 @@ from common.errors import DomainError
 from common.web.error_status import http_status
 from contest.appeals import services
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
+from contest.board.models import Appeal
 from contest.core.enums import CaseState
+from contest.core.models import Case, Team
 from contest.core.picture_access import picture_seen_by
 from contest.core.roles import refuse_other_team
-from contest.models import Appeal, Case, Team
 from contest.pages.team import appeal_rows
 from contest.web.appeal_access import team_appealing
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows

@@ -32,10 +32,10 @@ from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import parts_of
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide
+from contest.core.models import Team
 from contest.core.roles import refuse_other_team
 from contest.core.weeks import week_called
 from contest.defenses.selectors import staked
-from contest.models import Team
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
 from contest.web.page_context import ON_A_PAGE

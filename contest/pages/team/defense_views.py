@@ -24,7 +24,7 @@ from contest.core.scoring_words import why_stuck
 from contest.core.teams import final_team
 from contest.defenses import entries, selectors, stake_rows, staking
 from contest.defenses.eligibility import failures_of, next_step
-from contest.models import Entry
+from contest.defenses.models import Entry
 from contest.web.defense_holder import leads, own_entry, team_held_by
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of

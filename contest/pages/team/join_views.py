@@ -19,8 +19,8 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
-from contest.models import TeamInvitation
 from contest.teams import invitations, registration
+from contest.teams.models import TeamInvitation
 
 
 @never_cache

@@ -8,10 +8,10 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotAllowed
+from contest.core.models import Team
 from contest.core.roles import roles_of
 from contest.core.teams import team_of, teams_counted_together
 from contest.ledger.selectors import team_accounts
-from contest.models import Team
 from contest.payments.payable import payables_of
 from contest.payments.services import payments_to
 from contest.payments.statements import entries

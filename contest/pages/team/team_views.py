@@ -17,9 +17,10 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
 from contest.core.enums import EntitlementState, EntitlementStepKind
+from contest.core.models import Member, Team
 from contest.core.roles import researcher_of
-from contest.models import Entitlement, EntitlementStep, Member, Team
 from contest.teams import entitlements, invitations, names, selectors, services
+from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import association_marks
 from policy.selectors import policy_in_force
 

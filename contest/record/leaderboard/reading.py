@@ -9,11 +9,14 @@ from adjudication.models import Ruling
 from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import week_of
 from contest.core.enums import RELEASED_ORIGINS
+from contest.core.models import Attack, Release, Stake, Team
 from contest.core.weeks import week_called
+from contest.defenses.models import StakeChange
 from contest.defenses.selectors import forfeited_stakes, unbroken_until
-from contest.models import Association, Attack, LedgerEntry, Release, Stake, StakeChange, Team, TeamMerge
+from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard import facts as of
 from contest.releases.snapshot import snapshot
+from contest.teams.models import Association, TeamMerge
 from labeling.enums import Origin
 from labeling.models import Image
 from policy.selectors import policy_at, time_zones

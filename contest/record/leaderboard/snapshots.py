@@ -12,24 +12,18 @@ from django.db.models import Max, Min
 from common.audit.trail import audit
 from common.errors import NotFound
 from contest.core.calendar import Week, day_of, week_of
+from contest.core.models import Attack, Award, Release, Stake
 from contest.core.weeks import week_at, week_called
-from contest.models import (
-    Attack,
-    Award,
-    Leaderboard,
-    LeaderboardCheck,
-    LedgerEntry,
-    Release,
-    Stake,
-    StakeChange,
-    TeamMerge,
-)
+from contest.defenses.models import StakeChange
+from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.facts import Facts
 from contest.record.leaderboard.facts import Stake as StakeFact
 from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
 from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
+from contest.record.models import Leaderboard, LeaderboardCheck
+from contest.teams.models import TeamMerge
 from policy.selectors import policy_in_force, time_zones
 from scoring.models import Defense
 

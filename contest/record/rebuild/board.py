@@ -7,8 +7,10 @@ from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
+from contest.board.models import Appeal, CaseDecision, CaseParty, Statement
 from contest.core.enums import CaseKind, CaseState, PartyRole
-from contest.models import Appeal, Case, CaseDecision, CaseParty, Examination, Statement, Team
+from contest.core.models import Case, Team
+from contest.prizes.models import Examination
 from contest.record.rebuild.around import at, ids_of, number
 from contest.record.rebuild.filling import Filled
 from contest.record.rebuild.reading import Part, Record

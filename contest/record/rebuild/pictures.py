@@ -8,7 +8,7 @@ from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
-from contest.models import Attack, AttackTarget, Team
+from contest.core.models import Attack, AttackTarget, Team
 from contest.record.rebuild.around import at, ids_of, number
 from contest.record.rebuild.filling import CHUNK, Filled, in_chunks
 from contest.record.rebuild.reading import Part

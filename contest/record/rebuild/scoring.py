@@ -9,7 +9,7 @@ from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.reading import Row
-from contest.models import Break
+from contest.core.models import Break
 from contest.record.rebuild.around import at
 from contest.record.rebuild.filling import CHUNK, Filled
 from contest.record.rebuild.reading import Part

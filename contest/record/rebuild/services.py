@@ -9,7 +9,7 @@ from django.core.management.color import no_style
 from django.db import connection
 
 from common.errors import Conflict
-from contest.models import Release, Team
+from contest.core.models import Release, Team
 from contest.record.rebuild import around, board, pictures
 from contest.record.rebuild.filling import begin
 from contest.record.rebuild.reading import Record, read_record

@@ -13,7 +13,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from contest.attacks.services import attack_receive
 from contest.core.enums import EntitlementKind, EntitlementState, StakeKind
-from contest.models import Attack, BoardDecision, Entitlement, Release, Stake, StakeBatch, Team
+from contest.core.models import Attack, BoardDecision, Release, Stake, StakeBatch, Team
+from contest.teams.models import Entitlement
 from contest.teams.services import team_create
 from labeling.selectors import forget_versions
 from picture_files.png import encode_png

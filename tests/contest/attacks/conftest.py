@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from contest.models import Team
+from contest.core.models import Team
 from tests.contest.attacks import cast
 
 

@@ -12,7 +12,8 @@ from contest.attacks.life import AttackState, standings, story
 from contest.attacks.services import attack_withdraw
 from contest.core.breaks import breaks_record
 from contest.core.enums import MessageKind, VoteChoice
-from contest.models import Attack, Message, Team
+from contest.core.models import Attack, Team
+from contest.outbox.models import Message
 from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Image, Panel

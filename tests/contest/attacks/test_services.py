@@ -20,12 +20,13 @@ from PIL import ImageEnhance
 
 from contest.attacks import quota, services
 from contest.attacks.hashing import as_array, difference_hash, near, signed
+from contest.attacks.models import NearDuplicate, PictureHash, QuotaDay
 from contest.attacks.near import MOST_PAIRS, near_duplicates_find
 from contest.attacks.receipts import receipt_json, receipt_of
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
 from contest.core.embargo import public_attacks
+from contest.core.models import Attack, Team
 from contest.core.weeks import week_called
-from contest.models import Attack, NearDuplicate, PictureHash, QuotaDay, Team
 from contest.releases.services import release_week
 from contest.teams.merging import teams_merge
 from labeling.dealing import panels_deal

@@ -28,10 +28,12 @@ from common.errors import Unavailable
 from common.models import HourCount
 from common.outages import store_away
 from contest.attacks import quota, sending, services, uploads
+from contest.attacks.models import QuotaDay
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
-from contest.models import Attack, Message, QuotaDay, Team
+from contest.core.models import Attack, Team
+from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.web.attack_uploads import UPLOADS, UPLOADS_OF_ONE
 from picture_files.decoding import DECODING

@@ -12,9 +12,12 @@ from django.test import Client
 from accounts.tokens import issue_token
 from adjudication.models import Ruling
 from contest.attacks import near, services
+from contest.attacks.models import NearDuplicate
 from contest.core.enums import EntitlementKind, EntitlementState
-from contest.models import Attack, Entitlement, Entry, NearDuplicate, Stake, Team, TeamMerge
+from contest.core.models import Attack, Stake, Team
+from contest.defenses.models import Entry
 from contest.outbox.sending import messages_send
+from contest.teams.models import Entitlement, TeamMerge
 from contest.web import attack_uploads
 from labeling.dealing import panels_deal
 from labeling.models import Image, Tasker

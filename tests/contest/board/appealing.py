@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from contest.attacks.services import attack_receive
+from contest.core.models import Attack, Stake, Team
 from contest.core.weeks import week_at
-from contest.models import Attack, Stake, Team
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 from tests import factories

@@ -7,10 +7,11 @@ import numpy as np
 from django.contrib.auth.models import User
 
 from contest.board.cases import party_add
+from contest.board.models import Appeal, Disclosure, Statement
 from contest.board.motions import motion_open
 from contest.board.recusal import DISCLOSURE_STANDS
 from contest.core.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
-from contest.models import Appeal, Case, Disclosure, Member, Statement, Team
+from contest.core.models import Case, Member, Team
 from labeling.enums import Answer, Label
 from labeling.models import Image
 from scoring.reference.drawing import draw

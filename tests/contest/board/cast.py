@@ -14,9 +14,10 @@ from adjudication.models import Ruling
 from adjudication.services import panel_settle
 from contest.board.cases import count_of, disclose, image_held, picture_case, vote_cast
 from contest.board.deciding import case_decide
+from contest.board.models import CaseDecision, Vote
 from contest.board.recusal import undisclosed
 from contest.core.enums import ConflictKind, VoteChoice
-from contest.models import Attack, Case, CaseDecision, Conflict, Stake, Team, Vote
+from contest.core.models import Attack, Case, Conflict, Stake, Team
 from labeling.enums import Answer
 from labeling.models import Image, Panel
 from policy.selectors import policy_in_force

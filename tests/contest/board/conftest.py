@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from contest.models import Case
+from contest.core.models import Case
 from tests import factories
 from tests.contest.board.cast import LATER, Scene
 

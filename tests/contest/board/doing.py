@@ -9,8 +9,9 @@ from adjudication.counting import Ballot
 from contest.board.deciding import overrule
 from contest.board.follows import Follows
 from contest.core.breaks import breaks_derive, standing_breaks
+from contest.core.models import Stake
 from contest.defenses.stake_ends import stakes_end
-from contest.models import LedgerEntry, Stake
+from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import prizes_settle
 from labeling.models import Image
 

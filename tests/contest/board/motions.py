@@ -10,14 +10,16 @@ from django.contrib.auth.models import User
 
 from contest.board import moves
 from contest.core.enums import AccountKind
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import open_stake_of
+from contest.ledger.models import Account
 from contest.ledger.services import account, move
 from contest.ledger.withholding import money_return, money_withhold, withheld
-from contest.models import Account, Association, Award, Case, Entitlement, Stake, Team
 from contest.prizes.awards import award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
 from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
+from contest.teams.models import Association, Entitlement
 from contest.teams.selectors import is_entitled
 from policy.numbers import Policy
 from tests.contest.ledger import cast

@@ -17,13 +17,15 @@ from contest.appeals import services
 from contest.appeals.services import case_of_party
 from contest.board.deciding import cases_close
 from contest.board.known import teams_told
+from contest.board.models import Appeal, Statement
 from contest.board.recusal import recused_from, teams_of
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
+from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
-from contest.models import Appeal, AttackTarget, Case, Member, Message, Release, Stake, Statement, Team
 from contest.notifications.cases import cases_tell
 from contest.outbox.grouped_facts import NEWS
+from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.pages.team.appeal_rows import cases_of
 from contest.teams.merging import teams_merge

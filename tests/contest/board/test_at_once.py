@@ -13,11 +13,13 @@ from django.db import connection, transaction
 from contest.appeals.services import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.deciding import case_decide
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice
+from contest.core.models import BoardDecision, Case, Conflict, Team
 from contest.ledger.services import check
-from contest.models import Appeal, BoardDecision, Case, CaseDecision, Conflict, PastMember, Statement, Team
 from contest.teams import entitlements
+from contest.teams.models import PastMember
 from tests import factories
 from tests.at_once import until_waiting
 from tests.contest.board import case_cast, cast

@@ -9,8 +9,9 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
+from contest.board.models import Appeal
 from contest.core.enums import VoteChoice
-from contest.models import Appeal, Case, Stake
+from contest.core.models import Case, Stake
 from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast

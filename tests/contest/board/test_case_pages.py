@@ -10,9 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from contest.attacks.models import NearDuplicate
 from contest.board.deciding import cases_close
+from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
-from contest.models import Case, CaseParty, Conflict, Disclosure, NearDuplicate, Vote
+from contest.core.models import Case, Conflict
 from contest.pages.board.case_content import picture_content, reliability_of
 from contest.record.picture_answers import answers_of, rulings_of, smallest_box_of
 from labeling.enums import Answer

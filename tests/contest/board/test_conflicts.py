@@ -18,11 +18,13 @@ from contest.board.conflicts import (
     ends_of,
     ties_tell,
 )
+from contest.board.models import Ties
 from contest.board.recusal import EVER, cases_seen_by
 from contest.board.tending import cases_tend
 from contest.core.enums import ConflictKind
-from contest.models import Conflict, Entitlement, PastMember, Team, Ties
+from contest.core.models import Conflict, Team
 from contest.teams.inboxes import institution
+from contest.teams.models import Entitlement, PastMember
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
 from tests.contest.board.cast import LATER, Scene

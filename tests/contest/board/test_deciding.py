@@ -14,8 +14,10 @@ from adjudication.enums import DecidedBy
 from contest.appeals.services import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
 from contest.board.deciding import case_decide, cases_close
+from contest.board.models import Appeal, CaseDecision, CaseParty, Vote
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
-from contest.models import Appeal, Case, CaseDecision, CaseParty, Message, Team, Vote
+from contest.core.models import Case, Team
+from contest.outbox.models import Message
 from labeling.enums import PanelState
 from labeling.models import Panel, Report
 from tests import factories

@@ -16,13 +16,14 @@ from contest.appeals.grounds import appeal_ground, appealable, reader_for
 from contest.appeals.services import appeal_send
 from contest.attacks.life import story
 from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
+from contest.core.models import Attack, Case, Release, Stake, Team
 from contest.core.picture_access import rulings_seen_by
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
-from contest.models import Attack, Case, Message, Release, Stake, Team
 from contest.notifications import deadlines
 from contest.notifications.verdicts import in_words, verdicts_tell
+from contest.outbox.models import Message
 from labeling.models import Image
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion

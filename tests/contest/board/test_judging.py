@@ -14,13 +14,15 @@ from common.models import AuditEntry
 from contest.board import tending
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
+from contest.board.models import CaseParty, Disclosure, Vote
 from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.board.reminding import case_remind
 from contest.board.selectors import Asked, cases_asked
 from contest.board.telling import messages_take_back
 from contest.board.tending import cases_tend
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
-from contest.models import Attack, Case, CaseParty, Conflict, Disclosure, Message, Team, Vote
+from contest.core.models import Attack, Case, Conflict, Team
+from contest.outbox.models import Message
 from contest.pages.board.case_list import rows_of
 from contest.teams.merging import teams_merge
 from tests import factories

@@ -20,11 +20,13 @@ from contest.appeals.services import appeal_send
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.follows import what_follows
+from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
 from contest.board.tending import cases_tend
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
-from contest.models import Appeal, Break, Case, CaseDecision, Conflict, LedgerEntry, Vote
+from contest.core.models import Break, Case, Conflict
+from contest.ledger.models import LedgerEntry
 from labeling.enums import PanelState
 from labeling.models import Panel, Response
 from tests.contest.board import cast

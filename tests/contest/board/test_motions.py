@@ -21,18 +21,10 @@ from contest.board.motions import motion_drop, motions_open
 from contest.board.moved import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
+from contest.core.models import Award, BoardDecision, Case, Conflict, Stake, Team
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, check
-from contest.models import (
-    Account,
-    Award,
-    BoardDecision,
-    Case,
-    Conflict,
-    LedgerEntry,
-    Message,
-    Stake,
-    Team,
-)
+from contest.outbox.models import Message
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from scoring.models import Defense

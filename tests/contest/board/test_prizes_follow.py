@@ -14,11 +14,12 @@ from django.test import Client
 from adjudication.counting import Ballot
 from contest.board.cases import case_open
 from contest.board.deciding import cases_close
+from contest.board.models import CaseDecision
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger import services as ledger
-from contest.models import CaseDecision, LedgerEntry, Payment
+from contest.ledger.models import LedgerEntry, Payment
 from contest.payments import services as payments
 from contest.payments import statements
 from contest.payments.payable import payable

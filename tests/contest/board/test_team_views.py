@@ -11,9 +11,10 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.appeals.services import appeal_send, statement_send
+from contest.board.models import Appeal, Statement
 from contest.core.enums import StakeEnd, VoteChoice
+from contest.core.models import Attack, Case, Stake, Team
 from contest.core.weeks import week_at
-from contest.models import Appeal, Attack, Case, Stake, Statement, Team
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.attacks import cast as attacks

@@ -25,11 +25,13 @@ from contest.core.breaks import (
     standing_breaks,
 )
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.models import Attack, Award, Break, Stake, Team
 from contest.core.weeks import week_at, week_called
+from contest.defenses.models import StakeChange
 from contest.defenses.selectors import stakeable, standings
 from contest.defenses.stake_ends import stakes_end
+from contest.ledger.models import LedgerEntry
 from contest.ledger.services import check
-from contest.models import Attack, Award, Break, LedgerEntry, Stake, StakeChange, Team
 from contest.notifications import breaks as breaks_told
 from contest.operations.overview import read_overview
 from contest.pages.public.front_page import _breaks as breaks_of_front_page

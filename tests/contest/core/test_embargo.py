@@ -20,8 +20,8 @@ from django.test import Client
 from contest.attacks.near import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.core.embargo import public_attacks, public_pictures, published
+from contest.core.models import Attack, Break, Release, Team
 from contest.core.weeks import week_called
-from contest.models import Attack, Break, Release, Team
 from contest.releases.services import release_week
 from contest.teams.services import member_add
 from labeling.dealing import panels_deal

@@ -15,13 +15,14 @@ from adjudication.services import panels_settle
 from adjudication.verify import verify
 from contest.core.calendar import week_named
 from contest.core.enums import BuildState
+from contest.core.models import Attack, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.core.publication import published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
 from contest.ledger.deposits import pool_deposit
-from contest.models import Attack, Award, BoardDecision, Release, ReleaseBuild, Stake, StakeBatch, Team
 from contest.releases import archive, builds, folders, services, tables
 from contest.releases.builds import due_weeks_release
+from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week
 from contest.releases.snapshot import snapshot

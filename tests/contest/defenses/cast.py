@@ -9,10 +9,11 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from adjudication.models import Ruling
+from contest.core.models import Attack, Break, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, selectors, staking
+from contest.defenses.models import Entry
 from contest.ledger.deposits import pool_deposit
-from contest.models import Attack, Break, Entry, Stake, StakeBatch, Team
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image

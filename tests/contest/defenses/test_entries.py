@@ -16,11 +16,13 @@ from django.test import Client
 
 from common.errors import WrongFields
 from contest.core.enums import DefenseStanding, MessageKind, StakeEnd
+from contest.core.models import Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, letters, selectors, stake_ends, staking
 from contest.defenses.eligibility import failures, next_step
-from contest.models import Entry, Member, Message, Stake, Team
+from contest.defenses.models import Entry
 from contest.outbox.letters import written
+from contest.outbox.models import Message
 from contest.prizes.sweeps import prizes_settle
 from labeling.selectors import forget_versions
 from picture_files.store import picture_store

@@ -11,7 +11,7 @@ from django.test import Client
 
 from contest.defenses import entries
 from contest.defenses.files import downloads
-from contest.models import Entry
+from contest.defenses.models import Entry
 from picture_files.store import FolderStore
 from scoring.models import Defense
 from tests import factories

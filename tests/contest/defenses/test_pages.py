@@ -18,8 +18,9 @@ from django.utils import timezone
 from common.models import HourCount
 from contest.core import upload_rates
 from contest.core.enums import StakeEnd, UploadKind
+from contest.core.models import Case, Stake, StakeBatch, Team
 from contest.defenses import entries, stake_ends, staking
-from contest.models import Case, Entry, Stake, StakeBatch, Team
+from contest.defenses.models import Entry
 from contest.web import defense_uploads
 from labeling.models import Tasker
 from scoring.enums import Fault, TrialKind

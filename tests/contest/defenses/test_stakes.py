@@ -14,10 +14,12 @@ from django.db import transaction
 from contest.board.moves import answer_move, stakes_move
 from contest.core.breaks import breaks_record
 from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
+from contest.core.models import Attack, BoardDecision, Break, Stake, StakeBatch
 from contest.defenses import entries, selectors, stake_ends, stake_rows
 from contest.defenses import staking as services
+from contest.defenses.models import Entry
+from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, move
-from contest.models import Attack, BoardDecision, Break, Entry, LedgerEntry, Stake, StakeBatch
 from contest.prizes.sweeps import prizes_settle
 from labeling.enums import Label
 from labeling.selectors import forget_versions

@@ -15,9 +15,11 @@ from django.utils import timezone, translation
 
 from contest.attacks.selectors import waiting_for_board
 from contest.core.enums import AccountKind, StakeKind
+from contest.core.models import Attack, Member, Release, Stake, Team
 from contest.defenses import selectors
+from contest.defenses.models import Entry
 from contest.defenses.risk import Point
-from contest.models import Account, Attack, Entry, LedgerEntry, Member, Release, Stake, Team
+from contest.ledger.models import Account, LedgerEntry
 from contest.pages.public.risk_curve import curve
 from labeling.models import Image, Tasker
 from scoring.models import Defense

@@ -9,25 +9,13 @@ from django.db.models import Max
 
 from adjudication.models import Ruling
 from contest.core.enums import AccountKind, StakeEnd, StakeKind
+from contest.core.models import Attack, Award, BoardDecision, Break, Release, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import stake_ends, staking
+from contest.defenses.models import Entry
 from contest.ledger import deposits, stake_money, withholding
+from contest.ledger.models import Account, Correction, LedgerEntry, Payment
 from contest.ledger.services import account, move
-from contest.models import (
-    Account,
-    Attack,
-    Award,
-    BoardDecision,
-    Break,
-    Correction,
-    Entry,
-    LedgerEntry,
-    Payment,
-    Release,
-    Stake,
-    StakeBatch,
-    Team,
-)
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes.sweeps import prizes_settle

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 
-from contest.models import Member, Team
+from contest.core.models import Member, Team
 from tests import factories
 from tests.contest.ledger import cast
 

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.deposits import pool_deposit
+from contest.ledger.models import Correction, LedgerEntry
 from contest.ledger.services import account, check, move
-from contest.models import Correction, LedgerEntry, Stake, Team
 from contest.payments import exports, statements
 from contest.payments.corrections import (
     correction_ask,

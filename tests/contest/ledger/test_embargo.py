@@ -16,7 +16,9 @@ from django.core.cache import cache
 from django.db import transaction
 from django.test import Client
 
-from contest.models import Attack, LedgerEntry, Message, Stake, Team
+from contest.core.models import Attack, Stake, Team
+from contest.ledger.models import LedgerEntry
+from contest.outbox.models import Message
 from contest.payments.statements import debts
 from tests import factories
 from tests.contest.attacks import cast as sending

@@ -17,10 +17,11 @@ from hypothesis.extra.django import TestCase
 
 from common.errors import Conflict
 from contest.core.enums import AccountKind
+from contest.core.models import Attack, Case, Member, Team
 from contest.ledger import deposits, nightly_check, stake_money
 from contest.ledger.amounts import cents_of, money
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.services import account, check, move
-from contest.models import Account, Attack, Case, LedgerEntry, Member, Payment, Team
 from contest.payments import services as payments
 from contest.payments import statements
 from tests import factories, tables

@@ -21,14 +21,16 @@ from contest.board import follows
 from contest.board.deciding import overrule
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.stake_ends import stake_end, stakes_end
 from contest.defenses.staking import stake_batch
 from contest.ledger import deposits
 from contest.ledger import services as ledger
-from contest.models import Account, Association, Award, Case, LedgerEntry, Payment, Stake, Team
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.payments.services import payment_ask, payment_pay
 from contest.prizes import awards, forfeits
 from contest.prizes.sweeps import prizes_settle
+from contest.teams.models import Association
 from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories

@@ -12,14 +12,16 @@ from django.test import Client
 
 from contest.board.moves import withhold_move
 from contest.core.enums import AccountKind, StakeEnd
+from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.defenses.stake_ends import stakes_end
+from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.services import account, check, move
 from contest.ledger.withholding import money_withhold, withheld, withheld_of
-from contest.models import Account, Association, Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.payments import corrections, exports
 from contest.payments.payable import payable, payables, payables_of
 from contest.payments.services import payment_ask, payment_cancel, payment_pay
 from contest.prizes.sweeps import prizes_settle
+from contest.teams.models import Association
 from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.ledger import cast

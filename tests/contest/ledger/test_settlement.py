@@ -13,9 +13,10 @@ from adjudication.counting import Ballot
 from contest.board.follows import overrule_follows
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
+from contest.core.models import Attack, Stake, Team
 from contest.ledger.book import Book
+from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, check, move
-from contest.models import Association, Attack, LedgerEntry, Stake, Team
 from contest.operations import pipeline
 from contest.pages.board.case_words import following
 from contest.payments import statements
@@ -23,6 +24,7 @@ from contest.prizes import facts, settlement
 from contest.prizes.sweeps import prizes_settle
 from contest.prizes.unpaid_breaks import conflicts
 from contest.teams.associations import association_mistaken
+from contest.teams.models import Association
 from labeling.models import Image
 from tests import factories, tables
 from tests.contest.board.doing import as_derived, by_doing

@@ -12,9 +12,10 @@ from django.test import Client
 
 from common.errors import Conflict
 from contest.core.enums import AccountKind
+from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.core.weeks import week_at
+from contest.ledger.models import LedgerEntry, Payment
 from contest.ledger.services import account, check, move
-from contest.models import Attack, BoardDecision, LedgerEntry, Member, Payment, Stake, Team
 from contest.payments.statements import Money, debts, entries, money_figures
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.reading import read_facts

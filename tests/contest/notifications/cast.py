@@ -9,7 +9,8 @@ from django.core.mail import EmailMessage
 
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS
 from contest.core.enums import MessageKind
-from contest.models import Member, Message, Team
+from contest.core.models import Member, Team
+from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.outbox.writing import write
 from tests import factories

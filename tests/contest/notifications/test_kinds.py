@@ -11,9 +11,10 @@ from django.conf import settings as site
 from django.core.mail import EmailMultiAlternatives
 
 from contest.core.enums import MessageKind as K
-from contest.models import Message, Team
+from contest.core.models import Team
 from contest.outbox.kinds import GROUPS, KINDS, kinds_of, missing_facts
 from contest.outbox.letters import mail_of
+from contest.outbox.models import Message
 from contest.outbox.text import COLOURS, SHAPES, Piece, paragraphs
 from contest.outbox.writing import write
 from tests import factories

@@ -20,23 +20,15 @@ from accounts.roles import ORGANIZERS, REVIEW_BOARD
 from common.errors import InvalidInput
 from common.mail import send
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
+from contest.core.models import Member, Release, Team
 from contest.core.roles import Roles, roles_of
-from contest.models import (
-    Announcement,
-    Digest,
-    Member,
-    Message,
-    MessagePreference,
-    Release,
-    ReleaseLetter,
-    Subscriber,
-    Team,
-)
 from contest.outbox import posting
+from contest.outbox.models import Digest, Message, MessagePreference
+from contest.outbox.posting import NOBODY
 from contest.outbox.preferences import groups_for, wishes_of, wishes_set
 from contest.outbox.sending import digests_make, messages_send
-from contest.outbox.services import NOBODY
 from contest.outbox.writing import take_back, write
+from contest.releases.models import Announcement, ReleaseLetter, Subscriber
 from tests import factories
 from tests.at_once import at_once
 from tests.contest.attacks.cast import policy
@@ -392,7 +384,7 @@ def test_the_count_is_one_statement_and_none_for_taskers(carl: User, client: Cli
     ):
         with CaptureQueriesContext(connection) as asked:
             assert who.get(address).status_code == 200
-        assert sum("contest_message" in each["sql"] for each in asked) == number, address
+        assert sum("outbox_message" in each["sql"] for each in asked) == number, address
 
 
 def test_a_wish_is_kept_and_shown(client: Client) -> None:

@@ -7,20 +7,9 @@ from typing import Any
 
 import pytest
 
+from contest.board.models import Appeal
 from contest.core.enums import AppealSide, MessageKind
-from contest.models import (
-    Appeal,
-    Attack,
-    Break,
-    Case,
-    Entitlement,
-    EntitlementStep,
-    Message,
-    ReleaseBuild,
-    Stake,
-    Team,
-    Told,
-)
+from contest.core.models import Attack, Break, Case, Stake, Team
 from contest.notifications import sweeps
 from contest.notifications.breaks import broke_tell, broken_tell
 from contest.notifications.deadlines import UNANSWERED, appeals_closing_tell, questions_tell
@@ -30,7 +19,10 @@ from contest.notifications.verdicts import valid_tell, verdicts_tell
 from contest.operations import pipeline
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import written
+from contest.outbox.models import Message, Told
 from contest.outbox.posting import MOST_TRIES
+from contest.releases.models import ReleaseBuild
+from contest.teams.models import Entitlement, EntitlementStep
 from labeling.models import Image
 from tests import factories
 from tests.at_once import at_once

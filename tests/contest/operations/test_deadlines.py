@@ -11,11 +11,11 @@ from django.core.cache import cache
 
 from contest.core.enums import MessageKind
 from contest.core.stuck_panels import ADVICE, CAUSES, read_stuck_groups
-from contest.models import Message
 from contest.notifications.organizers import stuck_panels_tell
 from contest.operations.deadlines import in_words, read_deadlines
 from contest.operations.metrics import pipeline_metrics
 from contest.outbox.letters import written
+from contest.outbox.models import Message
 from labeling.enums import AssignmentState, PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, Panel, Tasker, VoidedResponse, Voiding
 from labeling.selectors import forget_versions

@@ -9,11 +9,12 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.models import Ruling
-from contest.models import Break, Release
+from contest.core.models import Break, Release
 from contest.operations import throughput
 from contest.operations.overview import Overview, read_overview
 from labeling.enums import Label
-from labeling.models import Assignment, Image, Question, Report, Tasker, TaskerLink
+from labeling.models import Assignment, Image, Question, Report, Tasker
+from monitoring.models import TaskerLink
 from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as fixtures

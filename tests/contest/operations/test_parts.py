@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.models import Ruling
+from contest.core.models import Case
 from contest.core.weeks import week_at, week_called
-from contest.models import Case
 from contest.operations.disagreement import read_disagreement
 from contest.operations.flagged_taskers import noticed
 from contest.operations.gold_supply import Left, Suspicious, gold_health

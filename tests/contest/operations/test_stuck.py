@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from contest.core.scoring_words import SILENT_AFTER, Missing, missing, stuck, why_stuck
-from contest.models import Entry
+from contest.defenses.models import Entry
 from contest.operations.overview import read_overview
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial

@@ -21,8 +21,9 @@ from django.utils import timezone
 
 from common.models import AuditEntry
 from contest.attacks.services import attack_receive, attack_withdraw
+from contest.core.models import Attack, Team
 from contest.defenses import entries
-from contest.models import Attack, Entry, Team
+from contest.defenses.models import Entry
 from contest.operations import unused_files
 from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
@@ -54,16 +55,16 @@ DAY = timedelta(days=1)
 # Columns for the hash of something that is no file of the store, or of one that another column names.
 NAMES_NO_FILE = {
     "axes.AccessLog.session_hash": "a session",
-    "common.ApiToken.digest": "a token",
+    "accounts.ApiToken.digest": "a token",
     "common.AuditCheck.sha256": "the audit trail",
     "common.AuditSeal.previous": "the audit trail",
     "common.AuditSeal.private_sha256": "the audit trail",
     "common.AuditSeal.sha256": "the audit trail",
-    "common.RecoveryCode.digest": "a recovery code",
-    "contest.Release.manifest_sha256": "a file of a release, which is not in the store",
-    "contest.Release.previous_sha256": "a file of a release, which is not in the store",
-    "contest.TeamInvitation.token_sha256": "a link",
-    "labeling.Invitation.digest": "a link",
+    "accounts.RecoveryCode.digest": "a recovery code",
+    "core.Release.manifest_sha256": "a file of a release, which is not in the store",
+    "core.Release.previous_sha256": "a file of a release, which is not in the store",
+    "teams.TeamInvitation.token_sha256": "a link",
+    "accounts.Invitation.digest": "a link",
     "labeling.Response.answers_sha256": "a submission",
     "scoring.Prediction.pixels_sha256": "the picture of its image, which names it",
 }

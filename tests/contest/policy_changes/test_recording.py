@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from common.errors import DomainError
 from common.models import AuditEntry
-from contest.models import LedgerEntry
+from contest.ledger.models import LedgerEntry
 from contest.policy_changes.numbers import NUMBERS
 from contest.policy_changes.selectors import State, history, holding
 from contest.policy_changes.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 
 from adjudication.selectors import newest_rulings
 from contest.board.examinations import picture_confirm
-from contest.models import Examination
+from contest.prizes.models import Examination
 from labeling.models import Image
 from scoring.models import Defense
 

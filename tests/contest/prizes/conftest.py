@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from contest.models import Stake, Team
+from contest.core.models import Stake, Team
 from tests.contest.ledger import cast
 
 HALF = 50_001

@@ -11,29 +11,21 @@ from django.db import DatabaseError, transaction
 from contest.board.examinations import queue_of
 from contest.board.moves import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.models import Attack, Award, Break, Member, Stake, Team
+from contest.defenses.models import Entry
 from contest.defenses.selectors import standing_of, standings, unbroken_until
 from contest.ledger import services as ledger
-from contest.models import (
-    Association,
-    Attack,
-    Award,
-    Break,
-    Entry,
-    Examination,
-    LedgerEntry,
-    Member,
-    Stake,
-    Team,
-    TeamMerge,
-)
+from contest.ledger.models import LedgerEntry
 from contest.payments import payable
 from contest.payments.statements import debts, money_figures
 from contest.prizes.awards import award_give, change_of, rerun_begin
 from contest.prizes.checklist import checklist, contenders, own_conditions, ready, why_never
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
+from contest.prizes.models import Examination
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
+from contest.teams.models import Association, TeamMerge
 from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
 from policy.numbers import Policy

@@ -14,13 +14,16 @@ from hypothesis import strategies as st
 
 from contest.board.cases import case_open
 from contest.board.examinations import picture_confirm, queue_of
+from contest.board.models import CaseParty
 from contest.core.enums import VoteChoice
+from contest.core.models import Case, Stake, Team
 from contest.core.weeks import week_at
+from contest.defenses.models import Entry
 from contest.defenses.stake_ends import stakes_end
-from contest.models import Case, CaseParty, Entry, Examination, Stake, Team
 from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
 from contest.prizes.checklist import checklist, contenders
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
+from contest.prizes.models import Examination
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, Report
 from labeling.selectors import forget_versions

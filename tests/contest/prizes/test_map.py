@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from contest.models import Account, Case, Conflict, Stake, Team
+from contest.core.models import Case, Conflict, Stake, Team
+from contest.ledger.models import Account
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.board import case_cast

@@ -10,11 +10,13 @@ from django.test import Client
 
 from contest.board.moves import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
+from contest.core.models import Award, BoardDecision, Case, Stake, Team
+from contest.defenses.models import StakeChange
 from contest.defenses.selectors import staked, standing_of
 from contest.defenses.stake_rows import stake_shown
+from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, move
 from contest.ledger.withholding import withholdings
-from contest.models import Account, Association, Award, BoardDecision, Case, LedgerEntry, Stake, StakeChange, Team
 from contest.prizes import awards as services
 from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
@@ -22,6 +24,7 @@ from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
+from contest.teams.models import Association
 from scoring.models import Rerun
 from tests import factories, tables
 from tests.contest.ledger import cast

@@ -28,33 +28,18 @@ from adjudication.models import Ruling
 from common.audit.trail import audit
 from contest.board.cases import image_held, picture_case, vote_cast
 from contest.board.deciding import case_decide, cases_close
+from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.motions import motion_drop, motion_open
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
-from contest.models import (
-    Account,
-    Appeal,
-    Association,
-    AssociationMistake,
-    Attack,
-    AttackTarget,
-    Award,
-    BoardDecision,
-    Break,
-    Case,
-    CaseDecision,
-    Entry,
-    Examination,
-    LedgerEntry,
-    Stake,
-    StakeBatch,
-    Statement,
-    Team,
-    TeamMerge,
-)
+from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Case, Stake, StakeBatch, Team
+from contest.defenses.models import Entry
+from contest.ledger.models import Account, LedgerEntry
+from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
 from contest.releases.selectors import as_listed, releases
 from contest.releases.services import Released, release_week
+from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures.addresses import pixels_of
 from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind

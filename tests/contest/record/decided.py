@@ -6,8 +6,9 @@ from typing import Any
 
 from adjudication.models import Ruling
 from contest.board.deciding import cases_close
+from contest.board.models import Appeal
 from contest.core.enums import VoteChoice
-from contest.models import Appeal, Attack, Case, Release
+from contest.core.models import Attack, Case, Release
 from labeling.models import Image
 from scoring.models import Defense
 from tests.contest.board import case_cast, cast

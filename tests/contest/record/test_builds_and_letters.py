@@ -26,10 +26,11 @@ from adjudication.verify import verify
 from common import outages
 from common.mail import wait_until_sent
 from contest.core.enums import BuildState
+from contest.core.models import Release
 from contest.core.weeks import week_at
-from contest.models import Announcement, Release, ReleaseBuild, ReleaseLetter, Subscriber
 from contest.outbox import posting
 from contest.releases import announcements, builds
+from contest.releases.models import Announcement, ReleaseBuild, ReleaseLetter, Subscriber
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Tasker
 from picture_files.store import PictureMissing

@@ -10,11 +10,14 @@ from typing import Any
 
 import pytest
 
+from adjudication.verifier import cells as written
 from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState
-from contest.models import Account, Attack, BoardDecision, Case, Examination, LedgerEntry, Stake, Team
+from contest.core.models import Attack, BoardDecision, Case, Stake, Team
+from contest.ledger.models import Account, LedgerEntry
+from contest.prizes.models import Examination
 from contest.releases.selectors import changed_since, unreleased_weeks
 from contest.releases.services import Released, release_week
 from tests import factories
@@ -80,7 +83,7 @@ def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: Conte
 
 def test_more_taskers_name_the_panel_and_what_came_of_it(made: list[Released], contest: Contest) -> None:
     told = {"outcome": "more_taskers", "made_ruling_number": "", "result_ruling_number": "2"}
-    told["closed_at"] = cells.time(cast.CLOSED)
+    told["closed_at"] = written.time(cast.CLOSED)
     for case, panel in (("valid bicycle", "1"), ("uncertain", "2")):
         row = case_on(made[0].folder, contest.images[case])
         assert row.items() >= (told | {"asked_panel": panel}).items(), case
@@ -180,7 +183,7 @@ def votes(change: Callable[[list[dict[str, Any]]], Any], **where: str) -> Forger
         row = first(among, where)
         told = json.loads(row["votes"])
         change(told)
-        row["votes"] = cells.json_cell(told)
+        row["votes"] = written.json_cell(told)
 
     return rows(form.MOTIONS if where["outcome"] in ("carried", "lost", "dropped") else form.CASES, edit)
 
@@ -244,7 +247,7 @@ OVERRULE, UPHELD, ASKED = {"outcome": "overrule"}, {"outcome": "uphold"}, {"outc
 JOINED = {"outcome": "more_taskers", "asked_panel": "1"}
 CARRIED, LOST = {"outcome": "carried"}, {"outcome": "lost"}
 DEFENDER, ATTACKER = {"side": "defender"}, {"side": "attacker"}
-OUTSIDE = cells.json_cell([cast.MARKS[0] | {"x": 31}])
+OUTSIDE = written.json_cell([cast.MARKS[0] | {"x": 31}])
 EARLY, LATE = "2026-11-16T00:00:00.000000Z", "2026-12-24T00:00:00.000000Z"
 LAST_WEEK = "2026-11-20T23:59:59.999999Z"
 

@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils.http import http_date
 
 from common import outages
-from contest.models import Release
+from contest.core.models import Release
 from contest.releases.services import Released
 from contest.web.byte_ranges import Span, Unsatisfiable, span_of
 from tests.contest.pages import lacking, main, plain

@@ -22,7 +22,7 @@ from adjudication import mirror
 from adjudication.verifier import mirror_zip
 from adjudication.verifier.chain import check_listed, read_listed
 from adjudication.verifier.reading import Findings, read_manifest
-from contest.models import Release
+from contest.core.models import Release
 from contest.releases.folders import same_folder
 from contest.releases.selectors import as_listed, releases
 from contest.releases.services import Released

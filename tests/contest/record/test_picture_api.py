@@ -11,7 +11,7 @@ from django.test import Client
 
 from adjudication.models import Ruling
 from contest.attacks.services import attack_withdraw
-from contest.models import Attack, Team
+from contest.core.models import Attack, Team
 from contest.teams.services import member_add
 from labeling.models import Image, Panel
 from tests import factories

@@ -13,9 +13,10 @@ from django.template import RequestContext, Template
 from django.test import Client, RequestFactory
 
 from adjudication.models import Ruling
+from contest.board.models import Statement
+from contest.core.models import Attack
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
-from contest.models import Attack, Statement
 from contest.prizes.sweeps import prizes_settle
 from labeling.models import Image, Response
 from tests import factories

@@ -28,27 +28,19 @@ from contest.attacks import life
 from contest.board import moves
 from contest.board.cases import count_of, vote_cast
 from contest.board.deciding import case_decide
+from contest.board.models import CaseDecision
 from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
+from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
 from contest.ledger.deposits import pool_deposit
-from contest.models import (
-    Account,
-    Attack,
-    BoardDecision,
-    Break,
-    Case,
-    CaseDecision,
-    Entitlement,
-    Examination,
-    LedgerEntry,
-    Release,
-    Team,
-)
+from contest.ledger.models import Account, LedgerEntry
+from contest.prizes.models import Examination
 from contest.record.rebuild import services
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.selectors import releases, unreleased_weeks
 from contest.releases.services import Released, release_week
+from contest.teams.models import Entitlement
 from labeling.models import Image, Response
 from policy.selectors import policy_in_force
 from scoring.enums import Outcome

@@ -18,7 +18,7 @@ from contest.board.cases import case_open
 from contest.board.examinations import picture_confirm
 from contest.core.calendar import week_named
 from contest.core.enums import VoteChoice
-from contest.models import Release
+from contest.core.models import Release
 from contest.releases.services import Released, release_week
 from labeling.models import Image
 from tests.contest.board import cast

@@ -21,7 +21,7 @@ from django.utils import timezone
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
 from contest.core.calendar import week_named
-from contest.models import Release
+from contest.core.models import Release
 from contest.releases import archive, services
 from contest.releases.folders import same_folder
 from labeling.models import Panel, Report

@@ -33,7 +33,7 @@ from adjudication.verifier.derived import (
 )
 from adjudication.verify import verify
 from contest.core.calendar import week_named
-from contest.models import Attack, Team
+from contest.core.models import Attack, Team
 from contest.releases import services
 from contest.releases.archive import Archive, pack, stored
 from labeling.enums import Label

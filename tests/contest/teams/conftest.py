@@ -12,9 +12,10 @@ from django.core.mail import EmailMessage
 
 from accounts.roles import TEAMS
 from common.mail import wait_until_sent
-from contest.models import Entitlement, Team
+from contest.core.models import Team
 from contest.outbox.sending import messages_send
 from contest.teams.entitlements import entitlement_ask
+from contest.teams.models import Entitlement
 from contest.teams.services import member_add, team_create
 from tests import factories
 

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.leaving import account_delete
 from contest.board.moves import grant_move, revoke_move
-from contest.models import BoardDecision, Entitlement, Member, Team
+from contest.core.models import BoardDecision, Member, Team
 from contest.teams.arxiv import ARCHIVES, paper_id
 from contest.teams.entitlements import (
     MOST_CHARACTERS,
@@ -25,6 +25,7 @@ from contest.teams.entitlements import (
     grant_revoke,
 )
 from contest.teams.letters import link_to
+from contest.teams.models import Entitlement
 from contest.teams.selectors import entitlement_in_force, is_entitled
 from contest.teams.services import member_add, member_leave, member_remove
 from tests.contest.teams.conftest import PAPER, asked, researcher

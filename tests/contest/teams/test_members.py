@@ -14,8 +14,8 @@ from django.db import DatabaseError, IntegrityError, transaction
 from accounts.leaving import account_delete
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.times import to_the_second
+from contest.core.models import Member, Team
 from contest.core.teams import team_of
-from contest.models import Member, PastMember, Team, TeamInvitation
 from contest.teams.invitations import (
     MOST_A_DAY,
     MOST_OPEN,
@@ -25,6 +25,7 @@ from contest.teams.invitations import (
     team_invitation_withdraw,
     team_invite,
 )
+from contest.teams.models import PastMember, TeamInvitation
 from contest.teams.names import problem, tidy
 from contest.teams.selectors import captain_of
 from contest.teams.services import captain_hand_over, member_add, member_leave, member_remove, team_create

@@ -15,11 +15,12 @@ from accounts import rate_limits
 from accounts.models import AccountRole
 from accounts.passwords import CONFIRM_WITHIN
 from accounts.rate_limits import MOST_LETTERS_TO_ONE
+from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
-from contest.models import Association, Case, Entitlement, Member, SamePerson, Team, TeamInvitation
 from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
+from contest.teams.models import Association, Entitlement, SamePerson, TeamInvitation
 from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
 from labeling.models import Tasker

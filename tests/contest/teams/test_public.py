@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.core.calendar import week_named
-from contest.models import Attack, Break, LedgerEntry, Stake, Team
+from contest.core.models import Attack, Break, Stake, Team
+from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import prizes_settle
 from contest.record import public_teams
 from labeling.models import Image, Tasker

@@ -12,18 +12,8 @@ from django.db import DatabaseError, transaction
 from django.test import Client
 
 from accounts.leaving import account_delete
+from contest.core.models import Member, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
-from contest.models import (
-    Association,
-    AssociationMistake,
-    Entitlement,
-    Member,
-    PastMember,
-    SamePerson,
-    Team,
-    TeamInvitation,
-    TeamMerge,
-)
 from contest.teams.associations import association_declare, association_end, association_mistaken
 from contest.teams.entitlements import (
     entitlement_accept,
@@ -35,6 +25,15 @@ from contest.teams.entitlements import (
 from contest.teams.inboxes import inbox
 from contest.teams.invitations import team_invite
 from contest.teams.merging import teams_merge
+from contest.teams.models import (
+    Association,
+    AssociationMistake,
+    Entitlement,
+    PastMember,
+    SamePerson,
+    TeamInvitation,
+    TeamMerge,
+)
 from contest.teams.same_person import MOST_SHARING, same_persons, same_persons_find, same_persons_find_now_and_then
 from contest.teams.selectors import captain_of, is_entitled, is_paid, is_paid_throughout
 from contest.teams.services import captain_hand_over, member_add, member_leave, team_create

@@ -24,6 +24,7 @@ from accounts.models import SecondFactor
 from common.audit.chain import canonical
 from common.audit.seals import entries_seal, private_of, public_of
 from common.models import AuditEntry
+from contest.attacks.models import NearDuplicate
 from contest.attacks.near import pair_see
 from contest.board import examinations
 from contest.core.decisions import decide
@@ -31,7 +32,6 @@ from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
 from contest.defenses import staking as stakes
 from contest.ledger import deposits
-from contest.models import Entitlement, NearDuplicate
 from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
@@ -39,6 +39,7 @@ from contest.prizes import sweeps
 from contest.record.leaderboard.snapshots import boards_make_anew
 from contest.releases.builds import build_ask
 from contest.teams import associations, entitlements, merging, same_person
+from contest.teams.models import Entitlement
 from labeling.enums import ReportDecision, ReportKind, WatchAction
 from labeling.learning.services import instructions_publish
 from labeling.models import Report, WatchRule

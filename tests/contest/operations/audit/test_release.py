@@ -18,15 +18,15 @@ from adjudication.verify import verify
 from common.audit.chain import BEGINNING, End, sealed
 from common.audit.seals import chain_check, entries_seal
 from common.audit.trail import audit
-from common.database.append_only import protect, unprotect
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
-from contest.models import Release
+from contest.core.models import Release
 from contest.record.rebuild import around
 from contest.record.rebuild.reading import Part, Record
 from contest.releases.services import Released, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest.record import cast
+from tests.unprotected import unprotected
 
 pytestmark = pytest.mark.django_db
 SECRET = "Somebody whom nobody should know wrote a reason."
@@ -180,11 +180,7 @@ def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], ol
 
 
 def _emptied() -> None:
-    with connection.cursor() as cursor:
-        for statements in (unprotect, protect):
-            for model in (AuditSeal, AuditEntry):
-                for statement in statements(connection.vendor, model._meta.db_table):
-                    cursor.execute(statement)
-            if statements is unprotect:
-                for model in (AuditUnsealed, AuditSeal, AuditEntry):
-                    model.objects.all()._raw_delete("default")
+    models = (AuditUnsealed, AuditSeal, AuditEntry)
+    with connection.cursor() as cursor, unprotected(connection, cursor, [each._meta.db_table for each in models]):
+        for model in models:
+            model.objects.all()._raw_delete("default")

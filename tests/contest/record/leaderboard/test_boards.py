@@ -14,28 +14,18 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.core.enums import AccountKind, DefenseStanding, StakeKind
+from contest.core.models import Attack, Break, Release, Stake, Team
+from contest.defenses.models import Entry, StakeChange
 from contest.defenses.stake_ends import stakes_end
-from contest.models import (
-    Account,
-    Association,
-    Attack,
-    Break,
-    Entry,
-    Leaderboard,
-    LeaderboardCheck,
-    LedgerEntry,
-    Release,
-    Stake,
-    StakeChange,
-    Team,
-    TeamMerge,
-)
+from contest.ledger.models import Account, LedgerEntry
 from contest.operations.overview import read_overview
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
+from contest.record.models import Leaderboard, LeaderboardCheck
+from contest.teams.models import Association, TeamMerge
 from labeling.models import Image, Tasker
 from scoring.enums import Outcome, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial

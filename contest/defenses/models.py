@@ -1,0 +1,56 @@
+"""Defenses as entries of teams, and how their stakes changed (R32, R33)."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from common.choices import choices
+from contest.core.enums import StakeEnd
+from contest.core.models import Stake, Team
+from scoring.models import Defense
+
+
+class Entry(models.Model):
+    """A defense that a team handed in. `due_at`: by then it is published if it is eligible (R32).
+
+    Without `opened_at` its source is closed: it can be attacked and staked and cannot win (R33). `training_code` is the
+    SHA-256 of the archive handed in.
+    """
+
+    team = models.ForeignKey(Team, on_delete=models.PROTECT, related_name="entries")
+    defense = models.OneToOneField(Defense, on_delete=models.PROTECT, related_name="entry")
+    received_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    licence = models.CharField(max_length=200)
+    training_code = models.CharField(max_length=64, blank=True)
+    opened_at = models.DateTimeField(null=True)
+    handed_in_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+    withdrawn_at = models.DateTimeField(null=True)
+    withdrawn_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"{self.defense_id} of {self.team_id}"
+
+
+class StakeChange(models.Model):
+    """How a stake had ended by what was known from `known_at` on; nothing where it was in force. Append-only.
+
+    A ruling that is overruled takes an end back (R22): the stake says how it stands now, its changes what was known
+    when. One without any is as the stake itself says.
+    """
+
+    stake = models.ForeignKey(Stake, on_delete=models.PROTECT, related_name="changes")
+    end = models.CharField(max_length=9, choices=choices(StakeEnd), blank=True)
+    ended_at = models.DateTimeField(null=True)
+    known_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ended_at__isnull=True, end="") | (Q(ended_at__isnull=False) & ~Q(end="")),
+                name="stake_change_ends_somehow",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.stake_id}: {self.end}"

@@ -1,0 +1,200 @@
+"""The letters that were made, for organizers: all of them where no mail leaves, else those that did not leave."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage as Parsed
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.db.models import CharField, F, Q, QuerySet, Value
+
+from common.errors import NotFound
+from contest.core.enums import MessageKind, MessageRate
+from contest.outbox.kinds import KINDS
+from contest.outbox.letters import digest_mail_of, mail_of
+from contest.outbox.models import Digest, Message, Posted
+from contest.outbox.posting import MOST_TRIES, NOBODY, post_again
+from contest.releases.models import ReleaseLetter
+
+_SMTP = "django.core.mail.backends.smtp.EmailBackend"
+# A letter is under way for at most so long: EMAIL_TIMEOUT, and what a slow server takes on top.
+_UNDER_WAY = timedelta(minutes=5)
+_BETWEEN = b"-" * 79
+# A letter's name: what it is of, and its number.
+_TABLES: dict[str, QuerySet[Any]] = {
+    "message": Message.objects.select_related("user", "team", "digest"),
+    "digest": Digest.objects.select_related("user"),
+    "release": ReleaseLetter.objects.select_related("subscriber", "announcement__release"),
+}
+_MADE = {"message": "made_at", "digest": "made_at", "release": "announcement__announced_at"}
+
+
+def shows_all() -> bool:
+    """Say whether organizers are shown every letter, with its text: in the demo, and where no mail server is set."""
+    return settings.DEMO or settings.EMAIL_BACKEND != _SMTP
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A letter as the page lists it; `look` is a state of the site, `why` what went wrong."""
+
+    name: str
+    row: Any
+    made_at: datetime
+    look: str
+    state: str
+    why: str
+    again: bool
+
+    @property
+    def to(self) -> str:
+        """Return the address it goes to."""
+        return str(self.row.subscriber.email if isinstance(self.row, ReleaseLetter) else self.row.user.email)
+
+    @property
+    def what(self) -> str:
+        """Return what it is."""
+        if isinstance(self.row, Message):
+            return KINDS[MessageKind(self.row.kind)].words
+        return "The letter of a day" if isinstance(self.row, Digest) else f"Announcement of {self.release}"
+
+    @property
+    def release(self) -> str:
+        """Return the release that a letter announces."""
+        return str(self.row.announcement.release.name)
+
+    def mail(self) -> EmailMultiAlternatives | None:
+        """Return the letter itself; None for an announcement, and where there is nobody to send it to."""
+        if isinstance(self.row, ReleaseLetter):
+            return None
+        return mail_of(self.row) if isinstance(self.row, Message) else digest_mail_of(self.row)
+
+
+def letters(*, now: datetime) -> QuerySet[Any]:
+    """Return name, number and time of the letters to list, newest first, as dictionaries."""
+    parts = [_listed(name, rows, now) for name, rows in _TABLES.items()]
+    found: QuerySet[Any] = parts[0].union(*parts[1:], all=True).order_by("-made", "-number")
+    return found
+
+
+def _listed(name: str, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
+    wanted = rows if shows_all() else rows.filter(_not_sent(now))
+    named = wanted.annotate(name=Value(name, CharField()), number=F("pk"), made=F(_MADE[name]))
+    listed: QuerySet[Any] = named.order_by().values("name", "number", "made")
+    return listed
+
+
+def _not_sent(now: datetime) -> Q:
+    """The letters that failed, were given up, or that a sweep held when it died."""
+    lost = Q(taken_at__lt=now - _UNDER_WAY, sent_at__isnull=True, error="")
+    return Q(taken_at__isnull=True, tries__gt=0) | lost
+
+
+def read(listed: Iterable[dict[str, Any]], *, now: datetime) -> list[Letter]:
+    """Return the letters of a page, in its order."""
+    wanted = list(listed)
+    found: dict[str, dict[int, Any]] = {}
+    for name, rows in _TABLES.items():
+        found[name] = rows.in_bulk([each["number"] for each in wanted if each["name"] == name])
+    return [_letter(each["name"], found[each["name"]][each["number"]], each["made"], now) for each in wanted]
+
+
+def letter_called(name: str, *, now: datetime) -> Letter:
+    """Return the letter of this name; NotFound for every other."""
+    table, _, number = name.partition("-")
+    if table in _TABLES and number.isascii() and number.isdecimal() and len(number) <= 18:
+        made = _TABLES[table].filter(pk=int(number)).annotate(made=F(_MADE[table])).first()
+        if made is not None:
+            return _letter(table, made, made.made, now)
+    raise NotFound("There is no such letter.", "not_found")
+
+
+def _letter(table: str, row: Any, made: datetime, now: datetime) -> Letter:
+    look, state, again = _state(row, now)
+    return Letter(f"{table}-{row.pk}", row, made, look, state, row.error, again)
+
+
+def _state(row: Posted, now: datetime) -> tuple[str, str, bool]:
+    """Return the look and the words of a letter's state, and whether it may be tried again by hand."""
+    if row.sent_at is not None:
+        return "valid", "sent", False
+    if row.taken_at is not None:
+        return _taken(row, now)
+    if row.tries >= MOST_TRIES:
+        return "rejected", "given up", True
+    if row.tries:
+        return "rejected", f"failed {row.tries} of {MOST_TRIES} times", True
+    return "open", _waiting(row), False
+
+
+def _taken(row: Posted, now: datetime) -> tuple[str, str, bool]:
+    assert row.taken_at is not None, "asked of what a sweep took"
+    if row.error == NOBODY:
+        return "open", "not sent", False
+    if row.taken_at > now - _UNDER_WAY:
+        return "open", "under way", False
+    return "rejected", "lost under way: it may have arrived", True
+
+
+def _waiting(row: Posted) -> str:
+    if not isinstance(row, Message) or row.rate == MessageRate.AT_ONCE:
+        return "waits to be sent"
+    if row.rate == MessageRate.APP:
+        return "shown in the application only"
+    return f"in the letter of {row.digest.day}" if row.digest else "waits for the letter of the day"
+
+
+def again(letter: Letter) -> int:
+    """Let a letter that did not leave be due at once; return how many that were."""
+    return post_again(type(letter.row).objects.filter(pk=letter.row.pk)) if letter.again else 0
+
+
+def given_up_again() -> int:
+    """Let every letter that failed be due at once; return how many."""
+    return sum(post_again(rows.model.objects.filter(taken_at__isnull=True, tries__gt=0)) for rows in _TABLES.values())
+
+
+# In the demo --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A letter in the demo's folder that is none of the rows: invitations, links to new passwords."""
+
+    subject: str
+    to: str
+    at: str
+    text: str
+
+
+def filed(most: int) -> list[Filed]:
+    """Return the newest letters in the demo's folder that the list does not have; none elsewhere."""
+    folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
+    if folder is None or not folder.is_dir():
+        return []
+    found: list[Filed] = []
+    for path in sorted(folder.glob("*.log"), reverse=True):
+        found += [_filed(each) for each in _parsed(path) if not _is_listed(each)]
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _parsed(path: Path) -> list[Parsed]:
+    parts = path.read_bytes().split(_BETWEEN)
+    return [message_from_bytes(part.lstrip(), policy=policy.default) for part in parts if part.strip()]
+
+
+def _is_listed(mail: Parsed) -> bool:
+    name = (mail["Message-ID"] or "").strip("<> ").partition("@")[0].partition("-")[0]
+    return name in _TABLES
+
+
+def _filed(mail: Parsed) -> Filed:
+    body = mail.get_body(("plain",))
+    text = body.get_content() if body is not None else ""
+    return Filed(mail["Subject"] or "", mail["To"] or "", mail["Date"] or "", str(text))
