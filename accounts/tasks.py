@@ -3,10 +3,10 @@
 from django.utils import timezone
 
 from accounts.credentials import credentials_purge
-from common.queues import quick_task
+from common.queues import sweep
 
 
-@quick_task
-def purge_credentials() -> None:
+@sweep("credentials deleted", queue="slow", every=3600.0)
+def purge_credentials() -> int:
     """Delete the sessions and tokens that are over, and the record of sign-ins of long ago."""
-    credentials_purge(now=timezone.now())
+    return credentials_purge(now=timezone.now())

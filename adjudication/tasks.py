@@ -2,14 +2,14 @@
 
 from adjudication import services
 from common.domain_clock import domain_now
-from common.queues import quick_task
+from common.queues import quick_task, sweep
 from policy.selectors import policy_in_force
 
 
-@quick_task
-def settle_panels() -> None:
-    """Rule on every full panel."""
-    services.panels_settle(policy_at=policy_in_force, now=domain_now())
+@sweep("rulings", every=1.0)
+def settle_panels() -> int:
+    """Rule on full panels (R13-R16)."""
+    return services.panels_settle(policy_at=policy_in_force, now=domain_now())
 
 
 @quick_task

@@ -5,7 +5,9 @@ but the delay. Without a broker (one machine, nothing installed) the worker proc
 nobody to reach: `hint` then does nothing.
 """
 
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -37,19 +39,49 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Work that is looked for again and again, declared once: workers, Celery's beat, `settle` and pages read it here.
+
+    `run` does what is due and returns how much that was. `every` is how many seconds lie between two looks where a
+    broker is used; `task` does the same there. `hint(sweep.task)` asks for one at once.
+    """
+
+    name: str
+    queue: str
+    every: float
+    run: Callable[[], int]
+    task: Task
+
+
+def sweep(
+    name: str, *, every: float, queue: str = "quick", repeats_for: float = 0.0
+) -> Callable[[Callable[[], int]], Sweep]:
+    """Declare an idempotent sweep by the function that does it. Its docstring says what it does.
+
+    Queues: `quick` ends in seconds, `slow` may take minutes (releases), `gpu` may hold the scoring device for long. A
+    task `repeats_for` seconds at most, until nothing is left to do; then the next one goes on.
+    """
+
+    def declare(function: Callable[[], int]) -> Sweep:
+        @wraps(function)
+        def task() -> None:
+            until = time.monotonic() + repeats_for
+            while function() and time.monotonic() < until:
+                continue
+
+        return Sweep(name, queue, every, function, _task(task, queue))
+
+    return declare
+
+
 def quick_task(function: Callable[..., Any]) -> Task:
     """Make a task that ends in seconds, is idempotent, and runs on the `quick` queue."""
-    return shared_task(_named(function), runs_on="quick", acks_late=True, ignore_result=True)
+    return _task(function, "quick")
 
 
-def gpu_task(function: Callable[..., Any]) -> Task:
-    """Make a task that may hold the scoring device for long; idempotent, on the `gpu` queue."""
-    return shared_task(_named(function), runs_on="gpu", acks_late=True, ignore_result=True)
-
-
-def slow_task(function: Callable[..., Any]) -> Task:
-    """Make a task that may take minutes (releases); idempotent, on the `slow` queue."""
-    return shared_task(_named(function), runs_on="slow", acks_late=True, ignore_result=True)
+def _task(function: Callable[..., Any], queue: str) -> Task:
+    return shared_task(_named(function), runs_on=queue, acks_late=True, ignore_result=True)
 
 
 def route(name: str, args: Any, kwargs: Any, options: Any, task: Task | None = None, **_: Any) -> dict[str, str]:

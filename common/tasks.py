@@ -2,16 +2,16 @@
 
 from common.audit.seals import chain_check_now_and_then, entries_seal
 from common.domain_clock import domain_now
-from common.queues import quick_task, slow_task
+from common.queues import sweep
 
 
-@quick_task
-def seal_audit_trail() -> None:
+@sweep("audit trail sealed", every=5.0)
+def seal_audit_trail() -> int:
     """Seal what was added to the audit trail."""
-    entries_seal()
+    return entries_seal()
 
 
-@slow_task
-def check_audit_trail() -> None:
-    """Check the whole audit trail, once a day."""
-    chain_check_now_and_then(now=domain_now())
+@sweep("audit trail checked", queue="slow", every=600.0)
+def check_audit_trail() -> int:
+    """Check the audit trail, once a day; returns whether something is wrong."""
+    return chain_check_now_and_then(now=domain_now())

@@ -1,20 +1,20 @@
 """Sweeps of labeling."""
 
 from common.domain_clock import domain_now
-from common.queues import quick_task
+from common.queues import sweep
 from labeling import leases
 from labeling.dealing import panels_deal
 from policy.selectors import policy_in_force
 
 
-@quick_task
-def lapse_leases() -> None:
-    """End the leases that ran out."""
-    leases.leases_lapse(now=domain_now())
+@sweep("leases lapsed", every=5.0)
+def lapse_leases() -> int:
+    """End the leases that ran out (R8)."""
+    return leases.leases_lapse(now=domain_now())
 
 
-@quick_task
-def deal_panels() -> None:
-    """Deal panels to the pictures that are due."""
+@sweep("panels dealt", every=2.0)
+def deal_panels() -> int:
+    """Deal panels to the pictures that are due (R7)."""
     now = domain_now()
-    panels_deal(policy=policy_in_force(now).policy, now=now)
+    return panels_deal(policy=policy_in_force(now).policy, now=now)

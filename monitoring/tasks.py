@@ -1,20 +1,20 @@
 """Sweeps of monitoring."""
 
 from common.domain_clock import domain_now
-from common.queues import quick_task, slow_task
+from common.queues import sweep
 from monitoring.check_taskers import watch_now_and_then
 from monitoring.links import copies_look_now_and_then
 from policy.selectors import policy_in_force
 
 
-@quick_task
-def watch_taskers() -> None:
+@sweep("taskers watched", every=5.0)
+def watch_taskers() -> int:
     """Let the rules of monitoring look at who labels, then at the gold pictures (R6)."""
     now = domain_now()
-    watch_now_and_then(policy=policy_in_force(now).policy, now=now)
+    return watch_now_and_then(policy=policy_in_force(now).policy, now=now)
 
 
-@slow_task
-def look_for_copies() -> None:
+@sweep("copies found", queue="slow", every=600.0)
+def look_for_copies() -> int:
     """Link the taskers whose answers are too much alike (R6)."""
-    copies_look_now_and_then(now=domain_now())
+    return copies_look_now_and_then(now=domain_now())

@@ -1,10 +1,9 @@
-"""Sweeps and the work of scoring."""
+"""Sweeps of scoring."""
 
 import random
-import time
 
 from common.domain_clock import domain_now
-from common.queues import gpu_task, hint, quick_task, slow_task
+from common.queues import hint, sweep
 from policy.selectors import policy_in_force
 from scoring import services
 from scoring.rerun_preparation import reruns_prepare
@@ -12,57 +11,59 @@ from scoring.scorers import this_scorer
 from scoring.trials import services as trials
 from scoring.trials.copies import copies_flag
 
-# A task ends after a while, so that a worker can be replaced without waiting for the queue to be empty.
-WORK_SECONDS = 600
+# A worker can be replaced after so long, without waiting for the queue to be empty.
+WORK_SECONDS = 600.0
 
 
-@quick_task
-def plan_runs() -> None:
-    """Plan the runs that rulings and defenses ask for."""
+@sweep("runs scored", queue="gpu", every=15.0, repeats_for=WORK_SECONDS)
+def work_runs() -> int:
+    """Work off one run or trial, if one waits."""
+    return int(this_scorer().work_one())
+
+
+@sweep("runs reclaimed", every=15.0)
+def reclaim_runs() -> int:
+    """Give runs whose worker is gone back to the queue (R30)."""
+    return services.runs_reclaim(now=domain_now())
+
+
+@sweep("runs planned", every=5.0)
+def plan_runs() -> int:
+    """Plan the official runs of valid pictures (R29)."""
     now = domain_now()
-    if services.runs_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom()):
-        hint(work_runs)
+    planned = services.runs_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom())
+    if planned:
+        hint(work_runs.task)
+    return planned
 
 
-@quick_task
-def reclaim_runs() -> None:
-    """Take back the runs of silent workers."""
-    services.runs_reclaim(now=domain_now())
-
-
-@quick_task
-def prepare_reruns() -> None:
+@sweep("re-runs prepared", every=5.0)
+def prepare_reruns() -> int:
     """Plan the runs of re-runs that were asked for, some seconds' worth at a time."""
-    if reruns_prepare(now=domain_now(), rng=random.SystemRandom()):
-        hint(prepare_reruns)
-        hint(work_runs)
+    prepared = reruns_prepare(now=domain_now(), rng=random.SystemRandom())
+    if prepared:
+        hint(prepare_reruns.task)
+        hint(work_runs.task)
+    return prepared
 
 
-@quick_task
-def plan_trials() -> None:
-    """Queue the trials that defenses before their publication have come to."""
+@sweep("trials reclaimed", every=15.0)
+def reclaim_trials() -> int:
+    """Give trials whose worker is gone back to the queue (R30)."""
+    return trials.trials_reclaim(now=domain_now())
+
+
+@sweep("trials planned", every=5.0)
+def plan_trials() -> int:
+    """Queue the trials that defenses before their publication have come to (R31)."""
     now = domain_now()
-    if trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom()):
-        hint(work_runs)
+    planned = trials.trials_plan(policy=policy_in_force(now).policy, now=now, rng=random.SystemRandom())
+    if planned:
+        hint(work_runs.task)
+    return planned
 
 
-@quick_task
-def reclaim_trials() -> None:
-    """Take back the trials of silent workers."""
-    trials.trials_reclaim(now=domain_now())
-
-
-@slow_task
-def look_for_copied_defenses() -> None:
-    """Flag the defenses before their publication that look like another one."""
-    copies_flag(now=domain_now())
-
-
-@gpu_task
-def work_runs() -> None:
-    """Do runs and trials until none waits or the time is over; the sweep asks again."""
-    until = time.monotonic() + WORK_SECONDS
-    scorer = this_scorer()
-    while time.monotonic() < until:
-        if not scorer.work_one():
-            return
+@sweep("copied defenses", queue="slow", every=600.0)
+def look_for_copied_defenses() -> int:
+    """Flag the defenses before their publication that look like another one (R31)."""
+    return copies_flag(now=domain_now())

@@ -27,9 +27,11 @@ def refuse_unmigrated() -> None:
 
 
 def refuse_former_tables(sender: Any, using: str, **_: Any) -> None:
-    """Raise CommandError before a database of the version before is migrated: nothing moves its rows (decision 0028)."""
+    """Raise CommandError before a database of the version before is migrated: nothing moves its rows."""
     recorded = MigrationRecorder(connections[using]).applied_migrations()
     if any(app == _FORMER_APP for app, _name in recorded):
         place = connections[using].settings_dict["NAME"]
-        words = f"The database {place} is of an earlier version, and its tables are laid out otherwise: move it away, or "
+        words = (
+            f"The database {place} is of an earlier version, and its tables are laid out otherwise: move it away, or "
+        )
         raise CommandError(words + "name an empty folder as DATA_DIR (or another DATABASE_URL), and start again.")

@@ -92,7 +92,7 @@ class Defenses(APIView):
             given = read_hand_in(texts, files, request._request)
             now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
             entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
-        hint(plan_trials)
+        hint(plan_trials.task)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
         known = eligibilities_waiting([entry.defense], now=now)
         standing = selectors.standings([entry.defense], now=now, known=known)[entry.defense_id]

@@ -1,88 +1,104 @@
-"""Sweeps of the contest, as Celery carries them."""
+"""Sweeps of the contest."""
 
-from common.queues import quick_task, slow_task
-from contest.operations import pipeline
-
-
-@quick_task
-def record_breaks() -> None:
-    """Turn confident mistakes into breaks."""
-    pipeline.record_breaks()
-
-
-@quick_task
-def publish_defenses() -> None:
-    """Publish the defenses that are eligible."""
-    pipeline.publish_defenses()
-
-
-@quick_task
-def end_stakes() -> None:
-    """Let stakes end with the first break, or come back into force."""
-    pipeline.end_stakes()
+from common.domain_clock import domain_now
+from common.queues import sweep
+from contest.attacks.near import near_duplicates_find
+from contest.board.conflicts import conflicts_find
+from contest.board.tending import cases_tend_now_and_then
+from contest.core import breaks
+from contest.defenses.entries import defenses_publish
+from contest.defenses.stake_ends import stakes_end
+from contest.ledger.nightly_check import ledger_check_now_and_then
+from contest.notifications.sweeps import messages_tell_now_and_then
+from contest.outbox.sending import messages_send
+from contest.prizes.sweeps import prizes_settle
+from contest.record.leaderboard import snapshots
+from contest.releases import announcements, builds
+from contest.teams.same_person import same_persons_find_now_and_then
+from policy.selectors import policy_in_force
 
 
-@quick_task
-def settle_prizes() -> None:
-    """Post the shares and corrections that the facts ask for."""
-    pipeline.settle_prizes()
+@sweep("runs assessed", every=5.0)
+def record_breaks() -> int:
+    """Turn confident mistakes into breaks (R29)."""
+    return breaks.breaks_record(now=domain_now())
 
 
-@quick_task
-def tend_cases() -> None:
-    """Follow the facts with the board's cases."""
-    pipeline.tend_cases()
+@sweep("stakes ended", every=5.0)
+def end_stakes() -> int:
+    """Let stakes end with the first break, and come back where its ruling was overruled (R22, R36)."""
+    return stakes_end(now=domain_now())
 
 
-@slow_task
-def find_conflicts() -> None:
-    """Record what ties members of the board to teams."""
-    pipeline.find_conflicts()
+@sweep("prizes settled", every=30.0)
+def settle_prizes() -> int:
+    """Post what the facts make due and was not posted (R35, R36); a stake that cannot be settled holds up no award."""
+    return prizes_settle(now=domain_now())
 
 
-@slow_task
-def check_ledger() -> None:
-    """Add up the ledger, once a day."""
-    pipeline.check_ledger()
+@sweep("defenses published", every=30.0)
+def publish_defenses() -> int:
+    """Publish the defenses that are eligible (R32)."""
+    now = domain_now()
+    return defenses_publish(policy=policy_in_force(now).policy, now=now)
 
 
-@slow_task
-def tell_messages() -> None:
-    """Write down what people are to be told because of facts."""
-    pipeline.tell_messages()
+@sweep("cases tended", every=15.0)
+def tend_cases() -> int:
+    """Follow the facts with the board's cases: closed panels, parties, quorum, clocks (R19, R21)."""
+    return cases_tend_now_and_then(now=domain_now())
 
 
-@slow_task
-def send_letters() -> None:
-    """Send the messages that people want by e-mail."""
-    pipeline.send_letters()
+@sweep("messages told", queue="slow", every=300.0)
+def tell_messages() -> int:
+    """Write down what people are to be told because of facts (R18, R26)."""
+    return messages_tell_now_and_then(now=domain_now())
 
 
-@slow_task
-def release_due_weeks() -> None:
-    """Publish the ended weeks that are settled."""
-    pipeline.release_weeks()
+@sweep("letters sent", queue="slow", every=15.0)
+def send_letters() -> int:
+    """Send the messages that people want by e-mail, at once or once a day."""
+    return messages_send(clock=domain_now)
 
 
-@slow_task
-def make_leaderboards() -> None:
+@sweep("releases", queue="slow", every=60.0)
+def release_weeks() -> int:
+    """Publish the ended weeks that have nothing open any more, and tell who asked to be told (R39)."""
+    return builds.due_weeks_release(clock=domain_now) + announcements.letters_send(clock=domain_now)
+
+
+@sweep("attacks hashed", queue="slow", every=60.0)
+def look_for_near_duplicates() -> int:
+    """Flag the attacks whose pictures look like an earlier one (R26)."""
+    now = domain_now()
+    return near_duplicates_find(within=policy_in_force(now).policy.near_duplicate_bits, now=now)
+
+
+@sweep("same persons found", queue="slow", every=3600.0)
+def look_for_same_persons() -> int:
+    """Record the accounts that look like one person, for organizers (R25)."""
+    return same_persons_find_now_and_then(now=domain_now())
+
+
+@sweep("conflicts found", queue="slow", every=300.0)
+def find_conflicts() -> int:
+    """Record what ties members of the board to teams (R21)."""
+    return conflicts_find(now=domain_now())
+
+
+@sweep("leaderboards made", queue="slow", every=60.0)
+def make_leaderboards() -> int:
     """Make the tables of the leaderboard that are missing or no longer fresh."""
-    pipeline.make_leaderboards()
+    return snapshots.boards_make_now_and_then(now=domain_now())
 
 
-@slow_task
-def check_leaderboards() -> None:
-    """Compare the leaderboard that is shown with the facts, once a day."""
-    pipeline.check_leaderboards()
+@sweep("leaderboards checked", queue="slow", every=600.0)
+def check_leaderboards() -> int:
+    """Compare the tables that are shown with the facts, once a day."""
+    return snapshots.boards_check_nightly(now=domain_now())
 
 
-@slow_task
-def look_for_same_persons() -> None:
-    """Record the accounts that look like one person."""
-    pipeline.look_for_same_persons()
-
-
-@slow_task
-def look_for_near_duplicates() -> None:
-    """Flag the attacks whose pictures look like an earlier one."""
-    pipeline.look_for_near_duplicates()
+@sweep("ledger checked", queue="slow", every=600.0)
+def check_ledger() -> int:
+    """Add up the ledger, once a day; returns how many things are wrong (R34)."""
+    return ledger_check_now_and_then(now=domain_now())

@@ -2,6 +2,7 @@
 only; and the beat's schedule, which leaves no heap of stale messages."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,8 +22,9 @@ from accounts.tokens import issue_token
 from common import clock
 from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
 from common.models import DemoClock
+from common.queues import Sweep
 from config.celery import app
-from contest.operations.pipeline import QUEUES
+from contest.operations.pipeline import SWEEPS
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import lacking, words
@@ -45,7 +47,6 @@ REAL_TIME = {
     "contest/api/account_calls.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
     "contest/management/commands/unused_files.py": "the age of files",
-    "contest/operations/pipeline.py::purge_credentials": "sessions and tokens that are over",
     "contest/pages/team/join_views.py": "links of invitations",
     "contest/pages/team/team_views.py::_invite": "links of invitations",
     "contest/pages/team/team_views.py::_open_invitations": "links of invitations",
@@ -179,6 +180,7 @@ def test_another_clock_is_noticed(minutes: int, monkeypatch: pytest.MonkeyPatch)
     assert ("ahead of" in clock.words(apart)) is (minutes > 0) and "600 seconds" in clock.words(apart)
 
 
+app.finalize()
 ENTRIES = app.conf.beat_schedule
 
 
@@ -191,5 +193,13 @@ def test_an_entry_names_a_task_and_its_message_is_over_when_the_next_ones_are_th
     assert expires <= max(period, 60)  # so that at most a minute's worth waits
 
 
-def test_with_a_broker_as_many_sweeps_run_as_without() -> None:
-    assert len(ENTRIES) == sum(len(sweeps) for sweeps in QUEUES.values())
+def test_every_sweep_that_is_declared_runs_with_a_broker_and_without() -> None:
+    declared = {
+        id(each)
+        for name in sources()
+        if name.endswith("/tasks.py")
+        for each in vars(importlib.import_module(name.removesuffix(".py").replace("/", "."))).values()
+        if isinstance(each, Sweep)
+    }
+    assert {id(each) for each in SWEEPS} == declared
+    assert sorted(ENTRIES) == sorted(each.name for each in SWEEPS)

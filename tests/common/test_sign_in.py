@@ -36,10 +36,11 @@ from accounts.second_factor import (
     second_factor_turn_on,
 )
 from accounts.session_store import SessionStore
+from accounts.tasks import purge_credentials
 from accounts.tokens import TOKEN_LIFETIME, issue_token
 from common.errors import InvalidInput
 from common.web import client_address
-from contest.operations import pipeline
+from contest.operations.pipeline import SWEEPS
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import lacking
@@ -208,7 +209,7 @@ def test_what_is_over_goes_and_what_counts_stays(tara: Tasker, now: datetime) ->
         session.save()
         UserSession.objects.filter(pk=session.session_key).update(expire_date=moment)
         issue_token(tara.user, now=moment - TOKEN_LIFETIME)
-    assert pipeline.QUEUES["slow"]["credentials deleted"] is pipeline.purge_credentials, "it is one of the sweeps"
+    assert purge_credentials in SWEEPS
     assert [credentials_purge(now=now) for _ in range(2)] == [4, 0]
     assert (UserSession.objects.get().expire_date, ApiToken.objects.get().expires_at) == (moments[2], moments[2])
 

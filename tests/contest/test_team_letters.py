@@ -25,9 +25,9 @@ from contest.defenses import entries, stake_ends, staking
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
-from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from contest.operations.overview import overview
+from contest.operations.tasks import send_letters
 from contest.outbox import letters, posting
 from contest.outbox.models import Message
 from contest.payments.corrections import correction_ask, correction_confirm
@@ -519,7 +519,7 @@ def test_who_cannot_be_told_has_no_letter(change: Change, later: bool, why: str,
 def test_the_sweep_is_among_the_others(defense: Defense) -> None:
     cast.staked(defense, now=STAKED)
     mail.outbox.clear()
-    assert ([pipeline.QUEUES["slow"]["letters sent"]() for _ in range(2)], len(mail.outbox)) == ([2, 0], 2)
+    assert ([send_letters.run() for _ in range(2)], len(mail.outbox)) == ([2, 0], 2)
 
 
 def test_nobody_of_a_simulation_is_written_to(defense: Defense) -> None:

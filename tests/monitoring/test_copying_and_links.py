@@ -227,7 +227,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
 def test_the_task_looks_once_a_day(people: list[Tasker], monkeypatch: pytest.MonkeyPatch) -> None:
     for hours, linked, why in ((1, 0, "nothing yet"), (12, 0, "looked today"), (25, 1, "the next day")):
         monkeypatch.setattr("django.utils.timezone.now", lambda hours=hours: factories.NOW + timedelta(hours=hours))
-        look_for_copies()
+        look_for_copies.task()
         assert TaskerLink.objects.count() == linked, why
         if hours == 1:
             copied_pictures(people, 12, factories.NOW + timedelta(hours=2))

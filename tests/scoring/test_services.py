@@ -346,15 +346,15 @@ def test_a_valid_picture_is_scored_and_a_rerun_prepared_by_the_tasks_alone(olga:
     factories.policy_version()
     (defense,) = cast.publish(now, "always-abstain")
     cast.valid_pictures(2)
-    tasks.plan_runs()
+    tasks.plan_runs.task()
     lost, past = Run.objects.order_by("id")[:1], now - timedelta(seconds=1)
     Run.objects.filter(pk=lost[0].pk).update(state=RunState.RUNNING, attempt=1, lease_until=past)
-    tasks.reclaim_runs()
-    tasks.work_runs()
+    tasks.reclaim_runs.task()
+    tasks.work_runs.task()
     assert [(run.state, run.attempt) for run in lost.all()] == [(RunState.FINISHED, 2)]
     assert Prediction.objects.count() == 2 * 3
     rerun = reruns.rerun_start(defense=defense, scope=Scope("All answers."), reason="why", by=olga, now=now)
-    tasks.prepare_reruns()
+    tasks.prepare_reruns.task()
     rerun.refresh_from_db()
     assert (rerun.state, Run.objects.filter(rerun=rerun, state=RunState.QUEUED).count()) == (RerunState.RUNNING, 3)
 

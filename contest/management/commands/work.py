@@ -14,7 +14,8 @@ from django.db import Error, close_old_connections
 from common.commands import ContestCommand
 from common.database.changes import change_mark
 from common.outages import outages
-from contest.operations.pipeline import QUEUES, Sweep, swept
+from common.queues import Sweep
+from contest.operations.pipeline import QUEUES, SWEEPS, swept
 
 # What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
 MOST_SECONDS_BETWEEN_ROUNDS = 15.0
@@ -37,19 +38,19 @@ class Command(ContestCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Choose the queues."""
-        parser.add_argument("--queue", action="append", choices=list(QUEUES), help="repeatable; all when none is named")
+        parser.add_argument("--queue", action="append", choices=QUEUES, help="repeatable; all when none is named")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep until told to stop."""
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
-        sweeps = {name: sweep for queue in options["queue"] or QUEUES for name, sweep in QUEUES[queue].items()}
+        sweeps = [each for each in SWEEPS if each.queue in (options["queue"] or QUEUES)]
         rounds = Rounds()
         while not stop.is_set():
             results = {Result.QUIET}
             if rounds.is_due():
-                results |= {_run(name, sweep) for name, sweep in sweeps.items() if not stop.is_set()}
+                results |= {_run(each) for each in sweeps if not stop.is_set()}
                 rounds.ended(again=results != {Result.QUIET})
             stop.wait(_rest(results))
 
@@ -88,19 +89,19 @@ def _mark() -> str:
         return f"away at {time.monotonic()}"
 
 
-def _run(name: str, sweep: Sweep) -> Result:
+def _run(sweep: Sweep) -> Result:
     """Run one sweep. An error is logged and the other sweeps go on."""
     try:
-        done = swept(name, sweep)
+        done = swept(sweep)
     except Exception as error:
         # Whatever it was, the rows say what is left to do; the next round tries again.
-        if not outages.failed(name, error):
-            log.exception("sweep failed", sweep=name)
+        if not outages.failed(sweep.name, error):
+            log.exception("sweep failed", sweep=sweep.name)
         close_old_connections()
         return Result.FAILED
-    outages.succeeded(name)
+    outages.succeeded(sweep.name)
     if done:
-        log.info("sweep", sweep=name, done=done)
+        log.info("sweep", sweep=sweep.name, done=done)
     return Result.WORKED if done else Result.QUIET
 
 

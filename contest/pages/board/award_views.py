@@ -87,7 +87,7 @@ def award(request: HttpRequest, number: int) -> HttpResponse:
 
 def _rerun(request: HttpRequest, stake: Stake, by: User) -> HttpResponse:
     rerun_begin(stake=stake, by=by, now=domain_now())
-    hint(prepare_reruns)
+    hint(prepare_reruns.task)
     messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
     return go_to("award", stake.pk)
 

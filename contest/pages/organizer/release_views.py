@@ -21,7 +21,7 @@ from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import week_at, week_called, zone_of
-from contest.operations.tasks import release_due_weeks
+from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
@@ -126,7 +126,7 @@ def build(request: HttpRequest, name: str) -> HttpResponse:
         builds.build_ask(week, by=organizer, now=now, incomplete=incomplete)
     except Conflict as error:
         return _build_page(request, week, now, refused=error, status=409)
-    hint(release_due_weeks)
+    hint(release_weeks.task)
     messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
     return SeeOther(reverse("organizer-releases"))
 

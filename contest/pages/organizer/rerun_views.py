@@ -53,7 +53,7 @@ def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
         rerun = reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=organizer, now=now)
     except (InvalidInput, Conflict) as error:
         return _choose(request, defense, choice, now, refused=error.message, reason=reason)
-    hint(prepare_reruns)
+    hint(prepare_reruns.task)
     messages.success(request, "The re-run is being prepared. Nothing changes until it is applied.")
     return SeeOther(reverse("rerun", args=[rerun.pk]))
 
@@ -168,7 +168,7 @@ def _stop(number: int, by: User, now: datetime) -> object:
 
 def _go_on(number: int, by: User, now: datetime) -> object:
     queued = reruns.rerun_go_on(rerun_id=number, by=by, now=now)
-    hint(work_runs)
+    hint(work_runs.task)
     return queued
 
 

@@ -76,7 +76,7 @@ def trials_try_again(request: HttpRequest) -> HttpResponse:
     except Conflict as error:
         context = _trials_that_would_be_tried(trial) | {"refused": error.message}
         return render(request, "scoring_queue/retry_trials.html", context, status=409)
-    hint(work_runs)
+    hint(work_runs.task)
     messages.success(request, f"{count:,} trial{'s wait' if count > 1 else ' waits'} again, for one try each.")
     return SeeOther(reverse("scoring-queue"))
 

@@ -75,7 +75,7 @@ def trial_new(request: HttpRequest, public_id: str) -> HttpResponse:
         trial = services.trial_ask(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
     except Conflict as error:
         return _choose(request, defense, kind, now, refused=error.message, status=409)
-    hint(work_runs)
+    hint(work_runs.task)
     messages.success(request, f"Trial {kind} {trial.number} waits in the queue.")
     return SeeOther(f"{reverse('defense', args=[defense.public_id])}#trials")
 

@@ -86,7 +86,7 @@ def defense_new(request: HttpRequest) -> HttpResponse:
             entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
     except DomainError as error:
         return _refused(request, error)
-    hint(plan_trials)
+    hint(plan_trials.task)
     words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
     messages.success(request, f"{entry.defense.name} {words}")
     return _answered(request, reverse("team-defense", args=[entry.defense.public_id]))

@@ -17,7 +17,7 @@ from contest.core.models import Attack, Stake, Team
 from contest.ledger.book import Book
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, check, move
-from contest.operations import pipeline
+from contest.operations.tasks import settle_prizes
 from contest.pages.board.case_words import following
 from contest.payments import statements
 from contest.prizes import facts, settlement
@@ -331,7 +331,7 @@ def test_a_stake_that_cannot_be_settled_holds_up_no_other_and_is_told_of(
              causes={}, now=SETTLED)  # fmt: skip
     unsettled(monkeypatch, stakes[0])
     with pytest.raises(ExceptionGroup, match="1 stakes or awards were not settled") as told:
-        pipeline.settle_prizes()
+        settle_prizes.run()
     assert [str(error) for error in told.value.exceptions] == ["a row that nobody expected"]
     assert [balance(stake) for stake in stakes] == [PRIZE + 1, 0, 0]
     (line,) = [each.msg for each in caplog.records if each.msg["event"] == "stake_not_settled"]  # type: ignore[index]

@@ -16,7 +16,7 @@ from contest.notifications.deadlines import UNANSWERED, appeals_closing_tell, qu
 from contest.notifications.organizers import failed_releases_tell, given_up_tell
 from contest.notifications.sweeps import messages_tell
 from contest.notifications.verdicts import valid_tell, verdicts_tell
-from contest.operations import pipeline
+from contest.operations.tasks import tell_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import written
 from contest.outbox.models import Message, Told
@@ -329,7 +329,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.released("2026-W47")
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
-    assert (pipeline.QUEUES["slow"]["messages told"](), messages_tell(now=LATER)) == (4, 0)
+    assert (tell_messages.run(), messages_tell(now=LATER)) == (4, 0)
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
 
 

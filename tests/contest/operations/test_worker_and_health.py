@@ -20,6 +20,7 @@ from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
 from adjudication.models import Ruling
+from common.queues import sweep
 from contest.management.commands import work
 from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
 from contest.operations import pipeline
@@ -70,7 +71,8 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
     """SQLite counts the commits that a connection sees: a worker that reconnects each time would wait for the clock."""
     begun: list[float] = []
 
-    def sweep() -> int:
+    @sweep("probe", every=1.0)
+    def probe() -> int:
         begun.append(time.monotonic())
         if len(begun) == 1:
             _write_elsewhere()
@@ -78,7 +80,7 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
             os.kill(os.getpid(), signal.SIGTERM)
         return 0
 
-    monkeypatch.setattr(work, "QUEUES", {"quick": {"probe": sweep}})
+    monkeypatch.setattr(work, "SWEEPS", [probe])
     before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
     try:
         call_command("work", queue=["quick"])

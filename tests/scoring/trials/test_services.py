@@ -180,11 +180,11 @@ def test_trials_are_claimed_in_their_order_and_not_before_their_rest(now: dateti
 def test_the_tasks_do_what_the_services_do(now: datetime) -> None:
     factories.policy_version()
     cast.container()
-    tasks.plan_trials()
+    tasks.plan_trials.task()
     assert Trial.objects.update(state=RunState.RUNNING, attempt=1, lease_until=now) == 1
-    tasks.reclaim_trials()
+    tasks.reclaim_trials.task()
     assert Trial.objects.get().state == RunState.QUEUED
-    tasks.look_for_copied_defenses()
+    tasks.look_for_copied_defenses.task()
 
 
 def test_only_what_the_platform_is_to_blame_for_is_tried_again(
