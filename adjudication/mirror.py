@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
 from adjudication.verifier.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
-from adjudication.verifier.reading import Findings, NotARelease, read_manifest
+from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, Unreadable, read_bytes, read_json
 from adjudication.verify import verify

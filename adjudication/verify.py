@@ -36,7 +36,7 @@ from adjudication.verifier.derived import (
 )
 from adjudication.verifier.panels import Panels, counted_ids, read_panels
 from adjudication.verifier.pictures import check_images, check_pictures
-from adjudication.verifier.reading import (
+from adjudication.verifier.release_reader import (
     Findings,
     Manifest,
     NotARelease,

@@ -17,7 +17,7 @@ from defense_kit import archive, frames, layers
 from labeling import outlines
 from picture_files import decoding, image_headers
 from policy.numbers import Policy
-from scoring.trials import handed_in
+from scoring.trials import submitted_files
 
 _POLICY = Policy()
 # Seconds of a processor for what one request brings: tests with hostile input hold decoders to it. What a team hands in
@@ -45,9 +45,11 @@ _PICTURE = Limits(
 _HEADERS = Limits(decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS)
 _JSON = Limits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
 _FORM = Limits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
-_ARCHIVE = Limits(handed_in.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
-_LAYERS = Limits(handed_in.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
-_SOURCE = Limits(handed_in.MOST_SOURCE_BYTES, handed_in.MOST_LIST_BYTES, handed_in.MOST_FILES, HAND_IN_SECONDS)
+_ARCHIVE = Limits(submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
+_LAYERS = Limits(submitted_files.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
+_SOURCE = Limits(
+    submitted_files.MOST_SOURCE_BYTES, submitted_files.MOST_LIST_BYTES, submitted_files.MOST_FILES, HAND_IN_SECONDS
+)
 _TEXT_FRAME = Limits(frames.LONGEST_TEXT, frames.LONGEST_TEXT, 1, _POLICY.hello_seconds)
 _ANSWER_FRAME = Limits(
     _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
@@ -110,10 +112,10 @@ BOUNDED: Mapping[str, Limits] = {
     "defense_kit/layers.py:Budget.spend": _LAYERS,
     "defense_kit/layers.py:_unpacking": _LAYERS,
     "defense_kit/layers.py:check_beginning": Limits(
-        handed_in.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
+        submitted_files.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
     ),
-    "scoring/trials/handed_in.py:_check_zip": _SOURCE,
-    "scoring/trials/handed_in.py:list_source": _SOURCE,
+    "scoring/trials/submitted_files.py:_check_zip": _SOURCE,
+    "scoring/trials/submitted_files.py:list_source": _SOURCE,
     # The defense protocol: what a program of a team says.
     "defense_kit/protocol.py:read_header": _TEXT_FRAME,
     "defense_kit/protocol.py:read_hello": _TEXT_FRAME,
@@ -139,7 +141,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "labeling/learning/wording.py:box_share",
         "labeling/learning/wording.py:path_of",
         "labeling/my_work/record.py:_answer",
-        "labeling/my_work/words.py:polygons",
+        "labeling/my_work/answer_words.py:polygons",
         "labeling/outlines.py:_area_of",
         "monitoring/outline_drawing.py:drawn_outline",
         "monitoring/links.py:corners_off_frame",
@@ -175,7 +177,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "written by another process of this server": (
         "contest/management/commands/simulate.py:Command._play_apart",
-        "contest/operations/letters.py:_parsed",
+        "contest/operations/made_letters.py:_parsed",
         "defense_kit/keeper.py:main",
         "defense_kit/process.py:StartedProcess._hear",
     ),
@@ -187,21 +189,21 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/management/commands/import_private_set.py:_of_manifest",
     ),
     "releases that the verifier has passed, on the organizers' command line": (
-        "contest/record/rebuild/around.py:_audited",
-        "contest/record/rebuild/around.py:_award",
-        "contest/record/rebuild/around.py:_decision",
-        "contest/record/rebuild/around.py:_entered",
-        "contest/record/rebuild/around.py:_tried",
+        "contest/record/rebuild/contest_rows.py:_audited",
+        "contest/record/rebuild/contest_rows.py:_award",
+        "contest/record/rebuild/contest_rows.py:_decision",
+        "contest/record/rebuild/contest_rows.py:_entered",
+        "contest/record/rebuild/contest_rows.py:_tried",
         "contest/record/rebuild/board.py:_appeal",
         "contest/record/rebuild/board.py:_decision",
         "contest/record/rebuild/board.py:_motion",
-        "contest/record/rebuild/reading.py:Part.manifest",
-        "contest/record/rebuild/reading.py:Part.rows",
-        "contest/record/rebuild/reading.py:_parts",
+        "contest/record/rebuild/mirror_reader.py:Part.manifest",
+        "contest/record/rebuild/mirror_reader.py:Part.rows",
+        "contest/record/rebuild/mirror_reader.py:_parts",
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (
         "adjudication/verifier/audit.py:_public",
-        "adjudication/verifier/reading.py:_csv_lines",
+        "adjudication/verifier/release_reader.py:_csv_lines",
         "adjudication/verifier/votes.py:value_of",
     ),
     "runs on the machine of the one whose file it is": (

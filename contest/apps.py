@@ -17,12 +17,12 @@ class ContestConfig(AppConfig):
         from accounts.signals import account_leaving
         from contest.core.embargo import attack_pictures
         from contest.core.publication import published_images
-        from contest.demo.known import known_runner
+        from contest.demo.trusted_runner import known_runner
         from contest.ledger.currency_lock import currency_keep
         from contest.teams.leaving import account_forget
         from policy.models import PolicyVersion
-        from scoring.known_programs import known_programs_are
         from scoring.trials.published import attacks_are, published_are
+        from scoring.trusted_programs import known_programs_are
 
         published_are(published_images)
         attacks_are(attack_pictures)

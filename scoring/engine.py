@@ -32,7 +32,7 @@ from scoring.services import Answered
 from scoring.trials.selectors import trial_waits_longest
 from scoring.trials.services import trial_claim
 from scoring.trials.work import TrialWork
-from scoring.warm import FindRunner, Warm
+from scoring.warm_session import FindRunner, Warm
 
 Clock = Callable[[], datetime]
 Batch = plan.Batch[Planned]

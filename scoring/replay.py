@@ -7,7 +7,7 @@ from scoring import plan, selectors
 from scoring.arrays import load_arrays
 from scoring.models import Prediction
 from scoring.runner import Answers, check_answers
-from scoring.warm import FindRunner, Warm
+from scoring.warm_session import FindRunner, Warm
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from policy.selectors import policy_in_force
 from scoring.arrays import make_room
 from scoring.engine import Scorer
 from scoring.inference import card_uuid, cards, choose_device, use_card
-from scoring.known_programs import Known
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
 from scoring.sealed import ContainerRunner, Patience
 from scoring.slots import Slot, take_slot
+from scoring.trusted_programs import Known
 
 SEEN_EVERY_SECONDS = 15.0
 _ENGINE_ANSWERS_SECONDS = 5.0

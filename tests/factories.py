@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 
 from contest.board.cases import count_of, disclose, vote_cast
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
 from contest.board.recusal import undisclosed
 from contest.core.decisions import Mandate

@@ -61,16 +61,16 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/board/test_conflicts.py",
         "test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again",
     ),
-    "contest/board/deciding.py": (
+    "contest/board/decisions.py": (
         "contest/record/test_contest_release.py",
         "test_nothing_differs_and_the_manifest_counts_the_rows",
     ),
     "contest/board/motions.py": ("contest/board/test_at_once.py", "test_one_confirms_what_changes_at_that_moment"),
-    "contest/board/reminding.py": (
+    "contest/board/reminders.py": (
         "contest/board/test_judging.py",
         "test_who_has_not_voted_is_reminded_and_who_steps_aside_is_not",
     ),
-    "contest/board/tending.py": (
+    "contest/board/case_sweep.py": (
         "contest/board/test_judging.py",
         "test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again",
     ),
@@ -94,7 +94,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "contest/core/test_publication.py",
         "test_only_one_of_two_at_the_same_moment_joins_the_chain",
     ),
-    "contest/simulation/apart.py": (
+    "contest/simulation/isolation.py": (
         "contest/test_simulation.py",
         "test_a_database_that_is_there_already_is_refused",
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Findings, Manifest, NotARelease, Row, read_manifest, read_table
+from adjudication.verifier.release_reader import Findings, Manifest, NotARelease, Row, read_manifest, read_table
 from common.audit.chain import End, Link, problem
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 from adjudication.verifier.votes import check_count, value_of
 
 Tables: TypeAlias = Mapping[str, list[Row]]

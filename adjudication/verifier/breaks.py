@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from adjudication.rules import is_confident_mistake
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 from adjudication.verifier.rulings import Numbers
 from labeling.enums import Label, Origin
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier.breaks import Predictions
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 
 Tables: TypeAlias = Mapping[str, list[Row]]
 

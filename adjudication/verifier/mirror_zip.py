@@ -17,7 +17,7 @@ from typing import TypeAlias
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
 from adjudication.verifier.chain import Listed
-from adjudication.verifier.reading import read_manifest
+from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
 # What is done, of how much, in words.

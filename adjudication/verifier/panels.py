@@ -12,7 +12,7 @@ from typing import NamedTuple
 from adjudication.enums import DecidedBy
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import Counted
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import PanelState
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 

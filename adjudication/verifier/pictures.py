@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Findings, Manifest, Row, check_hash
+from adjudication.verifier.release_reader import Findings, Manifest, Row, check_hash
 from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 

@@ -15,7 +15,7 @@ from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import Counted, outline_box
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from policy.enums import OutlineGate

@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, Reason, VoteChoice
 from adjudication.verifier import cells
-from adjudication.verifier.reading import Findings, Manifest, Row
+from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import Label
 
 _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}

@@ -14,7 +14,7 @@ from common.errors import InvalidInput
 from common.web.body_limits import takes_at_most
 from contest.api.attack_shapes import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks import quota
-from contest.attacks.life import standings
+from contest.attacks.attack_states import standings
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive

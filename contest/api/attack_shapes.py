@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from contest.attacks.life import AttackState
+from contest.attacks.attack_states import AttackState
 from contest.attacks.services import LONGEST_NAME
 from contest.attacks.uploads import MOST_ENTRIES
 

@@ -26,7 +26,7 @@ from contest.board.cases import (
     count_of,
     vote_cast,
 )
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of

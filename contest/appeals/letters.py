@@ -5,7 +5,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from common.times import absolute
-from contest.board.known import teams_told
+from contest.board.case_visibility import teams_told
 from contest.board.models import Appeal
 from contest.core.enums import CaseState, MessageKind
 from contest.core.models import Case, Team

@@ -13,10 +13,10 @@ from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import Least, words_enough
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
 from contest.appeals.letters import appeal_tell
+from contest.board.case_messages import case_opened_tell, messages_take_back
+from contest.board.case_visibility import cases_known_to
 from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
-from contest.board.known import cases_known_to
 from contest.board.models import Appeal, CaseDecision, Statement
-from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.enums import CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together

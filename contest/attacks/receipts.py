@@ -10,9 +10,9 @@ from django.urls import reverse
 from common.errors import DomainError
 from common.times import to_the_second
 from contest.attacks import quota
-from contest.attacks.life import Standing
+from contest.attacks.attack_states import Standing
 from contest.attacks.selectors import known_pixels
-from contest.attacks.sending import Outcome
+from contest.attacks.upload_intake import Outcome
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import attacks_public
 from contest.core.models import Attack, Team

@@ -17,10 +17,10 @@ from adjudication.rules import REASONS
 from common.audit.trail import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
+from contest.board.case_messages import case_opened_tell, messages_take_back
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
-from contest.board.telling import case_opened_tell, messages_take_back
 from contest.core.breaks import standing_breaks
 from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public

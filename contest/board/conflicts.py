@@ -15,9 +15,9 @@ from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
 from common.typed import words_said
+from contest.board.case_messages import messages_take_back
 from contest.board.models import Ties
 from contest.board.recusal import EVER
-from contest.board.telling import messages_take_back
 from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind, EntitlementKind
 from contest.core.models import Case, Conflict, Member, Team

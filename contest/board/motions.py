@@ -1,7 +1,7 @@
 """Motions: staking, grants, withholding and awards, which the board votes on and which are done when carried (R21).
 
-A motion keeps what it asks for as plain values in its case; `contest.board.carriers` does it once most votes are for
-it, in the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
+A motion keeps what it asks for as plain values in its case; `motion_handlers` does it once most votes are for it, in
+the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,9 @@ from common.audit.trail import audit
 from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import words_enough
-from contest.board.carriers import rehearse
 from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
 from contest.board.models import CaseDecision
+from contest.board.motion_handlers import rehearse
 from contest.board.recusal import recused_from, teams_of
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice

@@ -9,8 +9,8 @@ from typing import Any
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
+from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.cases import Count, counted
-from contest.board.telling import OUTCOME_WORDS
 from contest.core.enums import CaseOutcome, VoteChoice
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {

@@ -28,7 +28,7 @@ Subject = Mapping[str, Sequence[int]]
 class Mandate:
     """That most votes were for a motion: `motion` is its case, `member` who confirmed the count.
 
-    Made in `contest.board.carriers` alone, in the transaction that closes the case.
+    Made in `contest.board.motion_handlers` alone, in the transaction that closes the case.
     """
 
     motion: Case

@@ -11,12 +11,12 @@ from enum import StrEnum
 from django.db.models import Count, QuerySet
 
 from scoring.enums import RerunState, RunState
-from scoring.known_programs import Known
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from scoring.reruns import progress
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
 from scoring.trials.selectors import trials_to_retry
+from scoring.trusted_programs import Known
 
 # A scorer says every 15 seconds that it is alive; one that only sweeps wakes now and then.
 SILENT_AFTER = timedelta(minutes=2)

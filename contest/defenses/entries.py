@@ -23,7 +23,7 @@ from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense
-from scoring.trials import handed_in
+from scoring.trials import submitted_files
 from scoring.trials.selectors import eligibility_of
 
 LONGEST_LICENCE = 200
@@ -59,7 +59,7 @@ def _plain(text: str) -> str:
 def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, str]]:
     found = [("name", ""), ("licence", ""), ("description", ""), ("archive", "")]
     try:
-        handed_in.checked_name(texts["name"])
+        submitted_files.checked_name(texts["name"])
     except InvalidInput as error:
         found[0] = ("name", error.message)
     if not 0 < len(texts["licence"]) <= LONGEST_LICENCE or not texts["licence"].isprintable():
@@ -92,7 +92,7 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
             return known, False
         refuse_beyond_quota(team, policy, now)
         _refuse_taken(given.name, team)
-        handed_in.put_files(files)
+        submitted_files.put_files(files)
         defense = _defense(given, kept, now)
         entry = Entry.objects.create(
             team=team,
@@ -129,7 +129,7 @@ def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
     wait for an archive."""
     training, training_files = _training_code(given.training_code)
     weights = [] if given.weights is None else [given.weights]
-    kept, files = handed_in.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
+    kept, files = submitted_files.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
     return kept | {"training_code": training}, training_files | files
 
 
@@ -137,8 +137,8 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
     """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
     if path is None:
         return "", {}
-    sha256 = handed_in.zip_keep(path, "training code", "training_code")
-    return sha256, {handed_in.source_key(sha256): path}
+    sha256 = submitted_files.zip_keep(path, "training code", "training_code")
+    return sha256, {submitted_files.source_key(sha256): path}
 
 
 def _known(team: Team, name: str, digest: str) -> Entry | None:
@@ -192,10 +192,10 @@ def source_open(entry: Entry, source: Path, *, by: User, now: datetime, training
     Raises InvalidInput for a file that cannot be taken, Conflict for an entry that is open or taken back.
     """
     _refuse_opening(entry)
-    sha256 = handed_in.zip_keep(source, "source", "source")
+    sha256 = submitted_files.zip_keep(source, "source", "source")
     training, files = _training_code(training_code)
     with storing_files():
-        handed_in.put_files({handed_in.source_key(sha256): source} | files)
+        submitted_files.put_files({submitted_files.source_key(sha256): source} | files)
         defense = Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
         entry = Entry.objects.select_for_update(no_key=True).get(pk=entry.pk)
         _refuse_opening(entry)

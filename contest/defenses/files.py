@@ -11,7 +11,7 @@ from contest.defenses.models import Entry
 from picture_files.store import PictureMissing, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key
-from scoring.trials.handed_in import source_key, weights_key
+from scoring.trials.submitted_files import source_key, weights_key
 
 LICENCE = "licence.txt"
 _REMEMBERED_SECONDS = 24 * 3600

@@ -24,7 +24,7 @@ from common.times import absolute
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.demo import people
-from contest.demo.happened import Happened
+from contest.demo.changes_since import Happened
 from contest.operations import pipeline
 from contest.releases.models import ReleaseBuild
 from scoring.enums import RunState

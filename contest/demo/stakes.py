@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from django.contrib.auth.models import User
 
-from contest.board.moves import stakes_move
+from contest.board.motion_factories import stakes_move
 from contest.core.models import Team
 from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
 from contest.defenses.models import Entry

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from contest.board.cases import count_of, disclose, vote_cast
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_of, undisclosed
 from contest.core.enums import VoteChoice

@@ -10,9 +10,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef
 
 from contest.appeals.letters import appeals_tell_late
+from contest.board.case_messages import case_decided_tell, panel_ruled_tell, ruling_changed_tell
 from contest.board.cases import newest_ruling_of
 from contest.board.models import CaseDecision, CaseParty
-from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
 from contest.core.models import Case, Team
 from contest.core.publication import released

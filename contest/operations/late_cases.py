@@ -9,8 +9,8 @@ from datetime import datetime
 
 from django.db.models import Count, Min, Q
 
-from contest.board.reminding import reminded_lately
-from contest.board.telling import DUE_SOON
+from contest.board.case_messages import DUE_SOON
+from contest.board.reminders import reminded_lately
 from contest.core.enums import CaseState
 from contest.core.models import Case
 

@@ -2,9 +2,9 @@
 
 from common.domain_clock import domain_now
 from common.queues import sweep
-from contest.attacks.near import near_duplicates_find
+from contest.attacks.near_duplicates import near_duplicates_find
+from contest.board.case_sweep import cases_tend_now_and_then
 from contest.board.conflicts import conflicts_find
-from contest.board.tending import cases_tend_now_and_then
 from contest.core import breaks
 from contest.defenses.entries import defenses_publish
 from contest.defenses.stake_ends import stakes_end

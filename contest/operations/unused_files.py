@@ -21,8 +21,8 @@ from picture_files.store import StoredFile, original_key, picture_key, picture_s
 from picture_files.store_transactions import removing_files
 from scoring.models import Defense, PrivatePicture
 from scoring.sealed import archive_key
-from scoring.trials.handed_in import source_key, weights_key
 from scoring.trials.private_set import private_key
+from scoring.trials.submitted_files import source_key, weights_key
 
 _LOOKED_UP_AT_ONCE = 500
 _REMOVED_AT_ONCE = 50  # uploads wait meanwhile

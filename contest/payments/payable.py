@@ -16,7 +16,7 @@ from contest.defenses.selectors import owner_of, unbroken_until
 from contest.ledger.models import Account
 from contest.prizes.awards import change_of
 from contest.prizes.differences import Flows, flows
-from contest.prizes.facts import Found, begun_stakes, found
+from contest.prizes.prize_facts import Found, begun_stakes, found
 from contest.prizes.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
 from contest.prizes.shares import Outcome, earliest_week
 from scoring.models import Defense

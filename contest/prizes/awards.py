@@ -18,14 +18,14 @@ from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
 from contest.defenses.stake_ends import stake_end, stakes_locked
-from contest.ledger.book import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, Book
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
 from contest.prizes.checklist import checklist, contenders, ready, sharing
 from contest.prizes.condition import Condition
 from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.facts import Found, found
+from contest.prizes.prize_facts import Found, found
 from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
 from contest.prizes.shares import Outcome, defender_shares
 from contest.prizes.withheld_awards import forfeited_of, withheld_by_team

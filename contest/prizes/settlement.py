@@ -19,13 +19,13 @@ from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.ledger.book import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, Book
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import Causes, account, hold
 from contest.ledger.stake_money import stake_account
 from contest.ledger.withholding import Withheld, withheld_of_stakes
 from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.facts import Found, begun_stakes, found
+from contest.prizes.prize_facts import Found, begun_stakes, found
 from contest.prizes.shares import Outcome
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another

@@ -15,11 +15,11 @@ from contest.core.breaks import Supposed
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
 from contest.defenses.stake_ends import stakes_locked
-from contest.ledger.book import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, Book
 from contest.ledger.models import Account
 from contest.ledger.services import hold
 from contest.prizes.awards import change_of, change_post, decisions_on_awards, may_post
-from contest.prizes.facts import begun_stakes, found
+from contest.prizes.prize_facts import begun_stakes, found
 from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
 
 log = structlog.get_logger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from contest.core.models import Stake, Team
-from contest.prizes.facts import Credited, begun_stakes, found
+from contest.prizes.prize_facts import Credited, begun_stakes, found
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.scoring_words import rerun_words
-from contest.defenses.risk import Point, Tie, risk_coverage
+from contest.defenses.risk_coverage import Point, Tie, risk_coverage
 from contest.defenses.selectors import first_sent, standings
 from defense_kit.faults import WORDS, Words
 from labeling.enums import Label

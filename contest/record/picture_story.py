@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
+from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.public_decisions import public_decision
-from contest.board.telling import OUTCOME_WORDS
 from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.models import Attack, Break, Case, Release

@@ -10,8 +10,8 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.attacks.life import Standing
-from contest.attacks.life import standings as standings_of_attacks
+from contest.attacks.attack_states import Standing
+from contest.attacks.attack_states import standings as standings_of_attacks
 from contest.core.breaks import broken_by, standing_breaks
 from contest.core.credit import has_credit
 from contest.core.embargo import attacks_public

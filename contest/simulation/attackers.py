@@ -7,8 +7,8 @@ from functools import partial
 from random import Random
 
 from common.errors import DomainError
-from contest.attacks.sending import pictures_send
 from contest.attacks.services import attack_withdraw
+from contest.attacks.upload_intake import pictures_send
 from contest.attacks.uploads import Part
 from contest.core.calendar import Week
 from contest.core.models import Attack

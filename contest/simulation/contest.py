@@ -10,7 +10,7 @@ from django.db import transaction
 
 from adjudication.models import Ruling
 from common.mail import wait_until_sent
-from contest.attacks.near import near_duplicates_find
+from contest.attacks.near_duplicates import near_duplicates_find
 from contest.core.breaks import breaks_record
 from contest.defenses.entries import defenses_publish
 from contest.defenses.selectors import stakes_in_force, unbroken_until
@@ -24,7 +24,7 @@ from contest.releases.selectors import unreleased_weeks
 from contest.simulation import attackers, board, defenders, organizers
 from contest.simulation.cast import ContestPlan
 from contest.simulation.crowd import Worker
-from contest.simulation.telling import Teller
+from contest.simulation.report_text import Teller
 from contest.simulation.world import World
 from contest.teams.same_person import same_persons_find
 from labeling.dealing import panels_deal

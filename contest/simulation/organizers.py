@@ -5,7 +5,7 @@ from functools import partial
 
 from accounts.roles import TEAMS
 from common.errors import DomainError
-from contest.attacks.near import pair_see, pairs_to_see
+from contest.attacks.near_duplicates import pair_see, pairs_to_see
 from contest.core.enums import EntitlementState
 from contest.defenses.models import Entry
 from contest.defenses.selectors import stakes_asked

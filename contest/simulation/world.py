@@ -21,12 +21,12 @@ from contest.core.weeks import week_at
 from contest.defenses.models import Entry
 from contest.simulation.agenda import Agenda
 from contest.simulation.cast import Character, ContestPlan, draw_cast, kinds_of_taskers
-from contest.simulation.chronicle import Chronicle
 from contest.simulation.crowd import Crowd
-from contest.simulation.minds import DEVICE, Memory, SimulatedRunner
 from contest.simulation.painting import Painted, pixels_of
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import Truth
+from contest.simulation.strategies import DEVICE, Memory, SimulatedRunner
+from contest.simulation.timeline import Chronicle
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy

@@ -19,7 +19,7 @@ from common.errors import Conflict, DomainError, WrongFields
 from common.web.body_limits import takes_at_most
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.defenses.entries import HandIn
-from scoring.trials.handed_in import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
+from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
 
 # Each file with its words and the most bytes it may have.
 FILES: Mapping[str, tuple[str, int]] = {

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from labeling.models import Response, Tasker
+from labeling.my_work.answer_status import Standing, State, standing_reader
 from labeling.my_work.selectors import own_answers
 from labeling.my_work.signing import FORMAT
-from labeling.my_work.standing import Standing, State, standing_reader
 
 _ROWS_AT_ONCE = 500
 

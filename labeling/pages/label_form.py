@@ -18,7 +18,7 @@ from labeling.notices import notices_json
 from labeling.outline_gate import outline_asked_of
 from labeling.pages.label_words import page_words
 from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
-from labeling.questions.words import KIND_WORDS
+from labeling.questions.report_words import KIND_WORDS
 from policy.enums import OutlineGate
 from policy.numbers import Policy
 

@@ -20,12 +20,12 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from labeling.access import tasker_of
 from labeling.models import GoldMark, Response, Tasker
-from labeling.my_work import selectors, words
+from labeling.my_work import answer_words, selectors
+from labeling.my_work.answer_status import standing_reader
 from labeling.my_work.feedback import Share, retired_marks, weekly_shares
 from labeling.my_work.keys import public_keys, signing_key
 from labeling.my_work.record import record_lines
 from labeling.my_work.signing import signed
-from labeling.my_work.standing import standing_reader
 from labeling.pictures.addresses import picture_url
 from policy.enums import GoldFeedback
 from policy.numbers import Policy
@@ -44,9 +44,9 @@ class ShownAnswer:
     response: Response
     picture: str
     polygons: list[str]
-    said: list[words.Said]
+    said: list[answer_words.Said]
     spent: str
-    standing: words.ShownStanding
+    standing: answer_words.ShownStanding
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class ShownMark:
     picture: str
     given: list[str]
     expected: list[str]
-    said: list[words.Said]
-    right_answers: list[words.Said]
-    marks: list[tuple[words.Said, bool]]
+    said: list[answer_words.Said]
+    right_answers: list[answer_words.Said]
+    marks: list[tuple[answer_words.Said, bool]]
 
 
 @login_required
@@ -105,10 +105,10 @@ def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[S
         ShownAnswer(
             response=response,
             picture=picture_url(response.image, now=now),
-            polygons=words.polygons(response.outline),
-            said=words.answers_in_words(response),
-            spent=words.duration(response.milliseconds),
-            standing=words.standing_in_words(standing(response)),
+            polygons=answer_words.polygons(response.outline),
+            said=answer_words.answers_in_words(response),
+            spent=answer_words.duration(response.milliseconds),
+            standing=answer_words.standing_in_words(standing(response)),
         )
         for response in answers
     ]
@@ -119,7 +119,7 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
     sums = selectors.sums_of(tasker, zone=timezone.get_current_timezone(), now=now)
     return {
         "sums": sums,
-        "time_in_all": words.duration(sums.milliseconds),
+        "time_in_all": answer_words.duration(sums.milliseconds),
         "days": _with_durations(sums.days),
         "weeks": _with_durations(sums.weeks),
         "shares": _shares(tasker, policy, now),
@@ -130,7 +130,7 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
 
 
 def _with_durations(spans: Iterable[selectors.Span]) -> list[tuple[selectors.Span, str]]:
-    return [(span, words.duration(span.milliseconds)) for span in spans]
+    return [(span, answer_words.duration(span.milliseconds)) for span in spans]
 
 
 def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, date, Share]]:
@@ -166,11 +166,11 @@ def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
     return ShownMark(
         mark=mark,
         picture=picture_url(mark.known.image, now=now),
-        given=words.polygons(mark.response.outline),
-        expected=words.polygons(mark.known.outline),
-        said=words.answers_in_words(mark.response),
-        right_answers=words.expected_in_words(mark.known),
-        marks=words.marks_in_words(mark.marks),
+        given=answer_words.polygons(mark.response.outline),
+        expected=answer_words.polygons(mark.known.outline),
+        said=answer_words.answers_in_words(mark.response),
+        right_answers=answer_words.expected_in_words(mark.known),
+        marks=answer_words.marks_in_words(mark.marks),
     )
 
 

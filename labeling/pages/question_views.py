@@ -25,6 +25,7 @@ from labeling.models import Report, Tasker
 from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from labeling.questions import selectors
+from labeling.questions.report_words import KIND_NAMES
 from labeling.questions.services import (
     MOST_OPEN_QUESTIONS,
     MOST_QUESTION_CHARACTERS,
@@ -33,7 +34,6 @@ from labeling.questions.services import (
     question_ask,
     report_decide,
 )
-from labeling.questions.words import KIND_NAMES
 from policy.selectors import policy_in_force
 
 _EVERYBODY, _ASKER = "everybody", "asker"

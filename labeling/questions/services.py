@@ -24,8 +24,8 @@ from labeling import leases
 from labeling.enums import PanelState, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
 from labeling.models import Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
+from labeling.questions.report_words import DECISION_TOLD, KIND_WORDS
 from labeling.questions.selectors import open_reports
-from labeling.questions.words import DECISION_TOLD, KIND_WORDS
 
 MOST_REPORT_CHARACTERS = 2_000
 MOST_QUESTION_CHARACTERS = 1_000

@@ -36,7 +36,7 @@ from scoring.trials.order import Order
 from scoring.trials.private_set import private_key
 from scoring.trials.probe import altered
 from scoring.trials.selectors import Question
-from scoring.warm import FindRunner
+from scoring.warm_session import FindRunner
 
 Asked = tuple[Question, Variant]
 Batch = plan.Batch[Asked]

@@ -16,7 +16,7 @@ import pytest
 
 from adjudication.rules import Policy
 from adjudication.verifier.breaks import check_complete
-from adjudication.verifier.reading import Findings, Manifest, NotARelease
+from adjudication.verifier.release_reader import Findings, Manifest, NotARelease
 from adjudication.verifier.rulings import Numbers
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.calendar import week_named

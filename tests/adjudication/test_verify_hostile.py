@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.reading import Findings, NotARelease
+from adjudication.verifier.release_reader import Findings, NotARelease
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
 from adjudication.verify import DIFFERENT, NO_RELEASE, main, verify

@@ -17,7 +17,7 @@ from PIL import Image as Pillow
 from playwright.sync_api import Page, expect
 
 from accounts.models import UserSession
-from contest.attacks.near import near_duplicates_find
+from contest.attacks.near_duplicates import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.attacks.uploads import MOST_ENTRIES, parts_of
 from contest.core.models import Attack, Team

@@ -16,8 +16,8 @@ from contest.core.models import Release
 from picture_files.store import picture_store
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, RunItem, Scorer
-from scoring.trials.handed_in import source_key
 from scoring.trials.services import framework_check
+from scoring.trials.submitted_files import source_key
 from tests import factories
 from tests.browser.looking import REFRESH_MS, SHOWN, Look, counts, once, organizer, shows, timed
 from tests.contest import release_fixtures as cast

@@ -13,7 +13,7 @@ from django.test import Client
 
 from contest.core.models import Break, Release
 from contest.core.publication import published_images
-from contest.defenses.risk import Point, Tie, at_least, marks, risk_coverage
+from contest.defenses.risk_coverage import Point, Tie, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
 from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.record import defense_figures

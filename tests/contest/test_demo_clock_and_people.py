@@ -24,9 +24,9 @@ from common.errors import Conflict, InvalidInput
 from common.models import DemoClock
 from contest.demo import clock, people
 from contest.demo import seed as demo
-from contest.demo.known import known_runner
 from contest.demo.programs import PROGRAMS, program_of
 from contest.demo.stakes import Staking
+from contest.demo.trusted_runner import known_runner
 from labeling import leases
 from labeling.answers import read_answers
 from labeling.enums import Label, PanelState, TaskerState

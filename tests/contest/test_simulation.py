@@ -34,17 +34,17 @@ from contest.ledger.models import LedgerEntry, Payment
 from contest.management.commands.simulate import play
 from contest.simulation import story
 from contest.simulation.agenda import Agenda
-from contest.simulation.apart import STOPPED, Place, server_do
 from contest.simulation.cast import DEFENDERS, ContestPlan, Mind, Role, draw_cast
 from contest.simulation.contest import Contest
-from contest.simulation.minds import DEVICE, Memory, SimulatedSession
+from contest.simulation.expectations import Reckoning
+from contest.simulation.isolation import STOPPED, Place, server_do
 from contest.simulation.month import Month, Plan, mornings
 from contest.simulation.outcome import Outcome
 from contest.simulation.painting import nudge, paint
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import SIDE, draw_picture
-from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
+from contest.simulation.strategies import DEVICE, Memory, SimulatedSession
 from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker
 from monitoring.models import TaskerLink

@@ -17,7 +17,7 @@ from contest.templatetags.scoring import in_words
 from picture_files.store import FolderStore, picture_store
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, Trial
-from scoring.trials.handed_in import source_key
+from scoring.trials.submitted_files import source_key
 from tests import factories
 from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, main, outsiders, plain, posted, words
 from tests.scoring import cast as scoring_cast

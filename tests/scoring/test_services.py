@@ -19,7 +19,19 @@ from adjudication.models import Ruling
 from common.errors import InvalidInput
 from labeling.models import Image
 from policy.numbers import Policy
-from scoring import engine, inference, leases, persistence, plan, reruns, rules, selectors, services, tasks, warm
+from scoring import (
+    engine,
+    inference,
+    leases,
+    persistence,
+    plan,
+    reruns,
+    rules,
+    selectors,
+    services,
+    tasks,
+    warm_session,
+)
 from scoring.enums import Fault, Outcome, RerunState, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Trial
 from scoring.reference import REFERENCES
@@ -433,7 +445,7 @@ def test_what_is_loaded_goes_on_for_a_while(
     most: int, rounds: list[int], why: str, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "PICTURES_PER_RUN", 1)
-    monkeypatch.setattr(warm, "MOST_IN_A_ROW", most)
+    monkeypatch.setattr(warm_session, "MOST_IN_A_ROW", most)
     cast.queued(now, "always-abstain", pictures=1)
     cast.valid_pictures(3, seed=8)
     cast.plan(now, seed=2)

@@ -26,12 +26,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from common.commands import ContestCommand
 from common.progress import every_few_seconds
 from contest.core.models import Team
-from contest.simulation.apart import STOPPED, Place, manage
 from contest.simulation.cast import ContestPlan
 from contest.simulation.contest import Contest
+from contest.simulation.expectations import Reckoning
+from contest.simulation.isolation import STOPPED, Place, manage
 from contest.simulation.month import Month, Plan
 from contest.simulation.outcome import Outcome, plan_json, rules_in_force
-from contest.simulation.reckoning import Reckoning
 from contest.simulation.report import render
 from contest.simulation.story import render as render_story
 from contest.simulation.world import PASSWORD, SIGN_INS

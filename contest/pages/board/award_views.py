@@ -18,8 +18,8 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
 from common.web.error_status import http_status
-from contest.board.moved import Moved, moved_for
-from contest.board.moves import award_move, award_withhold_move, end_move, forfeit_move
+from contest.board.motion_factories import award_move, award_withhold_move, end_move, forfeit_move
+from contest.board.open_motions import Moved, moved_for
 from contest.board.selectors import begun_stake_known_to, stakes_known_to
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind

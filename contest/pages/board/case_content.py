@@ -17,8 +17,9 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings, rulings_on
 from adjudication.wording import reason_name, verdict_words
-from contest.attacks.near import alike
+from contest.attacks.near_duplicates import alike
 from contest.attacks.selectors import public_attacks_with
+from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal
 from contest.board.recusal import cases_seen_by
 from contest.board.selectors import (
@@ -31,7 +32,6 @@ from contest.board.selectors import (
     statements_in,
     statements_on,
 )
-from contest.board.telling import OUTCOME_WORDS
 from contest.core.enums import CaseOutcome, CaseState
 from contest.core.models import Case
 from contest.record.certificate import percent

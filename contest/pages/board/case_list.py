@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
+from contest.board.case_messages import OUTCOME_WORDS, what_of
 from contest.board.public_decisions import CHOICE_WORDS
 from contest.board.recusal import cases_undisclosed
-from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 

@@ -22,6 +22,7 @@ from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.web.error_status import http_status
+from contest.board.case_messages import what_of
 from contest.board.cases import (
     MOST_WORDS,
     Count,
@@ -37,7 +38,6 @@ from contest.board.motions import motion_drop
 from contest.board.public_decisions import CHOICE_WORDS, ballot_words, public_decision
 from contest.board.recusal import undisclosed
 from contest.board.selectors import Asked, cases_asked, counts_of, neighbours, parties_of, to_vote_on
-from contest.board.telling import what_of
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.urls import reverse
 
-from contest.board.follows import Follows, StakeTurn
+from contest.board.case_messages import MOTION_WORDS
+from contest.board.impact_preview import Follows, StakeTurn
 from contest.board.selectors import (
     awards_moved,
     defenses_moved,
@@ -16,7 +17,6 @@ from contest.board.selectors import (
     sums_moved,
     teams_moved,
 )
-from contest.board.telling import MOTION_WORDS
 from contest.core.enums import DecisionKind, StakeEnd
 from contest.core.models import Case, Team
 from contest.defenses.stake_rows import ENDS

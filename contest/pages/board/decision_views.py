@@ -17,7 +17,7 @@ from adjudication.services import MOST_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.web.error_status import http_status
-from contest.board.carriers import motion_check
+from contest.board.case_messages import OUTCOME_WORDS, what_of
 from contest.board.cases import (
     Count,
     ballot_of,
@@ -27,11 +27,11 @@ from contest.board.cases import (
     parties_refresh,
     refuse_missing_parties,
 )
-from contest.board.deciding import case_decide, refuse_undecided
-from contest.board.follows import what_follows
+from contest.board.decisions import case_decide, refuse_undecided
+from contest.board.impact_preview import what_follows
+from contest.board.motion_handlers import motion_check
 from contest.board.public_decisions import ballot_words, decision_to_come
 from contest.board.recusal import teams_of, undisclosed
-from contest.board.telling import OUTCOME_WORDS, what_of
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of

@@ -28,9 +28,9 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defense_named
 from scoring.trials.enums import Condition
-from scoring.trials.handed_in import open_source, source_listing
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
+from scoring.trials.submitted_files import open_source, source_listing
 
 FILES_SHOWN = 500
 OUTCOMES = {"passed": "Passed", "not-passed": "Not passed"}

@@ -15,8 +15,8 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
-from contest.board.moved import moved_for
-from contest.board.moves import grant_move, revoke_move
+from contest.board.motion_factories import grant_move, revoke_move
+from contest.board.open_motions import moved_for
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import DecisionKind

@@ -10,9 +10,9 @@ from django.shortcuts import render
 
 from accounts.pages.form_fields import SeeOther
 from common.domain_clock import domain_now
-from contest.board.moved import moved_words
+from contest.board.case_messages import what_of
+from contest.board.open_motions import moved_words
 from contest.board.recusal import quorum_of, teams_of
-from contest.board.telling import what_of
 from contest.core.models import Case
 from contest.pages.board.case_words import motion_content
 from contest.web.page_context import frame

@@ -17,8 +17,8 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
-from contest.board.moved import Moved, moved_for
-from contest.board.moves import answer_move, stakes_move
+from contest.board.motion_factories import answer_move, stakes_move
+from contest.board.open_motions import Moved, moved_for
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import AccountKind, DecisionKind

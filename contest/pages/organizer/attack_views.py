@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.typed import whole_number
-from contest.attacks.life import standings
+from contest.attacks.attack_states import standings
 from contest.attacks.models import NearDuplicate
-from contest.attacks.near import pair_see, pairs_to_see
+from contest.attacks.near_duplicates import pair_see, pairs_to_see
 from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at

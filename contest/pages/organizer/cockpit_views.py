@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
-from contest.board.reminding import case_remind
+from contest.board.reminders import case_remind
 from contest.core.weeks import week_called
 from contest.operations.deadlines import Waiting, deadlines
 from contest.operations.disagreement import disagreement

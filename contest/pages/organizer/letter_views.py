@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
-from contest.operations import letters as made_letters
+from contest.operations import made_letters
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 50

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
-from contest.attacks.life import attack_rows, standings, story
+from contest.attacks.attack_states import attack_rows, standings, story
 from contest.attacks.receipts import receipt_of
 from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
 from contest.core.calendar import day_of

@@ -17,7 +17,7 @@ from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.models import Entry
-from contest.defenses.risk import at_least, marks
+from contest.defenses.risk_coverage import at_least, marks
 from contest.defenses.selectors import last_moment, standings
 from contest.defenses.stake_rows import newest_stakes
 from contest.pages.public.risk_curve import curve

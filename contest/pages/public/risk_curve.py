@@ -6,7 +6,7 @@ Lengths are in the units of the drawing's own box, 364 wide and 208 high, which 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contest.defenses.risk import Point
+from contest.defenses.risk_coverage import Point
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
 MOST_POINTS = 200

@@ -18,8 +18,8 @@ from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
+from contest.attacks.attack_states import attack_rows
 from contest.attacks.letters import tell_withdrawn
-from contest.attacks.life import attack_rows
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
 from contest.attacks.selectors import (
     attack_seen_by,
@@ -27,8 +27,8 @@ from contest.attacks.selectors import (
     is_own,
     waiting_for_board,
 )
-from contest.attacks.sending import Outcome, pictures_send
 from contest.attacks.services import attack_withdraw
+from contest.attacks.upload_intake import Outcome, pictures_send
 from contest.attacks.uploads import parts_of
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide

@@ -31,8 +31,8 @@ from contest.web.page_context import fields_of
 from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
-from scoring.trials import handed_in
 from scoring.trials import selectors as trials
+from scoring.trials import submitted_files
 
 
 @login_required
@@ -114,7 +114,7 @@ def _form(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
         "given": request.POST if request.method == "POST" else {},
         "wrong": error,
         "fields": fields_of(error),
-        "longest_name": handed_in.LONGEST_NAME,
+        "longest_name": submitted_files.LONGEST_NAME,
         "longest_licence": entries.LONGEST_LICENCE,
         "longest_description": entries.LONGEST_DESCRIPTION,
         "policy": policy,

@@ -16,10 +16,10 @@ from contest.core.models import Attack, Award, Release, Stake
 from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.facts import Facts
 from contest.record.leaderboard.facts import Stake as StakeFact
 from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
-from contest.record.leaderboard.reading import read_facts
 from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck

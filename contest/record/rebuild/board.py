@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Row
+from adjudication.verifier.release_reader import Row
 from contest.board.models import Appeal, CaseDecision, CaseParty, Statement
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.prizes.models import Examination
-from contest.record.rebuild.around import at, ids_of, number
+from contest.record.rebuild.contest_rows import at, ids_of, number
 from contest.record.rebuild.filling import Filled
-from contest.record.rebuild.reading import Part, Record
+from contest.record.rebuild.mirror_reader import Part, Record
 from labeling.models import Panel
 from policy.models import PolicyVersion
 from policy.numbers import Policy

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from django.db.models import Model
 
-from contest.record.rebuild.around import ids_of
+from contest.record.rebuild.contest_rows import ids_of
 from policy.models import PolicyVersion
 from scoring.models import Defense
 

@@ -7,11 +7,11 @@ from typing import Any
 from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Row
+from adjudication.verifier.release_reader import Row
 from contest.core.models import Attack, AttackTarget, Team
-from contest.record.rebuild.around import at, ids_of, number
+from contest.record.rebuild.contest_rows import at, ids_of, number
 from contest.record.rebuild.filling import CHUNK, Filled, in_chunks
-from contest.record.rebuild.reading import Part
+from contest.record.rebuild.mirror_reader import Part
 from contest.record.rebuild.scoring import fill_breaks, fill_predictions
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL

@@ -8,11 +8,11 @@ from typing import Any
 from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Row
+from adjudication.verifier.release_reader import Row
 from contest.core.models import Break
-from contest.record.rebuild.around import at
+from contest.record.rebuild.contest_rows import at
 from contest.record.rebuild.filling import CHUNK, Filled
-from contest.record.rebuild.reading import Part
+from contest.record.rebuild.mirror_reader import Part
 from labeling.models import Image
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Prediction, Rerun, Run, RunItem

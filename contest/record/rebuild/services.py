@@ -10,9 +10,9 @@ from django.db import connection
 
 from common.errors import Conflict
 from contest.core.models import Release, Team
-from contest.record.rebuild import around, board, pictures
+from contest.record.rebuild import board, contest_rows, pictures
 from contest.record.rebuild.filling import begin
-from contest.record.rebuild.reading import Record, read_record
+from contest.record.rebuild.mirror_reader import Record, read_record
 from contest.record.rebuild.scoring import fill_faults, fill_mistakes, fill_unproved
 from contest.releases.services import Released, release_copy
 from labeling.models import Image, Tasker
@@ -52,21 +52,21 @@ def _refuse_full() -> None:
 
 
 def _fill(record: Record, progress: Callable[[str], None]) -> None:
-    around.fill_policies(record)
-    around.fill_teams(record)
-    around.fill_defenses(record)
+    contest_rows.fill_policies(record)
+    contest_rows.fill_teams(record)
+    contest_rows.fill_defenses(record)
     board.fill_motions(record)
-    around.fill_stakes(record)
-    around.fill_grants()
+    contest_rows.fill_stakes(record)
+    contest_rows.fill_grants()
     known = begin()
     for part in record.weeks:
         pictures.fill_week(part, known)
         board.fill_cases(part, known)
         progress(part.listed["name"])
     board.fill_examinations(record, known)
-    around.fill_money(record)
-    around.fill_audit(record)
-    around.fill_releases(record)
+    contest_rows.fill_money(record)
+    contest_rows.fill_audit(record)
+    contest_rows.fill_releases(record)
     _count_on()
     for part in record.weeks:
         fill_faults(part, known)

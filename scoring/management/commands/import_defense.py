@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from scoring.trials.handed_in import defense_hand_in
+from scoring.trials.submitted_files import defense_hand_in
 
 
 class Command(RecordedCommand):

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from adjudication.models import Ruling
-from contest.attacks.life import AttackState, standings, story
+from contest.attacks.attack_states import AttackState, standings, story
 from contest.attacks.services import attack_withdraw
 from contest.core.breaks import breaks_record
 from contest.core.enums import MessageKind, VoteChoice

@@ -21,7 +21,7 @@ from PIL import ImageEnhance
 from contest.attacks import quota, services
 from contest.attacks.hashing import as_array, difference_hash, near, signed
 from contest.attacks.models import NearDuplicate, PictureHash, QuotaDay
-from contest.attacks.near import MOST_PAIRS, near_duplicates_find
+from contest.attacks.near_duplicates import MOST_PAIRS, near_duplicates_find
 from contest.attacks.receipts import receipt_json, receipt_of
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
 from contest.core.embargo import public_attacks

@@ -27,7 +27,7 @@ from accounts.tokens import issue_token
 from common.errors import Unavailable
 from common.models import HourCount
 from common.outages import store_away
-from contest.attacks import quota, sending, services, uploads
+from contest.attacks import quota, services, upload_intake, uploads
 from contest.attacks.models import QuotaDay
 from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
 from contest.core import upload_rates
@@ -369,12 +369,16 @@ def test_there_are_places_enough() -> None:
     assert UPLOADS_OF_ONE.at_once * 3 <= UPLOADS.at_once <= DECODING.at_once + DECODING.waiting
 
 
-def sends(team: Team, *parts: Part, now: datetime, numbers: Policy = POLICY, **more: Any) -> list[sending.Outcome]:
+def sends(
+    team: Team, *parts: Part, now: datetime, numbers: Policy = POLICY, **more: Any
+) -> list[upload_intake.Outcome]:
     by = cast.captain(team)
-    return sending.pictures_send(team=team, by=by, parts=parts, policy=numbers, now=now, **{"targets": [], **more})
+    return upload_intake.pictures_send(
+        team=team, by=by, parts=parts, policy=numbers, now=now, **{"targets": [], **more}
+    )
 
 
-def codes(outcomes: list[sending.Outcome]) -> list[str]:
+def codes(outcomes: list[upload_intake.Outcome]) -> list[str]:
     return [each.refused.code if each.refused else "received" for each in outcomes]
 
 
@@ -476,7 +480,7 @@ def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_di
         parts = [Part(str(shade), picture(2 * number + shade)) for shade in range(2)]
         with connection.execute_wrapper(die):
             try:
-                sending.pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)
+                upload_intake.pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)
             except Died:
                 return True
         return False

@@ -11,7 +11,7 @@ from django.test import Client
 
 from accounts.tokens import issue_token
 from adjudication.models import Ruling
-from contest.attacks import near, services
+from contest.attacks import near_duplicates, services
 from contest.attacks.models import NearDuplicate
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Attack, Stake, Team
@@ -499,7 +499,7 @@ def test_an_organizer_looks_at_a_pair_once(
     """R26."""
     send(red, 1, now=now)
     send(blue, 2, now=now)
-    near.near_duplicates_find(within=6, now=now)
+    near_duplicates.near_duplicates_find(within=6, now=now)
     client, address, pair = signed_in(olga), "/organizer/near-duplicates/", NearDuplicate.objects.get()
     page = main_of(client.get(address))
     assert "<strong>0</strong> of 64 bits differ" in page and "team red" in page and "team blue" in page

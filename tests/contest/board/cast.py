@@ -13,7 +13,7 @@ from adjudication.counting import Ballot
 from adjudication.models import Ruling
 from adjudication.services import panel_settle
 from contest.board.cases import count_of, disclose, image_held, picture_case, vote_cast
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.recusal import undisclosed
 from contest.core.enums import ConflictKind, VoteChoice

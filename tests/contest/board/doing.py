@@ -6,8 +6,8 @@ from typing import Any
 from django.db import transaction
 
 from adjudication.counting import Ballot
-from contest.board.deciding import overrule
-from contest.board.follows import Follows
+from contest.board.decisions import overrule
+from contest.board.impact_preview import Follows
 from contest.core.breaks import breaks_derive, standing_breaks
 from contest.core.models import Stake
 from contest.defenses.stake_ends import stakes_end

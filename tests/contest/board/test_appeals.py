@@ -15,8 +15,8 @@ from django.test import Client
 from common.errors import InvalidInput
 from contest.appeals import services
 from contest.appeals.services import case_of_party
-from contest.board.deciding import cases_close
-from contest.board.known import teams_told
+from contest.board.case_visibility import teams_told
+from contest.board.decisions import cases_close
 from contest.board.models import Appeal, Statement
 from contest.board.recusal import recused_from, teams_of
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice

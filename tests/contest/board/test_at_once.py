@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from contest.appeals.services import appeal_send, statement_send
 from contest.board.cases import count_of
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from contest.attacks.models import NearDuplicate
-from contest.board.deciding import cases_close
+from contest.board.decisions import cases_close
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.core.models import Case, Conflict

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.models import AuditEntry
+from contest.board.case_sweep import cases_tend
 from contest.board.conflicts import (
     Ended,
     conflict_declare,
@@ -20,7 +21,6 @@ from contest.board.conflicts import (
 )
 from contest.board.models import Ties
 from contest.board.recusal import EVER, cases_seen_by
-from contest.board.tending import cases_tend
 from contest.core.enums import ConflictKind
 from contest.core.models import Conflict, Team
 from contest.teams.inboxes import institution

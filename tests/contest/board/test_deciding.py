@@ -13,7 +13,7 @@ from adjudication.counting import Ballot
 from adjudication.enums import DecidedBy
 from contest.appeals.services import appeal_send
 from contest.board.cases import count_of, parties_refresh, vote_cast
-from contest.board.deciding import case_decide, cases_close
+from contest.board.decisions import case_decide, cases_close
 from contest.board.models import Appeal, CaseDecision, CaseParty, Vote
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case, Team

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from common.errors import DomainError
 from contest.appeals.grounds import appeal_ground, appealable, reader_for
 from contest.appeals.services import appeal_send
-from contest.attacks.life import story
+from contest.attacks.attack_states import story
 from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
 from contest.core.models import Attack, Case, Release, Stake, Team
 from contest.core.picture_access import rulings_seen_by

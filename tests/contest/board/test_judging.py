@@ -11,15 +11,15 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from common.models import AuditEntry
-from contest.board import tending
+from contest.board import case_sweep
+from contest.board.case_messages import messages_take_back
+from contest.board.case_sweep import cases_tend
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
-from contest.board.reminding import case_remind
+from contest.board.reminders import case_remind
 from contest.board.selectors import Asked, cases_asked
-from contest.board.telling import messages_take_back
-from contest.board.tending import cases_tend
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, Conflict, Team
 from contest.outbox.models import Message
@@ -267,14 +267,14 @@ def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
 ) -> None:
     broken, other = scene.opened(), scene.beside().opened()
     on_the_board(False)(scene)
-    real = tending.no_quorum_tell
+    real = case_sweep.no_quorum_tell
 
     def no_quorum_tell(case: Case, *, now: datetime) -> None:
         real(case, now=now)
         if case == broken:
             raise RuntimeError("a row that nobody expected")
 
-    monkeypatch.setattr(tending, "no_quorum_tell", no_quorum_tell)
+    monkeypatch.setattr(case_sweep, "no_quorum_tell", no_quorum_tell)
     with pytest.raises(ExceptionGroup, match="1 cases were not looked after") as raised:
         cases_tend(now=AFTER)
     assert [str(error) for error in raised.value.exceptions] == ["a row that nobody expected"]

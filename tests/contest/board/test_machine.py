@@ -17,12 +17,12 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common.errors import DomainError
 from contest.appeals.services import appeal_send
+from contest.board.case_sweep import cases_tend
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
-from contest.board.follows import what_follows
+from contest.board.impact_preview import what_follows
 from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
-from contest.board.tending import cases_tend
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
 from contest.core.models import Break, Case, Conflict

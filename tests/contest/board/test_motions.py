@@ -14,11 +14,11 @@ from django.http import Http404
 from django.test import Client
 
 from common.models import AuditEntry
-from contest.board import carriers, moves
+from contest.board import motion_factories, motion_handlers
 from contest.board.cases import count_of, disclose, vote_cast
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.motions import motion_drop, motions_open
-from contest.board.moved import moved_for
+from contest.board.open_motions import moved_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Award, BoardDecision, Case, Conflict, Stake, Team
@@ -63,7 +63,7 @@ def board(rita: User, ron: User, ruth: User, olga: User, stan: User) -> Board:
 
 
 def test_every_kind_is_carried_out_and_checked_without_doing_it() -> None:
-    assert carriers.CHECKS.keys() == carriers.CARRIERS.keys() == set(DecisionKind)
+    assert motion_handlers.CHECKS.keys() == motion_handlers.CARRIERS.keys() == set(DecisionKind)
 
 
 # What may happen to a motion that rita made: to each kind, and to two kinds for all. ----------------------------------
@@ -205,10 +205,10 @@ def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: 
     makers, others = cast.team("makers"), cast.team("others")
     both = [cast.defense("net", makers), cast.defense("other", others)]
     conflict(ron, makers)
-    refused("recused", moves.stakes_move, both, "c", REASON, by=ron, now=NOW)
-    moves.stakes_move(both, "c", REASON, by=rita, now=NOW)
+    refused("recused", motion_factories.stakes_move, both, "c", REASON, by=ron, now=NOW)
+    motion_factories.stakes_move(both, "c", REASON, by=rita, now=NOW)
     assert moved_for(ron) == []
-    assert moves.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
+    assert motion_factories.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
 @pytest.fixture
@@ -225,13 +225,13 @@ def batch(olga: User) -> list[Stake]:
 @pytest.mark.parametrize(("days", "teams"), [(0, {"makers"}), (30, {"makers", "others"})])
 def test_an_award_is_moved_about_those_who_share_it(days: int, teams: set[str], batch: list[Stake], rita: User) -> None:
     now = NOW + timedelta(days=days)
-    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
+    case = motion_factories.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
     assert {party.team.name for party in case.parties.all()} == teams
 
 
 def test_an_award_that_others_would_share_by_now_is_refused(batch: list[Stake], rita: User, ron: User) -> None:
     """Who votes for an award votes for those that share it: another one is another motion."""
-    case = moves.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
+    case = motion_factories.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
     refused("others_share", confirmed, voted(case, ron, NOW), ron, NOW + timedelta(days=30))
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
 
@@ -250,13 +250,15 @@ REASONS = [
 def test_a_reason_that_says_something_is_asked_for_at_once(rita: User) -> None:
     lab = cast.team("lab")
     for reason, code, why in REASONS:
-        assert refused(code, moves.grant_move, lab, reason=reason, by=rita, now=NOW).field == "reason", why
+        assert refused(code, motion_factories.grant_move, lab, reason=reason, by=rita, now=NOW).field == "reason", why
     assert not Case.objects.exists()
-    assert moves.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
+    assert motion_factories.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
-    refused("invalid", moves.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
+    refused(
+        "invalid", motion_factories.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW
+    )
     assert not Case.objects.exists()
 
 

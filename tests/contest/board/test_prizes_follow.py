@@ -13,7 +13,7 @@ from django.test import Client
 
 from adjudication.counting import Ballot
 from contest.board.cases import case_open
-from contest.board.deciding import cases_close
+from contest.board.decisions import cases_close
 from contest.board.models import CaseDecision
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice

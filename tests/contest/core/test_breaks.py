@@ -14,7 +14,7 @@ from django.db.models import Exists
 
 from adjudication.models import Ruling
 from adjudication.services import panels_settle
-from contest.attacks import life
+from contest.attacks import attack_states
 from contest.core import breaks
 from contest.core.breaks import (
     all_breaks,
@@ -35,12 +35,12 @@ from contest.ledger.services import check
 from contest.notifications import breaks as breaks_told
 from contest.operations.overview import read_overview
 from contest.pages.public.front_page import _breaks as breaks_of_front_page
-from contest.prizes import facts as money_facts
+from contest.prizes import prize_facts as money_facts
 from contest.prizes.checklist import own_conditions
 from contest.prizes.sweeps import prizes_settle
 from contest.record import defense_figures
 from contest.record import public_teams as team_public
-from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard_tables
 from contest.record.overrules import _breaks as breaks_of_overrules
 from contest.record.picture_story import _broken as broken_in_story
@@ -244,7 +244,7 @@ READERS: dict[str, Reader] = {
     ),
     "the senders' attacks": lambda w, how: any(
         each.breaks
-        for each in life.standings(
+        for each in attack_states.standings(
             list(w.image[how].attacks.filter(withdrawn_at=None, copy_of=None)), all_told=True, now=NOW
         ).values()
     ),

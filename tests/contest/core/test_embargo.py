@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 
-from contest.attacks.near import near_duplicates_find
+from contest.attacks.near_duplicates import near_duplicates_find
 from contest.attacks.services import attack_withdraw
 from contest.core.embargo import public_attacks, public_pictures, published
 from contest.core.models import Attack, Break, Release, Team

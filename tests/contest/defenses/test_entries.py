@@ -32,7 +32,7 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
-from scoring.trials import handed_in
+from scoring.trials import submitted_files
 from scoring.trials.enums import Condition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
@@ -73,9 +73,9 @@ def test_an_archive_with_everything_is_kept_under_its_hashes(tmp_path: Path, now
         training_code=cast.zipped(tmp_path / "t.zip", "train.py"),
     )
     defense, store = made.defense, picture_store()
-    zips = [handed_in.source_key(each) for each in (defense.source, made.training_code)]
+    zips = [submitted_files.source_key(each) for each in (defense.source, made.training_code)]
     assert all(map(store.exists, (archive_key(defense.archive), *zips))) and len(set(zips)) == 2
-    assert store.get(handed_in.weights_key(defense.weights)) == b"w" * 900
+    assert store.get(submitted_files.weights_key(defense.weights)) == b"w" * 900
     told = (made.received_at, made.opened_at, made.licence, made.handed_in_by, made.team)
     assert told == (now, now, "Apache-2.0", cast.captain(team), team)
     assert (defense.published_at, defense.image == defense.digest) == (None, True)
@@ -438,7 +438,7 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     opened = opens(by=cast.member(team), training_code=source)
     defense = Defense.objects.get()
     assert (opened.opened_at, selectors.is_open(defense), opened.training_code) == (later, True, defense.source)
-    assert picture_store().exists(handed_in.source_key(defense.source))
+    assert picture_store().exists(submitted_files.source_key(defense.source))
     refused("open_already", opens, by=cast.captain(team))
 
 

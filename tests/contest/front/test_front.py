@@ -18,7 +18,7 @@ from contest.core.enums import AccountKind, StakeKind
 from contest.core.models import Attack, Member, Release, Stake, Team
 from contest.defenses import selectors
 from contest.defenses.models import Entry
-from contest.defenses.risk import Point
+from contest.defenses.risk_coverage import Point
 from contest.ledger.models import Account, LedgerEntry
 from contest.pages.public.risk_curve import curve
 from labeling.models import Image, Tasker

@@ -17,8 +17,8 @@ from django.contrib.auth.models import User
 from django.db import connections, transaction
 
 from common.errors import DomainError
-from contest.board import follows
-from contest.board.deciding import overrule
+from contest.board import impact_preview
+from contest.board.decisions import overrule
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Award, Case, Stake, Team
@@ -121,7 +121,7 @@ class Mixed:
         awards.award_give(stake=stake, statement="Unbroken.", reason="All is met.", policy=Policy(), by=by, now=NOW)
 
     def preview(self, draw: Random) -> None:
-        follows.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
+        impact_preview.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
 
 
 @pytest.mark.slow("eight threads")
@@ -160,14 +160,14 @@ def test_the_decision_page_waits_for_no_lock(reads: Callable[[], Any]) -> None:
 
 def test_the_decision_page_delays_nobody(reads: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     inside, go_on = Event(), Event()
-    real = follows.Release.objects.filter
+    real = impact_preview.Release.objects.filter
 
     def paused(*given: Any, **more: Any) -> Any:  # the last that it asks for, with all of the rest done
         inside.set()
         go_on.wait(LONG)
         return real(*given, **more)
 
-    monkeypatch.setattr(follows.Release.objects, "filter", paused)
+    monkeypatch.setattr(impact_preview.Release.objects, "filter", paused)
     with ThreadPoolExecutor(1) as pool:
         read = pool.submit(reads)
         assert inside.wait(LONG)

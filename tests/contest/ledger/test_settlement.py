@@ -10,17 +10,17 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet, Sum
 
 from adjudication.counting import Ballot
-from contest.board.follows import overrule_follows
+from contest.board.impact_preview import overrule_follows
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
-from contest.ledger.book import Book
+from contest.ledger.dry_run import Book
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, check, move
 from contest.operations.tasks import settle_prizes
 from contest.pages.board.case_words import following
 from contest.payments import statements
-from contest.prizes import facts, settlement
+from contest.prizes import prize_facts, settlement
 from contest.prizes.sweeps import prizes_settle
 from contest.prizes.unpaid_breaks import conflicts
 from contest.teams.associations import association_mistaken
@@ -312,7 +312,7 @@ def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
     """Settling these stakes fails when it is done."""
     real = settlement._settled
 
-    def fails(row: facts.Found, book: Book, now: datetime) -> bool:
+    def fails(row: prize_facts.Found, book: Book, now: datetime) -> bool:
         done = real(row, book, now)
         if row.stake in bad:
             raise RuntimeError("a row that nobody expected")

@@ -18,7 +18,7 @@ from contest.ledger.models import LedgerEntry, Payment
 from contest.ledger.services import account, check, move
 from contest.payments.statements import Money, debts, entries, money_figures
 from contest.prizes.sweeps import prizes_settle
-from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.releases.services import release_week
 from tests import factories, tables
 from tests.contest.ledger import cast

@@ -31,7 +31,7 @@ from labeling.models import Image
 from labeling.pictures.intake import import_picture
 from picture_files.store import FolderStore, StoredFile, original_key, picture_key, picture_store
 from picture_files.store_transactions import removing_files, storing_files
-from scoring.trials import handed_in
+from scoring.trials import submitted_files
 from scoring.trials.private_set import private_picture_add, private_set_begin
 from tests.at_once import at_once
 from tests.contest.attacks import cast as attacking
@@ -87,7 +87,7 @@ def test_every_column_that_may_name_a_file_is_known() -> None:
 PUTTERS = {
     "labeling/pictures/intake.py::_put",  # image_add
     "scoring/trials/private_set.py::private_picture_add",
-    "scoring/trials/handed_in.py::put_files",  # before the transaction, and once more in it
+    "scoring/trials/submitted_files.py::put_files",  # before the transaction, and once more in it
     "contest/record/rebuild/pictures.py::_image",  # rebuild
 }
 
@@ -335,7 +335,7 @@ WRITERS: dict[str, Callable[[Path, datetime], object]] = {
     "a photograph": lambda folder, now: import_photograph(now),
     "a private picture": lambda folder, now: add_private(now),
     "a team's defense": lambda folder, now: hand_in(Team.objects.get(name="yellow"), folder, now),
-    "an organizer's defense": lambda folder, now: handed_in.defense_hand_in(
+    "an organizer's defense": lambda folder, now: submitted_files.defense_hand_in(
         staking.archive(folder / "ours"), name="ours", source=staking.zipped(folder / "ours.zip"), weights=[], now=now
     ),
     "the source of a closed defense": open_source,

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
 from contest.board.examinations import queue_of
-from contest.board.moves import award_move
+from contest.board.motion_factories import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, Award, Break, Member, Stake, Team
 from contest.defenses.models import Entry
@@ -23,7 +23,7 @@ from contest.prizes.checklist import checklist, contenders, own_conditions, read
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.models import Examination
 from contest.prizes.sweeps import prizes_settle
-from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
 from contest.teams.models import Association, TeamMerge
 from contest.teams.selectors import is_paid_throughout

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.board.moves import award_move, award_withhold_move, end_move
+from contest.board.motion_factories import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
 from contest.defenses.models import StakeChange
@@ -22,7 +22,7 @@ from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
 from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
 from contest.prizes.sweeps import prizes_settle
-from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
 from contest.teams.models import Association
 from scoring.models import Rerun

@@ -27,7 +27,7 @@ from adjudication.mirror import LIST
 from adjudication.models import Ruling
 from common.audit.trail import audit
 from contest.board.cases import image_held, picture_case, vote_cast
-from contest.board.deciding import case_decide, cases_close
+from contest.board.decisions import case_decide, cases_close
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.motions import motion_drop, motion_open
 from contest.core.calendar import week_named

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adjudication.models import Ruling
-from contest.board.deciding import cases_close
+from contest.board.decisions import cases_close
 from contest.board.models import Appeal
 from contest.core.enums import VoteChoice
 from contest.core.models import Attack, Case, Release

@@ -21,7 +21,7 @@ from django.core.management import call_command
 from adjudication import mirror
 from adjudication.verifier import mirror_zip
 from adjudication.verifier.chain import check_listed, read_listed
-from adjudication.verifier.reading import Findings, read_manifest
+from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
 from contest.releases.selectors import as_listed, releases

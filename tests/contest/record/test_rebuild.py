@@ -24,10 +24,10 @@ from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from common.errors import Conflict
-from contest.attacks import life
-from contest.board import moves
+from contest.attacks import attack_states
+from contest.board import motion_factories
 from contest.board.cases import count_of, vote_cast
-from contest.board.deciding import case_decide
+from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
 from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
 from contest.core.calendar import week_named
@@ -104,7 +104,9 @@ def _grant_and_revoke() -> None:
     waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
     _carried(cast.grant(waits, ada), ben, cast.LATER)
     why = "They left the lab and asked for it themselves."
-    _carried(moves.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later)
+    _carried(
+        motion_factories.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later
+    )
 
 
 def _carried(motion: Case, member: User, now: datetime) -> None:
@@ -341,9 +343,9 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     refusal = refused("a_copy", release_week, cast.W47, out=tmp_path / "again", now=cast.NOW)
     assert "filled from releases and runs no defense" in str(refusal)
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
-    (state,) = life.standings([attack], all_told=True, now=cast.NOW).values()
-    assert state.state is life.AttackState.NOT_HERE
-    words = " ".join(each.words for each in life.story(attack, all_told=True, now=cast.NOW))
+    (state,) = attack_states.standings([attack], all_told=True, now=cast.NOW).values()
+    assert state.state is attack_states.AttackState.NOT_HERE
+    words = " ".join(each.words for each in attack_states.story(attack, all_told=True, now=cast.NOW))
     assert ("runs no defense" in words, "Being scored" in words) == (True, False)
     asked = {"scope": Scope("All."), "reason": "A test.", "by": factories.user("o"), "now": cast.NOW}
     with pytest.raises(Conflict, match="its program is not here"):

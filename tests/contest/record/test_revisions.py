@@ -11,7 +11,7 @@ import pytest
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.reading import NotARelease
+from adjudication.verifier.release_reader import NotARelease
 from adjudication.verify import verify
 from contest.releases.services import release_week
 from labeling.enums import PanelState

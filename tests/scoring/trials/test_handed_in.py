@@ -26,7 +26,7 @@ from picture_files.store import FolderStore, picture_key, picture_store
 from scoring.enums import Likeness, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, Prediction, PrivatePicture, PrivateSet, Trial
 from scoring.sealed import archive_key
-from scoring.trials import answers, copies, handed_in, selectors
+from scoring.trials import answers, copies, selectors, submitted_files
 from scoring.trials import private_set as private
 from tests import factories, images
 from tests.contest.release_fixtures import scored
@@ -55,7 +55,9 @@ SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n
 
 
 def hand_in(archive: Path, now: datetime, **values: Any) -> tuple[Defense, bool]:
-    return handed_in.defense_hand_in(archive, **{"name": "a", "source": None, "weights": [], "now": now, **values})
+    return submitted_files.defense_hand_in(
+        archive, **{"name": "a", "source": None, "weights": [], "now": now, **values}
+    )
 
 
 def sha256(content: bytes) -> str:
@@ -73,17 +75,17 @@ def test_everything_is_kept_under_its_hash(tmp_path: Path, now: datetime) -> Non
     assert [each.partition(":")[0] for each in (defense.digest, *defense.layers)] == ["sha256"] * 2
     assert defense.digest == defense.image
     assert picture_store().get(archive_key(defense.archive)) == archive.read_bytes()
-    assert picture_store().get(handed_in.source_key(defense.source)) == source.read_bytes()
+    assert picture_store().get(submitted_files.source_key(defense.source)) == source.read_bytes()
 
 
 def test_several_files_of_weights_have_one_hash_in_any_order(tmp_path: Path) -> None:
     for name in "12":
         (tmp_path / name).write_text(name)
     one, two = tmp_path / "1", tmp_path / "2"
-    both = handed_in.weights_sha256([one, two])
-    assert both == handed_in.weights_sha256([two, one]) and len(both) == 64
-    assert both != handed_in.weights_sha256([one]) == sha256(b"1")
-    assert handed_in.weights_sha256([]) == ""
+    both = submitted_files.weights_sha256([one, two])
+    assert both == submitted_files.weights_sha256([two, one]) and len(both) == 64
+    assert both != submitted_files.weights_sha256([one]) == sha256(b"1")
+    assert submitted_files.weights_sha256([]) == ""
 
 
 NOT_TAKEN: list[tuple[Any, dict[str, Any], str, str]] = [
@@ -115,18 +117,18 @@ def test_what_is_refused_leaves_nothing(
 
 def test_a_file_too_large_is_refused_without_being_read(tmp_path: Path, now: datetime) -> None:
     with (tmp_path / "huge.tar").open("wb") as file:
-        file.truncate(handed_in.MOST_ARCHIVE_BYTES + 1)
+        file.truncate(submitted_files.MOST_ARCHIVE_BYTES + 1)
     refused("too_large", hand_in, tmp_path / "huge.tar", now)
 
 
-def listed(folder: Path, files: dict[str, bytes]) -> handed_in.Listing:
+def listed(folder: Path, files: dict[str, bytes]) -> submitted_files.Listing:
     with a_zip(folder / "source.zip", files).open("rb") as file:
-        return handed_in.list_source(file)
+        return submitted_files.list_source(file)
 
 
 def test_the_listing_names_files_sizes_and_languages(tmp_path: Path, now: datetime) -> None:
     source = a_zip(tmp_path / "source.zip", SOURCE)
-    listing = handed_in.source_listing(hand_in(an_archive(tmp_path), now, source=source)[0])
+    listing = submitted_files.source_listing(hand_in(an_archive(tmp_path), now, source=source)[0])
     assert [(each.path, each.bytes, each.language) for each in listing.files] == [
         ("Dockerfile", 13, "Dockerfile"),
         ("src/model.py", 520, "Python"),
@@ -198,7 +200,7 @@ HARMFUL = [
 
 def kept(folder: Path, data: bytes, *of: str) -> str:
     (folder / "source.zip").write_bytes(data)
-    return handed_in.zip_keep(folder / "source.zip", *of)
+    return submitted_files.zip_keep(folder / "source.zip", *of)
 
 
 @pytest.mark.parametrize(("data", "words", "why"), HARMFUL, ids=[row[2] for row in HARMFUL])
@@ -228,7 +230,7 @@ def test_what_ordinary_programs_pack_is_taken(is_seen: bool, tmp_path: Path) -> 
     assert kept(tmp_path, zip64(packed, listed=5, list_bytes=size, is_seen=is_seen), "source", "source")
 
 
-@pytest.mark.parametrize(("listed", "list_bytes"), [(handed_in.MOST_FILES + 1, 200), (1, 1 << 40)])
+@pytest.mark.parametrize(("listed", "list_bytes"), [(submitted_files.MOST_FILES + 1, 200), (1, 1 << 40)])
 def test_longer_numbers_are_held_to_the_same_caps(listed: int, list_bytes: int, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="lists too much"):
         kept(tmp_path, zip64(zip_of(member("a.py")), listed=listed, list_bytes=list_bytes), "source", "source")
@@ -243,22 +245,22 @@ def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
 
 
 def test_a_zip_of_too_many_files_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handed_in, "MOST_FILES", 20)
-    monkeypatch.setattr(handed_in, "MIB", 97)  # the entries' marks lie across pieces
+    monkeypatch.setattr(submitted_files, "MOST_FILES", 20)
+    monkeypatch.setattr(submitted_files, "MIB", 97)  # the entries' marks lie across pieces
     assert len(listed(tmp_path, {str(number): b"" for number in range(20)}).files) == 20
     with a_zip(tmp_path / "more.zip", {str(number): b"" for number in range(21)}).open("rb") as file:
         monkeypatch.setattr(zipfile, "ZipFile", None)  # nothing may open it
         with pytest.raises(InvalidInput, match="at most 20"):
-            handed_in.list_source(file)
+            submitted_files.list_source(file)
 
 
 def test_without_a_readable_source_there_is_nothing_to_list(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in words: none was handed in, it is gone, the store does not answer."""
-    refused("no_source", handed_in.source_listing, cast.container())
+    refused("no_source", submitted_files.source_listing, cast.container())
     gone = cast.container("b", source="0" * 64)
-    refused("picture_missing", handed_in.source_listing, gone)
+    refused("picture_missing", submitted_files.source_listing, gone)
     monkeypatch.setattr(FolderStore, "fetch", None)
-    assert "TypeError" in str(refused("source_unreadable", handed_in.source_listing, gone))
+    assert "TypeError" in str(refused("source_unreadable", submitted_files.source_listing, gone))
 
 
 def test_the_command_says_under_which_id(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

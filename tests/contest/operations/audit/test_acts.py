@@ -25,7 +25,7 @@ from common.audit.chain import canonical
 from common.audit.seals import entries_seal, private_of, public_of
 from common.models import AuditEntry
 from contest.attacks.models import NearDuplicate
-from contest.attacks.near import pair_see
+from contest.attacks.near_duplicates import pair_see
 from contest.board import examinations
 from contest.core.decisions import decide
 from contest.core.enums import DecisionKind

@@ -20,8 +20,8 @@ from common.audit.seals import chain_check, entries_seal
 from common.audit.trail import audit
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.core.models import Release
-from contest.record.rebuild import around
-from contest.record.rebuild.reading import Part, Record
+from contest.record.rebuild import contest_rows
+from contest.record.rebuild.mirror_reader import Part, Record
 from contest.releases.services import Released, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger
@@ -171,7 +171,7 @@ def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], ol
     seals = AuditSeal.objects.order_by("number").values_list("number", "previous", "sha256")
     kept = list(seals)
     _emptied()
-    around.fill_audit(Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True))))
+    contest_rows.fill_audit(Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True))))
     filled = list(seals.all())
     assert filled == kept[: len(filled)]
     assert chain_check(now=cast.NOW).by_hash_alone == len(filled) > 0

@@ -21,7 +21,7 @@ from contest.ledger.models import Account, LedgerEntry
 from contest.operations.overview import read_overview
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
-from contest.record.leaderboard.reading import read_facts
+from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck

@@ -1,6 +1,6 @@
 """What is done when most votes are for a motion: each kind by the contest's own service, with a mandate (R21).
 
-A motion keeps rows and plain values (contest.board.moves says which, by kind); here they become a call again.
+A motion keeps rows and plain values (`motion_factories` says which, by kind); here they become a call again.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -13,10 +13,10 @@ from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanati
 from common.audit.trail import audit
 from common.database.deadlocks import again_after_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
-from contest.board.carriers import carry_out
+from contest.board.case_messages import case_decided_tell, panel_ruled_tell, ruling_changed_tell
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
 from contest.board.models import CaseDecision
-from contest.board.telling import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.board.motion_handlers import carry_out
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from labeling.enums import Label

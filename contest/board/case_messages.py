@@ -13,7 +13,7 @@ from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
 from adjudication.wording import verdict_words
 from common.times import absolute
-from contest.board.known import teams_told
+from contest.board.case_visibility import teams_told
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_of, quorum_of, recused_from
 from contest.core.breaks import all_breaks

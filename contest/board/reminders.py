@@ -10,9 +10,9 @@ from accounts.roles import is_organizer
 from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed, NotFound
 from common.models import AuditEntry
+from contest.board.case_messages import DUE_SOON, case_remind_tell
 from contest.board.cases import count_of
 from contest.board.recusal import judges_of
-from contest.board.telling import DUE_SOON, case_remind_tell
 from contest.core.enums import CaseState
 from contest.core.models import Case
 

@@ -6,10 +6,10 @@ import structlog
 from django.core.cache import cache
 from django.db import OperationalError, transaction
 
+from contest.board.case_messages import DUE_SOON, case_due_tell, messages_take_back, no_quorum_tell
 from contest.board.cases import image_held, parties_add
-from contest.board.deciding import cases_close
+from contest.board.decisions import cases_close
 from contest.board.recusal import judges_of, quorum_of
-from contest.board.telling import DUE_SOON, case_due_tell, messages_take_back, no_quorum_tell
 from contest.core.enums import CaseState
 from contest.core.models import Case
 

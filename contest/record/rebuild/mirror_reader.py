@@ -12,7 +12,7 @@ from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
 from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
-from adjudication.verifier.reading import Findings, NotARelease, Row, read_manifest
+from adjudication.verifier.release_reader import Findings, NotARelease, Row, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
 

@@ -13,14 +13,14 @@ from django.db.models import Q
 
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
-from contest.board.deciding import overrule_check, taskers_asked
+from contest.board.decisions import overrule_check, taskers_asked
 from contest.core.breaks import standing_breaks, suppose
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Release, Stake
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_supposed
-from contest.ledger.book import DryRun
+from contest.ledger.dry_run import DryRun
 from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import Settlement
 from labeling.models import Image

@@ -6,13 +6,13 @@ from typing import Any
 
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.reading import Row
+from adjudication.verifier.release_reader import Row
 from common.models import AuditEntry, AuditSeal
 from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.core.models import Award, BoardDecision, Case, Release, Stake, StakeBatch, Team
 from contest.defenses.models import Entry
 from contest.ledger.models import Account, LedgerEntry
-from contest.record.rebuild.reading import Record
+from contest.record.rebuild.mirror_reader import Record
 from contest.teams.models import Association, AssociationMistake, Entitlement, TeamMerge
 from policy.models import PolicyVersion
 from scoring.enums import RunState, TrialKind

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from labeling.enums import Answer
 from labeling.models import KnownPicture, Response
-from labeling.my_work.standing import Standing, State
+from labeling.my_work.answer_status import Standing, State
 from labeling.wording import ANSWERS, QUESTIONS
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What members of the board move beside pictures, each kind with the rows and values that it keeps (R21).
 
-`contest.board.carriers` turns them into the services' calls again. All take the mover and the public reason, return the
-open case, and raise what `motion_open` raises: also what the service of the kind would refuse now.
+`contest.board.motion_handlers` turns them into the services' calls again. All take the mover and the public reason,
+return the open case, and raise what `motion_open` raises: also what the service of the kind would refuse now.
 """
 
 from collections.abc import Sequence

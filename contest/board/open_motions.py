@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from contest.board.case_messages import what_of
 from contest.board.cases import count_of
 from contest.board.motions import motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
-from contest.board.telling import what_of
 from contest.core.enums import DecisionKind
 from contest.core.models import Award, Case, Team
 from scoring.models import Defense
