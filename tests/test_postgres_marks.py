@@ -23,6 +23,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
     "accounts/tokens.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "common/database/changes.py": ("common/test_database.py", "test_a_commit_of_another_connection_gives_another_mark"),
     "common/clock.py": ("common/test_clocks.py", "test_another_clock_is_noticed"),
+    "common/database/forward_clock.py": ("common/test_clocks.py", "test_the_database_refuses_to_turn_the_clock_back"),
     "common/database/lookups.py": (
         "labeling/test_gold.py",
         "test_gold_takes_the_place_of_an_ordinary_picture_once_per_tasker",

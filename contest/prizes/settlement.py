@@ -29,7 +29,6 @@ from contest.prizes.prize_facts import Found, begun_stakes, found
 from contest.prizes.shares import Outcome
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
-
 log = structlog.get_logger(__name__)
 
 

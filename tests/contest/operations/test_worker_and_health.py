@@ -112,7 +112,7 @@ def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
 
 
 def _unapplied() -> None:
-    ((app, newest),) = MigrationLoader(connection).graph.leaf_nodes("contest")
+    ((app, newest),) = MigrationLoader(connection).graph.leaf_nodes("record")
     MigrationRecorder(connection).record_unapplied(app, newest)
 
 
@@ -130,6 +130,12 @@ def test_a_database_that_is_not_migrated_is_one_sentence(
     change()
     with pytest.raises(CommandError, match=rf"^The database misses {missing}\. Run \./unanimous migrate first\.$"):
         call_command(*command)
+
+
+def test_a_database_of_the_version_before_is_refused_in_one_sentence() -> None:
+    MigrationRecorder(connection).record_applied("contest", "0001_tables")
+    with pytest.raises(CommandError, match=r"^The database \S+ is of an earlier version, .* and start again\.$"):
+        call_command("migrate")
 
 
 # Alive, ready, and what Prometheus is told ----------------------------------------------------------------------------
@@ -165,10 +171,9 @@ def test_it_is_not_ready_when_the_store_fails(client: Client, settings: Any) -> 
 
 
 def test_it_is_not_ready_before_the_migrations(client: Client) -> None:
-    missing = sum(app == "contest" for app, _ in MigrationLoader(connection).disk_migrations)
-    MigrationRecorder(connection).migration_qs.filter(app="contest").delete()
+    _unapplied()
     status, checks = ready(client)
-    assert (status, checks["migrations"]) == (503, f"{missing} not applied: run ./unanimous migrate")
+    assert (status, checks["migrations"]) == (503, "1 not applied: run ./unanimous migrate")
 
 
 def test_the_broker_is_asked_when_there_is_one(client: Client, settings: Any) -> None:
