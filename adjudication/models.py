@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from adjudication.enums import DecidedBy, Verdict
+from adjudication.wording import verdict_words
 from common.choices import choices
 from labeling.enums import Label
 from labeling.models import Image, Panel
@@ -47,6 +48,11 @@ class Ruling(models.Model):
                 name="ruling_box_is_a_share",
             ),
         ]
+
+    @property
+    def words(self) -> str:
+        """Return the ruling in words, for example `valid, a bird` or `rejected: it is a depiction`."""
+        return verdict_words(self.verdict, self.label, self.reasons)
 
     def __str__(self) -> str:
         return f"ruling {self.number} on image {self.image_id}: {self.verdict}"

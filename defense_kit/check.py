@@ -20,7 +20,7 @@ from defense_kit.examine import ROUNDS, Examined, Pixels, Report, examine, synth
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
 from defense_kit.launch import Launch, Launched
-from defense_kit.limits import Limits
+from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, Limits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
 
@@ -31,7 +31,6 @@ PROGRAM = "defense.py"
 ARCHIVE = ".tar"
 SCORER = "check"  # whose containers these are
 ACCEPTED, NOT_ACCEPTED, WRONG_USE, STOPPED = 0, 1, 2, 130
-HELLO_SECONDS = 30.0
 LOG_LINES = 60  # a screen or two; --json has all that was kept
 PLATFORM_ADVICE = "Here the platform is your own machine: mend what was seen, such as its engine, and check again."
 NOT_SEALED = "It ran as a plain process. The contest runs images: check the image too before you hand it in."
@@ -49,9 +48,16 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--pictures", type=Path, metavar="FILE.npy", help="uint8 pictures [N, S, S, 3]; otherwise 40 drawn ones"
     )
-    check.add_argument("--batch-size", type=_count, default=16, help="rows of a batch (default: %(default)s)")
-    check.add_argument("--seconds-per-picture", type=_seconds, default=60.0, help="at most (default: %(default)s)")
-    check.add_argument("--start-seconds", type=_seconds, default=300.0, help="until it connects (default: %(default)s)")
+    check.add_argument("--batch-size", type=_count, default=BATCH_SIZE, help="rows of a batch (default: %(default)s)")
+    check.add_argument(
+        "--seconds-per-picture",
+        type=_seconds,
+        default=float(SECONDS_PER_PICTURE),
+        help="at most (default: %(default)s)",
+    )
+    check.add_argument(
+        "--start-seconds", type=_seconds, default=float(START_SECONDS), help="until it connects (default: %(default)s)"
+    )
     check.add_argument("--json", action="store_true", help="write the report as JSON")
     return outer
 
@@ -75,7 +81,7 @@ def _seconds(text: str) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     asked = parser().parse_args(arguments)
-    deadlines = Deadlines(asked.start_seconds, HELLO_SECONDS, asked.batch_size * asked.seconds_per_picture)
+    deadlines = Deadlines(asked.start_seconds, float(HELLO_SECONDS), asked.batch_size * asked.seconds_per_picture)
     try:
         pictures = load_pictures(asked.pictures) if asked.pictures else synthetic_pictures()
         with launching(asked.defense, Limits()) as launch:

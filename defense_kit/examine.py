@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.frames import ABSTAIN, BICYCLE, BIRD
+from defense_kit.limits import IMAGE_SIZE
 from defense_kit.protocol import Answers
 
 Pixels = NDArray[np.uint8]
@@ -20,7 +21,6 @@ Order = NDArray[np.intp]
 
 ROUNDS = 2
 PICTURES = 40
-IMAGE_SIZE = 299
 
 
 class Examined(Protocol):

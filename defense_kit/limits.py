@@ -1,6 +1,15 @@
-"""What a defense may use of the machine (R28)."""
+"""What a defense may use of the machine, and how long it may take (R28, R30, R31).
+
+The numbers of a contest that changed none of its policy; a test holds them equal.
+"""
 
 from dataclasses import dataclass
+
+IMAGE_SIZE = 299  # pixels along one side
+BATCH_SIZE = 16  # rows of one fixed, padded batch
+SECONDS_PER_PICTURE = 60  # a batch has its rows' share
+START_SECONDS = 300  # until a defense connects
+HELLO_SECONDS = 30  # from there until its HELLO
 
 
 @dataclass(frozen=True, slots=True)

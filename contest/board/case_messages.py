@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
-from adjudication.wording import verdict_words
 from common.times import absolute
 from contest.board.case_visibility import teams_told
 from contest.board.models import CaseDecision
@@ -55,11 +54,6 @@ def what_of(case: Case) -> str:
         return MOTION_WORDS[DecisionKind(case.motion)]
     assert case.image is not None, "a picture's case has one"
     return f"the ruling on picture {case.image.public_id}"
-
-
-def ruling_words(ruling: Ruling) -> str:
-    """Return a ruling in words."""
-    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
 
 
 def _case_page(case: Case) -> str:
@@ -148,7 +142,7 @@ def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime, late: Team | 
     told = {
         "case": case.public_id,
         "what": what_of(case),
-        "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling_words(ruling)}",
+        "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling.words}",
         "decided_at": absolute(ruling.decided_at, _zone(now)),
         "explanation": "",
     }
@@ -165,8 +159,8 @@ def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime, late: Team
         return 0
     told = {
         "picture": holds.image.public_id,
-        "was": ruling_words(was),
-        "holds": ruling_words(holds),
+        "was": was.words,
+        "holds": holds.words,
         "why": holds.explanation,
         "followed": _followed(was, holds),
     }

@@ -11,7 +11,6 @@ from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.verifier import cells
-from adjudication.wording import verdict_words
 from contest.board.models import Appeal, CaseDecision
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
@@ -143,11 +142,6 @@ class Decided:
     def week(self) -> str:
         """Return the week of the picture."""
         return week_at(self.image.received_at).name
-
-
-def ruling_words(ruling: Ruling) -> str:
-    """Return a ruling in words."""
-    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
 
 
 def decided(decisions: Sequence[CaseDecision], *, now: datetime) -> list[Decided]:

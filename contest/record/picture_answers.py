@@ -141,7 +141,7 @@ class RulingShown:
     @property
     def words(self) -> str:
         """Return the ruling in words."""
-        return verdict_words(self.ruling.verdict, self.ruling.label, self.ruling.reasons)
+        return self.ruling.words
 
     @property
     def by_board(self) -> bool:
@@ -181,7 +181,7 @@ def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> Rul
 
 def _bare(ruling: Ruling) -> RulingShown:
     """A ruling that names no answers: one that was taken over from elsewhere."""
-    words = verdict_words(ruling.verdict, ruling.label, ruling.reasons)
+    words = ruling.words
     least = Policy.from_json(ruling.policy.numbers).min_box_fraction
     return RulingShown(ruling, (), (), (), words, True, least, ruling.policy.version)
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings, rulings_on
-from adjudication.wording import reason_name, verdict_words
+from adjudication.wording import reason_name
 from contest.attacks.near_duplicates import alike
 from contest.attacks.selectors import public_attacks_with
 from contest.board.case_messages import OUTCOME_WORDS
@@ -132,7 +132,7 @@ def _panels(image: Image) -> Iterator[Entry]:
 def _rulings(image: Image) -> Iterator[Entry]:
     for ruling in rulings_on(image):
         by = "The board" if ruling.decided_by == DecidedBy.BOARD else "The rules"
-        words = verdict_words(ruling.verdict, ruling.label, ruling.reasons)
+        words = ruling.words
         yield Entry(ruling.decided_at, f"Ruling {ruling.number}. {by}: {words}.", f"#ruling-{ruling.number}")
 
 
@@ -209,7 +209,7 @@ def _outcome(case: Case) -> str:
     if decision is None or case.result is None:
         return "closed"
     words = OUTCOME_WORDS[CaseOutcome(decision.outcome)]
-    return f"{words}; now {verdict_words(case.result.verdict, case.result.label, case.result.reasons)}"
+    return f"{words}; now {case.result.words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ def near_to(image: Image, member: User, *, now: datetime) -> list[Near]:
 
 
 def _holds(ruling: Ruling | None) -> str:
-    return "no ruling yet" if ruling is None else verdict_words(ruling.verdict, ruling.label, ruling.reasons)
+    return "no ruling yet" if ruling is None else ruling.words
 
 
 # All of it ------------------------------------------------------------------------------------------------------------

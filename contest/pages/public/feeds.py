@@ -18,7 +18,7 @@ from contest.board.models import CaseDecision
 from contest.board.public_decisions import public_decision
 from contest.core.models import Release
 from contest.record.closed_cases import public_decisions, with_told_at
-from contest.record.overrules import OUTCOMES, ruling_words
+from contest.record.overrules import OUTCOMES
 from contest.releases.selectors import newest_released_at, releases
 
 TITLE = "Unanimous: weekly releases"
@@ -197,7 +197,7 @@ def _of_decision(decision: CaseDecision, at: datetime) -> Item:
 def _words(decision: CaseDecision) -> Iterator[str]:
     case, public = decision.case, public_decision(decision)
     assert case.ruling is not None and case.result is not None, "a closed case has both"
-    yield f"Before: {ruling_words(case.ruling)}. After: {ruling_words(case.result)}."
+    yield f"Before: {case.ruling.words}. After: {case.result.words}."
     if public.explanation:
         yield public.explanation
     yield "Votes: " + "; ".join(f"{number} × {words}" for words, number in public.tally) + "."

@@ -9,7 +9,6 @@ from typing import Any
 from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
-from adjudication.wording import verdict_words
 from contest.appeals.grounds import Ground, reader_for
 from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
 from contest.attacks.selectors import attacks_of_pictures
@@ -41,11 +40,6 @@ _WHO = {
 }
 
 # Rulings --------------------------------------------------------------------------------------------------------------
-
-
-def ruling_words(ruling: Ruling) -> str:
-    """Return a ruling in words for whom it concerns, for example `valid, a bird`."""
-    return verdict_words(ruling.verdict, ruling.label, ruling.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +87,7 @@ class GroundShown:
     @property
     def words(self) -> str:
         """Return the ruling in words."""
-        return ruling_words(self.ground.ruling)
+        return self.ground.ruling.words
 
 
 def grounds_shown(grounds: Sequence[Ground], team: Team, *, now: datetime) -> list[GroundShown]:
@@ -141,7 +135,7 @@ class AppealShown:
     @property
     def words(self) -> str:
         """Return the ruling it is against in words."""
-        return ruling_words(self.appeal.ruling)
+        return self.appeal.ruling.words
 
 
 def appeals_shown(appeals: Iterable[Appeal], *, now: datetime) -> list[AppealShown]:
@@ -233,7 +227,7 @@ class DecisionShown:
     @property
     def result_words(self) -> str:
         """Return the ruling that came of it in words."""
-        return ruling_words(self.result) if self.result is not None else ""
+        return self.result.words if self.result is not None else ""
 
 
 def decision_shown(case: Case) -> DecisionShown | None:

@@ -128,7 +128,7 @@ def _form(request: HttpRequest, team: Team, ground: Ground, typed: _Typed, now: 
         "ground": ground,
         "image": image,
         "url": picture_url(image, now=now),
-        "words": appeal_rows.ruling_words(ground.ruling),
+        "words": ground.ruling.words,
         "lines": appeal_rows.certificate_of(ground.ruling, team, now=now),
         "receipts": appeal_rows.grounds_shown([ground], team, now=now)[0].receipts,
         "typed": typed,
@@ -183,7 +183,7 @@ def appeal(request: HttpRequest, public_id: str) -> HttpResponse:
     context = _case_context(found.case, team, now) | {
         "appeal": found,
         "state": appeal_rows.state_of(found),
-        "ruling_words": appeal_rows.ruling_words(found.ruling),
+        "ruling_words": found.ruling.words,
         "beside": appeal_rows.said_by_appellants(found.case, but=found, now=now),
         "draft": _script(found.image, team)["draft"],
     }
@@ -259,7 +259,7 @@ def _case_page(
         "said": said,
         "marks": alone.marks if alone is not None else [],
         "ruling": case.ruling,
-        "ruling_words": appeal_rows.ruling_words(case.ruling),
+        "ruling_words": case.ruling.words,
         "statement": statement,
         "may_answer": statement is None and case.state == CaseState.OPEN,
         "refused": refused,
