@@ -11,7 +11,7 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why an image is rejected, in the order in which reasons are listed (R15)."""
+    """Why an image is rejected. `adjudication.rules._OBJECTIONS` decides their order (R15)."""
 
     UNCERTAIN = "uncertain"
     BOTH_CLASSES = "both_classes"
