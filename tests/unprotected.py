@@ -11,12 +11,13 @@ from django.db.backends.utils import CursorWrapper
 def unprotected(connection: BaseDatabaseWrapper, cursor: CursorWrapper, tables: Sequence[str]) -> Iterator[None]:
     """Let `tables` be without their triggers for a while."""
     if connection.vendor == "postgresql":
-        at_once = "SET CONSTRAINTS ALL IMMEDIATE"  # a table whose keys are still to be checked is not altered
-        cursor.execute(at_once)
+        check = "SET CONSTRAINTS ALL IMMEDIATE"  # a table whose keys are still to be checked is not altered
+        for statement in (check, "SET CONSTRAINTS ALL DEFERRED"):
+            cursor.execute(statement)
         for table in tables:
             cursor.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
         yield
-        cursor.execute(at_once)
+        cursor.execute(check)
         for table in tables:
             cursor.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
         return
