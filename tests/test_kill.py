@@ -110,7 +110,8 @@ result = cast.balance(red)
 """
 FOLLOWED = """
 from contest.core.breaks import standing_breaks
-from contest.models import LedgerEntry, Stake, Team
+from contest.core.models import Stake, Team
+from contest.ledger.models import LedgerEntry
 from contest.ledger.services import check
 from tests.contest.ledger.cast import balance
 result = {
@@ -150,13 +151,14 @@ result = [factories.tasker(f"tasker-{n}").pk for n in range(3)], factories.panel
 SUBMIT = """
 from random import Random
 from django.utils import timezone
-from labeling import services
+from labeling.leases import assignment_next
 from labeling.models import Tasker
+from labeling.submission import response_submit
 from policy.numbers import Policy
 now, policy = timezone.now(), Policy()
 for tasker in Tasker.objects.all():
-    held = services.assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
-    services.response_submit(
+    held = assignment_next(tasker=tasker, holding=(), policy=policy, now=now, rng=Random(1))
+    response_submit(
         tasker=tasker, assignment_id=held.public_id, lease_token=held.lease_token, policy_at=lambda moment: policy,
         now=timezone.now(), data={"contains_bird": "definitely_no", "contains_bicycle": "definitely_no"},
     )

@@ -286,8 +286,9 @@ builds.due_weeks_release(clock=lambda: cast.NOW)
 # What a stranger gets after it was killed; what the next one does; what a stranger gets then.
 _AFTERWARDS = """
 from django.test import Client
-from contest.models import Release, ReleaseBuild
+from contest.core.models import Release
 from contest.releases import builds
+from contest.releases.models import ReleaseBuild
 from tests.contest.record import cast
 def public():
     site = Client(SERVER_NAME="localhost")
