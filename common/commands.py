@@ -19,6 +19,7 @@ from django.core.management.base import (
     handle_default_options,
 )
 from django.db import DatabaseError, connections
+from django.db.migrations.exceptions import InconsistentMigrationHistory
 
 from common.errors import DomainError
 
@@ -26,6 +27,11 @@ PROGRAM = "unanimous"
 EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED, EXIT_NO_READER = 1, 2, 128 + signal.SIGINT, 128 + signal.SIGPIPE
 
 _NO_TABLES = "The database has no tables yet, or not those of this version: run `./unanimous migrate`."
+# Django's words for it name migrations alone (decision 0028).
+_OTHER_TABLES = (
+    "The database is of an earlier version, whose tables nothing moves to this one: set DATA_DIR (or DATABASE_URL) to a "
+    "new, empty place, or move the old one away, and start again."
+)
 _FULL = "The disk is full"
 # SQLite has words only; they begin the sentence. PostgreSQL's codes are at the end of this table.
 _DATABASE = (
@@ -111,6 +117,8 @@ def sentence(error: Exception, *, command: str) -> str:
         return str(error)
     if isinstance(error, DomainError):
         return error.message
+    if isinstance(error, InconsistentMigrationHistory):
+        return _OTHER_TABLES
     found = _of_database(error) if isinstance(error, DatabaseError) else _of_others(error)
     return found or f"{command} failed, {type(error).__name__}: {_line(error)}. See where with --traceback."
 

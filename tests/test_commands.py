@@ -22,6 +22,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError
+from django.db.migrations.exceptions import InconsistentMigrationHistory
 
 from common.commands import EXIT_NO_READER, EXIT_USAGE, ContestCommand, sentence
 from common.errors import Conflict
@@ -76,6 +77,7 @@ S3 = type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exce
         (Conflict("The week is not over.", "not_over"), "The week is not over."),
         (ImproperlyConfigured("SECRET_KEY is required"), "SECRET_KEY is required"),
         (OperationalError("no such table: auth_user"), "run `./unanimous migrate`"),
+        (InconsistentMigrationHistory("labeling.0001_initial is applied before"), "is of an earlier version"),
         (caused(ProgrammingError('relation "auth_user" does not exist'), "42P01"), "run `./unanimous migrate`"),
         (caused(ProgrammingError('column "x" does not exist'), "42703"), "run `./unanimous migrate`"),
         (OperationalError('connection to server at "db", port 5432 failed: refused\n\tIs it running?'), "not answer"),

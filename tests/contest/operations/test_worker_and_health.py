@@ -132,12 +132,6 @@ def test_a_database_that_is_not_migrated_is_one_sentence(
         call_command(*command)
 
 
-def test_a_database_of_the_version_before_is_refused_in_one_sentence() -> None:
-    MigrationRecorder(connection).record_applied("contest", "0001_tables")
-    with pytest.raises(CommandError, match=r"^The database \S+ is of an earlier version, .* and start again\.$"):
-        call_command("migrate")
-
-
 # Alive, ready, and what Prometheus is told ----------------------------------------------------------------------------
 
 
