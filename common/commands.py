@@ -29,8 +29,8 @@ EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED, EXIT_NO_READER = 1, 2, 128 + signal.SIGIN
 _NO_TABLES = "The database has no tables yet, or not those of this version: run `./unanimous migrate`."
 # Django's words for it name migrations alone (decision 0028).
 _OTHER_TABLES = (
-    "The database is of an earlier version, whose tables nothing moves to this one: set DATA_DIR (or DATABASE_URL) to a "
-    "new, empty place, or move the old one away, and start again."
+    "The database is of an earlier version, whose tables nothing moves to this one: set DATA_DIR (or DATABASE_URL) to "
+    "a new, empty place, or move the old one away, and start again."
 )
 _FULL = "The disk is full"
 # SQLite has words only; they begin the sentence. PostgreSQL's codes are at the end of this table.
