@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# What is drawn without a seed (public IDs, salts) is drawn from one here, and no answer takes time: the same contest then
+# What is drawn without a seed (public IDs, salts) is drawn from one here, and no answer takes time: then one contest
 # gives the same bytes.
 SEEDED = """
 import random, secrets, time, uuid
