@@ -201,13 +201,16 @@ from django.db import connection
 from io import BytesIO
 from wsgiref.util import setup_testing_defaults
 from config.wsgi import application
-from common.queues import quick_task
+from common.queues import quick_task, sweep
 from contest.management.commands.work import _run
 def probe():
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return 0
 task = quick_task(probe)
+@sweep("probe", every=1.0)
+def looked_for():
+    return probe()
 def asked(method, path, signed_in):
     # As the web server asks: Django's test client keeps connections from being looked at.
     form = b"username=tara&password=x&email=t%40example.org" if method == "post" else b""
@@ -227,7 +230,7 @@ def asked(method, path, signed_in):
 print("ready", flush=True)
 for line in sys.stdin:
     what, *arguments = json.loads(line)
-    said = {"ask": asked, "work": lambda: _run("probe", probe).value, "task": lambda: task()}[what](*arguments)
+    said = {"ask": asked, "work": lambda: _run(looked_for).value, "task": lambda: task()}[what](*arguments)
     print(json.dumps(said), flush=True)
 """
 

@@ -31,6 +31,7 @@ ALLOWED = {
     "common_usersession": "when a session was last used; a row of this browser",
     "django_session": "the same, and words that are shown once",
     "axes_accessattempt": "guesses at a secret link are counted; only who guesses from the same address waits",
+    "axes_accessattemptexpiration": "the same: those of an hour ago are forgotten, by the machine's clock",
 }
 
 LEASES = {"/label/": "it shows the next picture, which is leased to who opens it: only that person's requests wait"}
