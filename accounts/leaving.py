@@ -10,10 +10,10 @@ from accounts.credentials import access_forget, credentials_end
 from accounts.models import Invitation
 from accounts.signals import account_leaving
 from common.audit.trail import Subject, audit, places_forget
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def account_delete(*, user: User, now: datetime, by: User | None = None) -> None:
     """Remove the person: account, address, sessions, tokens, invitation, and what is known of their sign-ins.

@@ -3,9 +3,9 @@
 Triggers on the three tables that give a role keep one row per account in `accounts_accountrole`. Its primary key is
 the account, so that of two transactions that give two roles at once, the second waits and is then refused.
 
-Migrations of the apps above run these statements with the names of their tables. SQLite makes a table anew to alter a
-column and leaves its triggers behind: a migration that alters the taskers' ends with `run(taskers_again(TABLE))`, one
-that alters the members' stands between `run(without_members(TABLE))` and `run(for_members(TABLE))`.
+Migrations of higher apps run these statements with the names of their own tables. SQLite alters a column by copying the
+table, which loses its triggers: a migration that alters the table of taskers ends with `run(taskers_again(TABLE))`, and
+one that alters the table of members begins with `run(without_members(TABLE))` and ends with `run(for_members(TABLE))`.
 """
 
 from collections.abc import Callable

@@ -115,18 +115,18 @@ def is_of_letters(kind: str) -> bool:
     return kind == LETTERS or kind.startswith((_LETTERS_TO, _LETTERS_OF))
 
 
-def wrong_link(request: HttpRequest) -> None:
+def count_wrong_link(request: HttpRequest) -> None:
     """Count a link that opens nothing; with too many of them the middleware answers 429."""
     if _is_open(request, LINKS):
         _count(request, LINKS)
 
 
-def letters_open(request: HttpRequest, address: str) -> bool:
+def may_send_letter(request: HttpRequest, address: str) -> bool:
     """Say whether a letter to `address` may still be asked for; when not, the middleware answers 429 in any case."""
     return all(_is_open(request, kind) for kind in _letters(request, address))
 
 
-def letter_asked(request: HttpRequest, address: str) -> None:
+def count_letter(request: HttpRequest, address: str) -> None:
     """Count a letter that was asked for: nobody is flooded with them."""
     guarded: Any = request
     for kind in _letters(request, address):
@@ -154,7 +154,7 @@ def _count(request: HttpRequest, kind: str) -> None:
     AxesProxyHandler.user_login_failed(__name__, {"username": kind}, request)
 
 
-def password_fits(request: HttpRequest, user: User, password: str) -> bool:
+def password_matches(request: HttpRequest, user: User, password: str) -> bool:
     """Say whether `password` is that of the signed-in `user`; wrong ones count as at sign-in."""
     try:
         return authenticate(request, username=user.get_username(), password=password) == user

@@ -10,7 +10,7 @@ from adjudication import selectors
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from common.typed import Least, words_enough
 from labeling.dealing import mark_settled
@@ -35,7 +35,7 @@ def panels_settle(*, policy_at: PolicyAt, now: datetime) -> int:
     return sum(panel_settle(panel_id=pk, policy_at=policy_at, now=now) for pk in ids)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def panel_settle(*, panel_id: int, policy_at: PolicyAt, now: datetime) -> bool:
     """Rule on one panel if it is full and nobody else is at it. The ruling and the panel's end commit together.
@@ -80,7 +80,7 @@ def _next_number(image: Image) -> int:
     return (latest or 0) + 1
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def rule_by_board(
     *,

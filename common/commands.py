@@ -27,10 +27,10 @@ PROGRAM = "unanimous"
 EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED, EXIT_NO_READER = 1, 2, 128 + signal.SIGINT, 128 + signal.SIGPIPE
 
 _NO_TABLES = "The database has no tables yet, or not those of this version: run `./unanimous migrate`."
-# Django's words for it name migrations alone (decision 0028).
+# Decision 0028: no migration leads from the tables of earlier versions to these.
 _OTHER_TABLES = (
-    "The database is of an earlier version, whose tables nothing moves to this one: set DATA_DIR (or DATABASE_URL) to "
-    "a new, empty place, or move the old one away, and start again."
+    "An earlier version made this database, and it cannot be upgraded: set DATA_DIR (or DATABASE_URL) to a new, empty "
+    "place, or move the old data away, and start again."
 )
 _FULL = "The disk is full"
 # SQLite has words only; they begin the sentence. PostgreSQL's codes are at the end of this table.

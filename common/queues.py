@@ -41,10 +41,10 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Work that is looked for again and again, declared once: workers, Celery's beat, `settle` and pages read it here.
+    """A periodic job, declared once: workers, Celery's beat and `settle` read it here.
 
-    `run` does what is due and returns how much that was. `every` is how many seconds lie between two looks where a
-    broker is used; `task` does the same there. `hint(sweep.task)` asks for one at once.
+    `run` does what is due and returns how many things it did. With a broker, `task` runs it every `every` seconds, and
+    `hint(sweep.task)` asks for it at once.
     """
 
     name: str
@@ -57,10 +57,10 @@ class Sweep:
 def sweep(
     name: str, *, every: float, queue: str = "quick", repeats_for: float = 0.0
 ) -> Callable[[Callable[[], int]], Sweep]:
-    """Declare an idempotent sweep by the function that does it. Its docstring says what it does.
+    """Declare an idempotent sweep; the docstring of the function says what it does.
 
     Queues: `quick` ends in seconds, `slow` may take minutes (releases), `gpu` may hold the scoring device for long. A
-    task `repeats_for` seconds at most, until nothing is left to do; then the next one goes on.
+    task repeats the function for at most `repeats_for` seconds while it finds work.
     """
 
     def declare(function: Callable[[], int]) -> Sweep:

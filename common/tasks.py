@@ -1,6 +1,6 @@
 """Sweeps of what belongs to no app."""
 
-from common.audit.seals import chain_check_now_and_then, entries_seal
+from common.audit.seals import chain_check_periodically, seal_entries
 from common.domain_clock import domain_now
 from common.queues import sweep
 
@@ -8,10 +8,10 @@ from common.queues import sweep
 @sweep("audit trail sealed", every=5.0)
 def seal_audit_trail() -> int:
     """Seal what was added to the audit trail."""
-    return entries_seal()
+    return seal_entries()
 
 
 @sweep("audit trail checked", queue="slow", every=600.0)
 def check_audit_trail() -> int:
     """Check the audit trail, once a day; returns whether something is wrong."""
-    return chain_check_now_and_then(now=domain_now())
+    return chain_check_periodically(now=domain_now())

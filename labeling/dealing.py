@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict
 from labeling import selectors
 from labeling.enums import PanelState
@@ -23,7 +23,7 @@ def panels_deal(*, policy: Policy, now: datetime) -> int:
     return _deal(due, policy.panel_size, now) if due else 0
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _deal(due: list[Image], size: int, now: datetime) -> int:
     ids = [image.pk for image in due]

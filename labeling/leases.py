@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.database.lookups import Change, Given, Statement
 from common.errors import Conflict, NotFound
 from labeling import selectors
@@ -64,7 +64,7 @@ def assignment_of(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime
         return None
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _of_panel(tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
     if not selectors.panels_open_to(tasker).filter(pk=panel.pk).exists():
@@ -76,7 +76,7 @@ def _of_panel(tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: 
     return None
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _next(
     tasker: Tasker, holding: Collection[UUID], policy: Policy, now: datetime, rng: Random
@@ -253,7 +253,7 @@ def assignment_heartbeat(
         raise _place_taken() from None
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy: Policy, now: datetime) -> datetime:
     # Without its panel, which comes after the slot.
@@ -297,7 +297,7 @@ def own_assignment(
     return assignment
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def assignment_release(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, problem: str, now: datetime
@@ -321,7 +321,7 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
         Panel.objects.filter(pk=assignment.panel_id).update(leased=F("leased") - 1)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def leases_end(*, tasker: Tasker, now: datetime) -> int:
     """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send while they
@@ -348,7 +348,7 @@ def leases_lapse(*, now: datetime) -> int:
     return sum(_lapse(pk, now) for pk in ids)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _lapse(pk: int, now: datetime) -> bool:
     rows = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)

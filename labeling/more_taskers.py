@@ -11,14 +11,14 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
     """Give a settled panel `more` further places, to be ruled upon again when all are answered (R19).
@@ -46,7 +46,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
     return newest
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
     """Deal another panel of `size` places in the place of the settled one, which stays on record (R19).

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
 from django.utils.translation import gettext as _
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.database.lookups import Change, Given
 from common.errors import Conflict
 from labeling import selectors, signals
@@ -70,7 +70,7 @@ def response_submit(
     return submitted
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _submit(
     tasker: Tasker,

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 
 from common.audit.trail import Subject, audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import InvalidInput
 from labeling.enums import PanelState, ReportDecision
 from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse, Voiding
@@ -36,7 +36,7 @@ def _counted(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     return Response.objects.filter(when, tasker=tasker, place__isnull=False, voided__isnull=True)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def responses_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User | None, now: datetime) -> Voiding:
     """Void every unsettled response of the tasker and open its place again (R6); the reason is published.

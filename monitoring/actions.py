@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop, override
 
 from common.audit.trail import audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling import leases, voiding
 from labeling.enums import TaskerState, WatchAction
@@ -58,7 +58,7 @@ def action_take(
     _take(tasker, TaskerState(tasker.state), action, _checked(reason), now, by, event)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _take(
     tasker: Tasker,
@@ -103,7 +103,7 @@ def state_before_pause(tasker: Tasker) -> TaskerState:
     return TaskerState(before) if before else TaskerState.QUALIFIED
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def answers_void(*, tasker: Tasker, since: datetime | None, reason: str, by: User, now: datetime) -> Voiding:
     """Take the tasker's unsettled answers out of the count, from `since` on, and tell the tasker (R6).

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
 from monitoring.actions import action_take
@@ -38,7 +38,7 @@ def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> in
     return sum(_watch_one(tasker, rules, policy, now) for tasker in concerned)
 
 
-def watch_now_and_then(*, policy: Policy, now: datetime) -> int:
+def watch_periodically(*, policy: Policy, now: datetime) -> int:
     """Watch over what is new since the last look of this process, then over gold, at most once in LOOK_EVERY: for
     sweeps that come oftener. Returns how many rules fired and gold pictures were flagged.
 
@@ -60,7 +60,7 @@ def _concerned(since: datetime) -> list[int]:
     return list(members.order_by("tasker").values_list("tasker", flat=True).distinct())
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: datetime) -> int:
     """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.

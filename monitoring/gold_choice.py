@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from common.audit.trail import audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS
@@ -130,7 +130,7 @@ def _topic(most: Sequence[object]) -> Topic:
     return Topic.CLEAR
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, now: datetime) -> KnownPicture:
     """Make the picture of a settled panel gold with these right answers (R6).

@@ -46,7 +46,7 @@ def copies_look(*, now: datetime) -> int:
     return sum(_suspect(pair, found, now) for pair, found in sorted(suspected.items()))
 
 
-def copies_look_now_and_then(*, now: datetime) -> int:
+def copies_look_periodically(*, now: datetime) -> int:
     """Look for copies when this process has not for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was
     costs a look, never an event."""
     last: datetime | None = cache.get(_LAST_LOOK)

@@ -77,7 +77,10 @@ S3 = type("EndpointConnectionError", (Exception,), {"__module__": "botocore.exce
         (Conflict("The week is not over.", "not_over"), "The week is not over."),
         (ImproperlyConfigured("SECRET_KEY is required"), "SECRET_KEY is required"),
         (OperationalError("no such table: auth_user"), "run `./unanimous migrate`"),
-        (InconsistentMigrationHistory("labeling.0001_initial is applied before"), "is of an earlier version"),
+        (
+            InconsistentMigrationHistory("labeling.0001_initial is applied before"),
+            "it cannot be upgraded",
+        ),
         (caused(ProgrammingError('relation "auth_user" does not exist'), "42P01"), "run `./unanimous migrate`"),
         (caused(ProgrammingError('column "x" does not exist'), "42703"), "run `./unanimous migrate`"),
         (OperationalError('connection to server at "db", port 5432 failed: refused\n\tIs it running?'), "not answer"),

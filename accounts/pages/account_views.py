@@ -18,13 +18,13 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts import passwords
 from accounts.leaving import account_delete
 from accounts.locale import zone_names
-from accounts.pages.form_fields import SeeOther, errors_of, go_to, safe_next, secret, text
-from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
+from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter, password_matches
 from accounts.second_factor import has_second_factor, recovery_codes_left
 from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
+from common.web.form_fields import SeeOther, errors_of, go_to, safe_next, secret, text
 
 _YEAR_SECONDS = 365 * 24 * 3600
 
@@ -152,12 +152,12 @@ def email(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "accounts/email.html", {"errors": {}})
     user, typed = user_of(request), text(request, "email")
-    if not letters_open(request, typed):
+    if not may_send_letter(request, typed):
         return HttpResponse(status=429)
     try:
         _check_password(request, user)
         # Counted before it is looked at: nobody is found out by asking on and on.
-        letter_asked(request, typed)
+        count_letter(request, typed)
         letter = passwords.address_ask(user=user, email=typed)
         mail.send(letter)
     except DomainError as error:
@@ -167,7 +167,7 @@ def email(request: HttpRequest) -> HttpResponse:
 
 
 def _check_password(request: HttpRequest, user: User) -> None:
-    if not password_fits(request, user, secret(request, "password")):
+    if not password_matches(request, user, secret(request, "password")):
         raise InvalidInput(_("This is not your password."), "wrong_password", field="password")
 
 
@@ -182,7 +182,7 @@ def email_confirm(request: HttpRequest, token: str) -> HttpResponse:
         if request.method == "POST":
             passwords.address_confirm(user=user, token=token, now=timezone.now())
     except DomainError as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "accounts/link_over.html", {"error": error, "again": "account-email"}, status=404)
     if request.method != "POST":
         return render(request, "accounts/email_confirm.html", {"address": address})

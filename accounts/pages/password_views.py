@@ -16,8 +16,7 @@ from django.views.decorators.http import require_http_methods
 from accounts import passwords
 from accounts.letters import tell
 from accounts.pages.account_views import user_of
-from accounts.pages.form_fields import errors_of, go_to, secret, text
-from accounts.rate_limits import letter_asked, letters_open, password_fits, wrong_link
+from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter, password_matches
 from accounts.second_factor import (
     enrolment,
     has_second_factor,
@@ -28,6 +27,7 @@ from accounts.second_factor import (
     second_factor_turn_on,
 )
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
+from common.web.form_fields import errors_of, go_to, secret, text
 
 
 def _new_password(request: HttpRequest) -> str:
@@ -54,7 +54,7 @@ def password(request: HttpRequest) -> HttpResponse:
 
 def _change(request: HttpRequest) -> HttpResponse:
     user = user_of(request)
-    if not password_fits(request, user, secret(request, "password")):
+    if not password_matches(request, user, secret(request, "password")):
         raise InvalidInput(_("This is not your present password."), "wrong_password", field="password")
     new = _new_password(request)
     passwords.password_set(user=user, password=new, now=timezone.now(), session_key=request.session.session_key)
@@ -70,14 +70,14 @@ def reset(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "accounts/reset.html", {"errors": {}})
     address = text(request, "email")
-    if not letters_open(request, address):
+    if not may_send_letter(request, address):
         return HttpResponse(status=429)
     try:
         passwords.reset_ask(email=address)
     except InvalidInput as error:
         context = {"errors": errors_of(error), "typed": address}
         return render(request, "accounts/reset.html", context, status=400)
-    letter_asked(request, address)
+    count_letter(request, address)
     return render(request, "accounts/reset_sent.html", {"address": address})
 
 
@@ -88,7 +88,7 @@ def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     try:
         user = passwords.user_of_reset(uid, token)
     except NotFound as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "accounts/link_over.html", {"error": error, "again": "password-reset"}, status=404)
     context: dict[str, Any] = {"owner": user, "requirements": password_validators_help_texts(), "errors": {}}
     if request.method == "POST":
@@ -152,7 +152,7 @@ def _renew_codes(request: HttpRequest) -> HttpResponse:
 
 
 def _check_password(request: HttpRequest) -> None:
-    if not password_fits(request, user_of(request), secret(request, "password")):
+    if not password_matches(request, user_of(request), secret(request, "password")):
         raise WrongFields({"password": _("This is not your password.")})
 
 

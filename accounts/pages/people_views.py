@@ -24,12 +24,12 @@ from accounts.invitations import InvitationState, Invited, invitation_of, state_
 from accounts.leaving import account_delete
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
-from accounts.pages.form_fields import account_typed, errors_of, go_to, secret, text
-from accounts.rate_limits import password_fits, wrong_link
+from accounts.rate_limits import count_wrong_link, password_matches
 from accounts.selectors import account_of_tasker, accounts_found, newest_invitations
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from common.web.form_fields import account_typed, errors_of, go_to, secret, text
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
@@ -44,7 +44,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     try:
         invitation = invitation_of(token, now=timezone.now())
     except NotFound as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "accounts/link_over.html", {"error": error, "again": ""}, status=404)
     chosen = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME)
     with translation.override(chosen or invitation.language or translation.get_language()):
@@ -164,7 +164,7 @@ def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
     if request.method == "POST":
         if text(request, "confirmation").upper() != public_id:
             errors = {"confirmation": f"Type {public_id} here to confirm."}
-        elif not password_fits(request, organizer, secret(request, "password")):
+        elif not password_matches(request, organizer, secret(request, "password")):
             errors = {"password": "This is not your password."}
         else:
             account_delete(user=person, now=domain_now(), by=organizer)

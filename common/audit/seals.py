@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 _CHUNK = 2_000
 
 
-def entries_seal() -> int:
+def seal_entries() -> int:
     """Seal the rows that are not, in the order of their numbers; returns how many.
 
     Of two sweeps at once one seals: numbers and rows of seals are unique, and the other one then changes nothing.
@@ -105,7 +105,7 @@ def chain_check(*, now: datetime) -> AuditCheck:
     return AuditCheck.objects.create(checked_at=now, **found)
 
 
-def chain_check_now_and_then(*, now: datetime) -> int:
+def chain_check_periodically(*, now: datetime) -> int:
     """Check the trail when nobody has for CHECK_EVERY; returns whether something is wrong."""
     last = newest_check()
     if last is not None and last.checked_at <= now < last.checked_at + CHECK_EVERY:

@@ -15,11 +15,11 @@ END $$;
 
 
 def append_only(*tables: str, forgetting: Mapping[str, str] | None = None) -> migrations.RunPython:
-    """Return the migration step that lets `tables` refuse UPDATE and DELETE, whether they did before or not.
+    """Return the migration step that makes `tables` refuse UPDATE and DELETE; it may run more than once.
 
-    `forgetting` names tables that name an account as well, each with the column that may be emptied when the account
-    goes; nothing else of such a row may change. SQLite makes a table anew to add or alter a column and leaves its
-    triggers behind: a migration that does so ends with this step for that table.
+    `forgetting` lists further tables, each with its account column: that column may be emptied when the account is
+    deleted, and nothing else of the row may change. SQLite adds or alters a column by copying the table, which loses
+    its triggers: a migration that does so ends with this step for that table.
     """
     accounts = dict.fromkeys(tables, "") | dict(forgetting or {})
 

@@ -16,7 +16,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def again_after_deadlock(change: Callable[P, R]) -> Callable[P, R]:
+def retry_on_deadlock(change: Callable[P, R]) -> Callable[P, R]:
     """Do a whole transaction again when it was the one to give way. Inside another transaction, that one decides."""
 
     @wraps(change)

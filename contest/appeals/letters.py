@@ -5,7 +5,7 @@ from datetime import datetime
 from django.urls import reverse
 
 from common.times import absolute
-from contest.board.case_visibility import teams_told
+from contest.board.case_visibility import teams_informed
 from contest.board.models import Appeal
 from contest.core.enums import CaseState, MessageKind
 from contest.core.models import Case, Team
@@ -14,17 +14,17 @@ from contest.outbox.writing import was_told, write
 from policy.selectors import policy_in_force
 
 
-def appeal_tell(appeal: Appeal, *, now: datetime) -> None:
+def notify_appeal(appeal: Appeal, *, now: datetime) -> None:
     """Give the team its receipt, and tell the other teams of the case that may know of it; they may answer."""
     others = _may_answer(appeal.case, now)
     about = reverse("appeal", args=[appeal.public_id])
     receipt = _facts(appeal) | {"answer_until": _until(appeal, now) if others else ""}
     write(appeal.team, MessageKind.APPEAL_RECEIVED, about=about, now=now, key=appeal.public_id, **receipt)
     for team in others:
-        appeal_against_tell(appeal, team, now=now)
+        notify_appeal_against(appeal, team, now=now)
 
 
-def appeal_against_tell(appeal: Appeal, team: Team, *, now: datetime) -> int:
+def notify_appeal_against(appeal: Appeal, team: Team, *, now: datetime) -> int:
     """Tell a team of an appeal in a case that is about it; return how many people are told."""
     about, told = reverse("appeal-case", args=[appeal.case.public_id]), _facts(appeal) | {"until": _until(appeal, now)}
     return write(team, MessageKind.APPEAL_AGAINST, about=about, now=now, key=appeal.public_id, **told)
@@ -37,7 +37,7 @@ def appeals_tell_late(case: Case, team: Team, *, now: datetime) -> int:
         return 0
     appeals = case.appeals.select_related("case", "image").order_by("pk")
     untold = [each for each in appeals if not was_told(team, MessageKind.APPEAL_AGAINST, each.public_id)]
-    return sum(appeal_against_tell(each, team, now=now) for each in untold)
+    return sum(notify_appeal_against(each, team, now=now) for each in untold)
 
 
 def _facts(appeal: Appeal) -> dict[str, str]:
@@ -55,4 +55,4 @@ def _until(appeal: Appeal, now: datetime) -> str:
 
 def _may_answer(case: Case, now: datetime) -> list[Team]:
     appellants = {final_team(each.team).pk for each in case.appeals.select_related("team__merged_into")}
-    return [team for team in teams_told(case, now=now) if team.pk not in appellants]
+    return [team for team in teams_informed(case, now=now) if team.pk not in appellants]

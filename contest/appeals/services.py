@@ -12,8 +12,8 @@ from django.db.models import Q, QuerySet
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import Least, words_enough
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
-from contest.appeals.letters import appeal_tell
-from contest.board.case_messages import case_opened_tell, messages_take_back
+from contest.appeals.letters import notify_appeal
+from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.case_visibility import cases_known_to
 from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
 from contest.board.models import Appeal, CaseDecision, Statement
@@ -48,7 +48,7 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
     party_add(case, final, PartyRole.APPELLANT, now=now)
     if not opened:
         parties_add(case, now=now)
-        messages_take_back(case)
+        retract_messages(case)
     appeal = Appeal.objects.create(
         case=case,
         team=final,
@@ -61,8 +61,8 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
         sent_at=now,
         sent_by=by,
     )
-    appeal_tell(appeal, now=now)
-    case_opened_tell(case, now=now)
+    notify_appeal(appeal, now=now)
+    notify_case_opened(case, now=now)
     return appeal
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
 from common.times import absolute
-from contest.board.case_visibility import teams_told
+from contest.board.case_visibility import teams_informed
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_of, quorum_of, recused_from
 from contest.core.breaks import all_breaks
@@ -64,23 +64,23 @@ def _zone(now: datetime) -> str:
     return policy_in_force(now).policy.time_zone
 
 
-def case_opened_tell(case: Case, *, now: datetime, but: User | None = None) -> None:
+def notify_case_opened(case: Case, *, now: datetime, but: User | None = None) -> None:
     """Tell the members who may judge a case that it is open, but who opened it."""
-    _board_tell(case, MessageKind.CASE_OPENED, [each for each in judges_of(case) if each != but], now)
+    _notify_board(case, MessageKind.CASE_OPENED, [each for each in judges_of(case) if each != but], now)
 
 
-def case_due_tell(case: Case, *, now: datetime) -> None:
+def notify_case_due(case: Case, *, now: datetime) -> None:
     """Tell the members who may judge a case, once, that its clock ends soon."""
-    _board_tell(case, MessageKind.CASE_DUE, judges_of(case), now)
+    _notify_board(case, MessageKind.CASE_DUE, judges_of(case), now)
 
 
-def case_remind_tell(case: Case, members: Iterable[User], *, all_voted: bool, now: datetime) -> None:
+def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, now: datetime) -> None:
     """Remind members who may judge a case of it, because an organizer asks: to vote, or to confirm the count."""
     key = f"{case.public_id} {now.isoformat()}"
-    _board_tell(case, MessageKind.CASE_DUE, members, now, key=key, reminder="confirm" if all_voted else "vote")
+    _notify_board(case, MessageKind.CASE_DUE, members, now, key=key, reminder="confirm" if all_voted else "vote")
 
 
-def _board_tell(
+def _notify_board(
     case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", reminder: str = ""
 ) -> None:
     told = {"case": case.public_id, "what": what_of(case), "due": absolute(case.due_at, _zone(now))}
@@ -88,7 +88,7 @@ def _board_tell(
     write(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
 
 
-def no_quorum_tell(case: Case, *, now: datetime) -> None:
+def notify_no_quorum(case: Case, *, now: datetime) -> None:
     """Tell organizers that too few members are left to decide a case (R21); of what it is about, its kind alone."""
     write(
         ORGANIZERS,
@@ -102,14 +102,14 @@ def no_quorum_tell(case: Case, *, now: datetime) -> None:
     )
 
 
-def messages_take_back(case: Case) -> None:
+def retract_messages(case: Case) -> None:
     """Forget what members were told about a case that they step aside from by now."""
     recused = recused_from(case)
     if recused:
         take_back(_case_page(case), users=User.objects.filter(pk__in=recused))
 
 
-def case_decided_tell(decision: CaseDecision, *, now: datetime, late: Team | None = None) -> int:
+def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | None = None) -> int:
     """Tell the teams that the case of a picture is about, and that may know of it, how it was decided; what a motion
     does tells of itself. Return how many people are told.
 
@@ -126,7 +126,7 @@ def case_decided_tell(decision: CaseDecision, *, now: datetime, late: Team | Non
         "explanation": decision.explanation,
     }
     about = reverse("appeal-case", args=[case.public_id])
-    teams = _not_told(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_told(case, now=now)
+    teams = _not_told(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_informed(case, now=now)
     return sum(
         write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
     )
@@ -136,9 +136,9 @@ def _not_told(late: Team, kind: MessageKind, key: str) -> list[Team]:
     return [] if was_told(late, kind, key) else [late]
 
 
-def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
+def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
     """Tell the teams that may know of a case what the taskers who were asked in addition led to, also where that is the
-    ruling of before (R19); `late` as for `case_decided_tell`. Return how many people are told."""
+    ruling of before (R19); `late` as for `notify_case_decided`. Return how many people are told."""
     told = {
         "case": case.public_id,
         "what": what_of(case),
@@ -147,14 +147,14 @@ def panel_ruled_tell(case: Case, ruling: Ruling, *, now: datetime, late: Team | 
         "explanation": "",
     }
     about, key = reverse("appeal-case", args=[case.public_id]), f"{case.public_id} ruled"
-    teams = _not_told(late, MessageKind.CASE_DECIDED, key) if late else teams_told(case, now=now)
+    teams = _not_told(late, MessageKind.CASE_DECIDED, key) if late else teams_informed(case, now=now)
     return sum(write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
 
 
-def ruling_changed_tell(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
+def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
     """Tell those concerned that another ruling holds: who sent the picture, and at whose defenses it was aimed; with
     its release also who sent a copy, and whose defenses broke on it (R22, R24). What follows for stakes and money is
-    told by letters of its own. `late` as for `case_decided_tell`. Return how many people are told."""
+    told by letters of its own. `late` as for `notify_case_decided`. Return how many people are told."""
     if (was.label, was.reasons) == (holds.label, holds.reasons):
         return 0
     told = {
@@ -177,7 +177,9 @@ def _followed(was: Ruling, holds: Ruling) -> str:
 
 def _concerned(image: Image, now: datetime) -> list[Team]:
     sent = Attack.objects.filter(told_to_senders(now=now), image=image).select_related("team__merged_into")
-    parties = [team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_told(case, now=now)]
+    parties = [
+        team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_informed(case, now=now)
+    ]
     broke = all_breaks().filter(released("image__"), image=image, defense__published_at__isnull=False)
     owners = (owner_of(each.defense) for each in broke.select_related("defense__entry__team__merged_into"))
     senders = [final_team(each.team) for each in sent.order_by("received_at")]

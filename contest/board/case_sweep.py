@@ -6,7 +6,7 @@ import structlog
 from django.core.cache import cache
 from django.db import OperationalError, transaction
 
-from contest.board.case_messages import DUE_SOON, case_due_tell, messages_take_back, no_quorum_tell
+from contest.board.case_messages import DUE_SOON, notify_case_due, notify_no_quorum, retract_messages
 from contest.board.cases import image_held, parties_add
 from contest.board.decisions import cases_close
 from contest.board.recusal import judges_of, quorum_of
@@ -38,7 +38,7 @@ def cases_tend(*, now: datetime) -> int:
     return changed
 
 
-def cases_tend_now_and_then(*, now: datetime) -> int:
+def cases_tend_periodically(*, now: datetime) -> int:
     """Close at once what was ruled upon, and look at the others when nobody has for LOOK_EVERY: for sweeps that come
     oftener. Forgetting when that was costs a look."""
     return cases_tend(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)
@@ -54,9 +54,9 @@ def _tend(case_id: int, now: datetime) -> bool:
     if case is None:
         return False
     added = parties_add(case, now=now)
-    messages_take_back(case)
+    retract_messages(case)
     if case.due_at - DUE_SOON <= now < case.due_at:
-        case_due_tell(case, now=now)
+        notify_case_due(case, now=now)
     return _watch_quorum(case, now) or bool(added)
 
 
@@ -68,5 +68,5 @@ def _watch_quorum(case: Case, now: datetime) -> bool:
     case.told_at = None if enough else now
     case.save(update_fields=["told_at"])
     if not enough:
-        no_quorum_tell(case, now=now)
+        notify_no_quorum(case, now=now)
     return True

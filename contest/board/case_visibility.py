@@ -31,7 +31,7 @@ def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
     return rows.filter(Exists(appealed) | released("image__") | _told(together, now))
 
 
-def teams_told(case: Case, *, now: datetime) -> list[Team]:
+def teams_informed(case: Case, *, now: datetime) -> list[Team]:
     """Return the teams that a picture's case is about and that may know of it."""
     return [team for team in teams_of(case) if cases_known_to(team, now=now).filter(pk=case.pk).exists()]
 

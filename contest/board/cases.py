@@ -17,7 +17,7 @@ from adjudication.rules import REASONS
 from common.audit.trail import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
 from common.typed import Least, words_enough
-from contest.board.case_messages import case_opened_tell, messages_take_back
+from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
@@ -68,7 +68,7 @@ def picture_case(*, image: Image, ruling: Ruling, by: User | None, now: datetime
     else:
         case = _open(kind=CaseKind.PICTURE, image=image, ruling=ruling, by=by, now=now)
         parties_add(case, now=now)
-        case_opened_tell(case, now=now, but=by)
+        notify_case_opened(case, now=now, but=by)
     if case.state == CaseState.PANEL:
         words = "The board asked more taskers about this picture. Wait for the ruling that follows."
         raise Conflict(words, "being_decided")
@@ -90,7 +90,7 @@ def motion_case(
     case = _open(kind=CaseKind.MOTION, by=by, now=now, **told)
     for team in teams:
         party_add(case, team, PartyRole.CONCERNED, now=now)
-    case_opened_tell(case, now=now, but=by)
+    notify_case_opened(case, now=now, but=by)
     return case
 
 
@@ -131,7 +131,7 @@ def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool
     if final in teams_of(case):
         return False
     CaseParty.objects.create(case=case, team=final, role=role, added_at=now)
-    messages_take_back(case)
+    retract_messages(case)
     return True
 
 

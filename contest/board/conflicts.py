@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 
 from accounts.roles import is_on_board, is_organizer
 from common.audit.trail import audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
 from common.typed import words_said
-from contest.board.case_messages import messages_take_back
+from contest.board.case_messages import retract_messages
 from contest.board.models import Ties
 from contest.board.recusal import EVER
 from contest.core.conflicts import board_members
@@ -33,7 +33,7 @@ _END = "conflict.end"
 _ASK_WHY = "Give the reason: it stays on record beside the conflict."
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def conflict_declare(
     *, member: User, team: Team, kind: ConflictKind, since: datetime, words: str, by: User, now: datetime
@@ -57,7 +57,7 @@ def conflict_declare(
     conflict = Conflict.objects.create(member=member, team=final_team(team), **made)
     _record("conflict.declare", conflict, by, now, why=told)
     for case in held:
-        messages_take_back(case)
+        retract_messages(case)
     return conflict
 
 
@@ -165,7 +165,7 @@ def _refuse_over(found: Conflict) -> None:
 
 
 @transaction.atomic
-def ties_tell(
+def declare_ties(
     *, member: User, domains: Iterable[str], people: Iterable[str], papers: Iterable[str], now: datetime
 ) -> Ties:
     """Keep what a member says of themselves: domains of institutions, addresses of people, arXiv IDs of papers.
@@ -214,7 +214,7 @@ def conflicts_find(*, now: datetime) -> int:
     return _record_found(now) if _new(board_members()) else 0
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _record_found(now: datetime) -> int:
     # Two at once wait for each other, as in `conflict_declare`; the second finds nothing new.
@@ -226,7 +226,7 @@ def _record_found(now: datetime) -> int:
         conflict = Conflict.objects.create(member_id=member, team_id=team, kind=kind, **told)
         _record("conflict.find", conflict, None, now)
     for case in held:
-        messages_take_back(case)
+        retract_messages(case)
     return len(new)
 
 

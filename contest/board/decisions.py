@@ -11,9 +11,9 @@ from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanation_said, rule_by_board
 from common.audit.trail import audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
-from contest.board.case_messages import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
 from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import carry_out
@@ -34,7 +34,7 @@ class Made:
     panel: Panel | None = None
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datetime) -> CaseDecision:
     """Close the voting on a case and do what most votes are for; a tie upholds the ruling, or drops the motion (R19).
@@ -66,7 +66,7 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
     )
     _close(held, made, now)
     _record(decision, by, now)
-    case_decided_tell(decision, now=now)
+    notify_case_decided(decision, now=now)
     return decision
 
 
@@ -167,7 +167,7 @@ def _close(case: Case, made: Made, now: datetime) -> None:
     case.result = made.ruling
     case.save(update_fields=["state", "closed_at", "result"])
     if case.ruling is not None and made.ruling is not None:
-        ruling_changed_tell(case.ruling, made.ruling, now=now)
+        notify_ruling_changed(case.ruling, made.ruling, now=now)
 
 
 def _record(decision: CaseDecision, by: User, now: datetime) -> None:
@@ -199,6 +199,6 @@ def _close_ruled(case_id: int, now: datetime) -> bool:
         return False
     case.state, case.closed_at, case.result = CaseState.CLOSED, now, ruling
     case.save(update_fields=["state", "closed_at", "result"])
-    panel_ruled_tell(case, ruling, now=now)
-    ruling_changed_tell(case.ruling, ruling, now=now)
+    notify_panel_ruled(case, ruling, now=now)
+    notify_ruling_changed(case.ruling, ruling, now=now)
     return True

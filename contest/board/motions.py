@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.roles import is_on_board
 from common.audit.trail import audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import words_enough
 from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
@@ -32,7 +32,7 @@ from scoring.models import Defense
 ASK_REASON = "Give the reason: it is published with the decision."
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def motion_open(
     kind: DecisionKind,

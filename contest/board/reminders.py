@@ -10,7 +10,7 @@ from accounts.roles import is_organizer
 from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed, NotFound
 from common.models import AuditEntry
-from contest.board.case_messages import DUE_SOON, case_remind_tell
+from contest.board.case_messages import DUE_SOON, notify_case_remind
 from contest.board.cases import count_of
 from contest.board.recusal import judges_of
 from contest.core.enums import CaseState
@@ -49,7 +49,7 @@ def case_remind(*, public_id: str, by: User, now: datetime) -> list[User]:
         words = "No member is left who may judge this case. See who steps aside, or let somebody join the board."
         raise Conflict(words, "nobody")
     missing = [each for each in judges if each.pk not in voted]
-    case_remind_tell(case, missing or judges, all_voted=not missing, now=now)
+    notify_case_remind(case, missing or judges, all_voted=not missing, now=now)
     audit(ACTION, by=by, subject={"case": [case.public_id]}, now=now, private={"members": len(missing or judges)})
     return missing or judges
 

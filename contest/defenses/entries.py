@@ -15,7 +15,7 @@ from contest.core.enums import StakeEnd
 from contest.core.models import Stake, Team
 from contest.core.teams import final_team
 from contest.defenses import selectors
-from contest.defenses.letters import published_tell
+from contest.defenses.letters import notify_published
 from contest.defenses.models import Entry
 from contest.defenses.stake_ends import not_final, stakes_revive
 from contest.teams.services import captain_held
@@ -280,5 +280,5 @@ def _publish(entry_id: int, policy: Policy, now: datetime) -> bool:
     with transaction.atomic():
         if not waiting.update(published_at=now):
             return False  # another sweep was quicker, or it was taken back
-        published_tell(entry, policy=policy, now=now)
+        notify_published(entry, policy=policy, now=now)
     return True

@@ -29,15 +29,15 @@ from scoring.models import Defense
 MOST_NAMED = 10
 
 
-def not_eligible_tell(*, now: datetime) -> int:
+def notify_not_eligible(*, now: datetime) -> int:
     """Tell teams of their defenses that failed a condition of publication, of each failure once; return how many
     people are told."""
     entries = {entry.defense_id: entry for entry in entries_unpublished()}
     failed = failures((entry.defense for entry in entries.values()), now=now)
-    return sum(_not_eligible_tell(entries[defense], found, now) for defense, found in failed.items())
+    return sum(_notify_not_eligible(entries[defense], found, now) for defense, found in failed.items())
 
 
-def _not_eligible_tell(entry: Entry, failed: Sequence[Failure], now: datetime) -> int:
+def _notify_not_eligible(entry: Entry, failed: Sequence[Failure], now: datetime) -> int:
     newest = max(each.at for each in failed if each.at is not None)
     key = f"{entry.defense.public_id} {newest.isoformat()}"
     if was_told(entry.team, MessageKind.NOT_ELIGIBLE, key):
@@ -54,7 +54,7 @@ def _not_eligible_tell(entry: Entry, failed: Sequence[Failure], now: datetime) -
     )
 
 
-def published_tell(entry: Entry, *, policy: Policy, now: datetime) -> None:
+def notify_published(entry: Entry, *, policy: Policy, now: datetime) -> None:
     """Tell a team that its defense is published, and what staking it costs."""
     write(
         entry.team,
@@ -76,7 +76,7 @@ def _pages(defense: Defense) -> dict[str, str]:
     return {"defense": defense.name, "page": link_to("defense", defense.public_id), "own": own}
 
 
-def staked_tell(stake: Stake, *, now: datetime) -> None:
+def notify_staked(stake: Stake, *, now: datetime) -> None:
     """Tell a team that its defense is at stake from now on: by whom, for how much, and until when."""
     owner, policy, until = owner_of(stake.defense), policy_in_force(now).policy, unbroken_until(stake)
     if owner is None:
@@ -96,7 +96,7 @@ def staked_tell(stake: Stake, *, now: datetime) -> None:
     )
 
 
-def stake_changed_tell(stake: Stake, *, now: datetime, reason: str = "") -> None:
+def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> None:
     """Tell a team how the stake on its defense ended, or that it is in force again.
 
     `reason` is what the board published with its decision. Who broke it is told with the release of the picture's week,

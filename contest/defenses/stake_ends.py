@@ -16,7 +16,7 @@ from contest.core.calendar import Week
 from contest.core.enums import StakeEnd
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks, weeks_between
-from contest.defenses.letters import stake_changed_tell
+from contest.defenses.letters import notify_stake_changed
 from contest.defenses.models import StakeChange
 from contest.defenses.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
 from contest.ledger.stake_money import stake_refunded
@@ -90,7 +90,7 @@ def _follow(stake_id: int, now: datetime) -> bool:
 # Members of the board are outside of this order. They are locked where a case is opened (after teams, pictures and
 # defenses) and where a conflict is recorded (before the open cases about its team). So a motion that is opened, a
 # motion that is decided and a conflict that is recorded at one moment can wait for each other in a circle; one of
-# them gives way, and `again_after_deadlock` does it again.
+# them gives way, and `retry_on_deadlock` does it again.
 
 
 def defenses_locked(ids: Iterable[int]) -> list[Defense]:
@@ -146,7 +146,7 @@ def _set(stake: Stake, outcome: Outcome, *, now: datetime, reason: str = "") -> 
     if stake.staked_at is not None:
         StakeChange.objects.create(stake=stake, end=stake.end, ended_at=stake.ended_at, known_at=now)
     if stake.end != was:
-        stake_changed_tell(stake, now=now, reason=reason)
+        notify_stake_changed(stake, now=now, reason=reason)
     return True
 
 

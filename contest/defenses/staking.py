@@ -15,7 +15,7 @@ from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Stake, StakeBatch, Team
 from contest.defenses import selectors
-from contest.defenses.letters import staked_tell
+from contest.defenses.letters import notify_staked
 from contest.defenses.models import Entry
 from contest.defenses.stake_ends import defenses_locked, locked, stake_end, stakes_revive
 from contest.ledger.models import Account
@@ -56,7 +56,7 @@ def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: 
         told = {"kind": StakeKind.BOARD, "batch": batch, "cents": cents, "asked_at": now}
         stake = Stake.objects.create(defense=defense, staked_at=now, clock_from=now, **told)
         stake_funded(stake, now=now, by=by.member, decision=decision)
-        staked_tell(stake, now=now)
+        notify_staked(stake, now=now)
     return batch
 
 
@@ -130,7 +130,7 @@ def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Sta
     stake.receipt, stake.received_by, stake.staked_at, stake.clock_from = receipt, by, now, now
     stake.save(update_fields=["receipt", "received_by", "staked_at", "clock_from"])
     stake_funded(stake, now=now, by=by)
-    staked_tell(stake, now=now)
+    notify_staked(stake, now=now)
     _record("stake.receive", stake, by, now, private={"receipt": receipt, "cents": stake.cents})
     return stake
 

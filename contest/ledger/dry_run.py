@@ -16,7 +16,7 @@ from contest.core.breaks import ON_PAPER
 from contest.core.enums import AccountKind
 from contest.core.models import Stake, Team
 from contest.ledger import services as ledger
-from contest.ledger.letters import posted_tell
+from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
 
@@ -45,7 +45,7 @@ class Book:
 
     def notify(self, entries: Iterable[LedgerEntry], *, now: datetime) -> None:
         """Write to the teams whose money was moved."""
-        posted_tell(entries, now=now)
+        notify_posted(entries, now=now)
 
     def attempt(self) -> AbstractContextManager[Any]:
         """Return a context that takes all back that was added in it, where it ends in an error."""

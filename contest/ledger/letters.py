@@ -17,7 +17,7 @@ from contest.teams.letters import link_to
 from policy.selectors import policy_in_force
 
 
-def posted_tell(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
+def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
     """Tell each team what these entries move to its account and away from it, in one letter."""
     by_team: dict[Team, list[tuple[int, LedgerEntry]]] = {}
     for entry in entries:
@@ -52,7 +52,7 @@ def _account(team: Team, currency: str) -> dict[str, str]:
     return {"balance": money(cents or 0, currency), "page": link_to("team-money")}
 
 
-def paid_tell(payment: Payment, *, now: datetime) -> None:
+def notify_paid(payment: Payment, *, now: datetime) -> None:
     """Tell a team that a payment was made."""
     policy = policy_in_force(now).policy
     write(

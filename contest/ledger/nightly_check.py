@@ -12,7 +12,7 @@ _LAST_CHECK = "ledger-last-check"
 log = structlog.get_logger(__name__)
 
 
-def ledger_check_now_and_then(*, now: datetime) -> int:
+def ledger_check_periodically(*, now: datetime) -> int:
     """Check when nobody has for CHECK_EVERY; return how many things are wrong, 0 when it is not time yet.
 
     Forgetting when that was costs a check.

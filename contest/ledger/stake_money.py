@@ -8,7 +8,7 @@ from django.db import transaction
 from contest.core.enums import AccountKind, StakeKind
 from contest.core.models import BoardDecision, Stake
 from contest.core.teams import final_team
-from contest.ledger.letters import posted_tell
+from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
 
@@ -64,5 +64,5 @@ def stake_refunded(
     entry = move(
         money, target, money.balance_cents, rule="R36", why=why, causes=causes, by=by, decision=decision, now=now
     )
-    posted_tell([entry], now=now)
+    notify_posted([entry], now=now)
     return entry

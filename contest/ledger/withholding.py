@@ -18,7 +18,7 @@ from contest.core.decisions import Mandate, decide
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
-from contest.ledger.letters import posted_tell
+from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
 
@@ -151,7 +151,7 @@ def money_withhold(
     decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
     why = "Withheld by the board."
     entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)
-    posted_tell([entry], now=now)
+    notify_posted([entry], now=now)
     return entry
 
 
@@ -175,7 +175,7 @@ def money_return(
         entry = move(
             source, of, found.cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now
         )
-        posted_tell([entry], now=now)
+        notify_posted([entry], now=now)
     return decision
 
 

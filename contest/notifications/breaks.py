@@ -29,17 +29,19 @@ def _news(now: datetime) -> QuerySet[Break]:
 # To senders ----------------------------------------------------------------------------------------------------------
 
 
-def broke_tell(*, now: datetime) -> int:
+def notify_broke(*, now: datetime) -> int:
     """Tell senders what their pictures broke, that of a team and week together; return how many messages."""
     breaks: dict[int, list[Break]] = {}
     for each in _news(now):
         breaks.setdefault(each.image_id, []).append(each)
     sent = Attack.objects.filter(told_to_senders(now=now), image__in=breaks).select_related("team")
     groups = of_teams(sent.order_by("received_at", "pk"))
-    return sum(_broke_tell(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
+    return sum(_notify_broke(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
 
 
-def _broke_tell(team: Team, week: str, attacks: Sequence[Attack], breaks: dict[int, list[Break]], now: datetime) -> int:
+def _notify_broke(
+    team: Team, week: str, attacks: Sequence[Attack], breaks: dict[int, list[Break]], now: datetime
+) -> int:
     pairs = [(attack, each) for attack in attacks for each in breaks[attack.image_id]]
     known = Told.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
     before = set(known.values_list("team", "fact"))
@@ -65,17 +67,17 @@ def _broke(attack: Attack, defense: Defense) -> dict[str, Any]:
 # To makers -----------------------------------------------------------------------------------------------------------
 
 
-def broken_tell(*, now: datetime) -> int:
+def notify_broken(*, now: datetime) -> int:
     """Tell the makers of a defense by whose pictures it was broken, with the release of those; return how many
     messages."""
     rows = _news(now).filter(released("image__")).annotate(sent_at=first_sent())
     by_defense: dict[Defense, list[Break]] = {}
     for each in rows:
         by_defense.setdefault(each.defense, []).append(each)
-    return sum(_broken_tell(defense, breaks, now) for defense, breaks in by_defense.items())
+    return sum(_notify_broken(defense, breaks, now) for defense, breaks in by_defense.items())
 
 
-def _broken_tell(defense: Defense, breaks: Sequence[Break], now: datetime) -> int:
+def _notify_broken(defense: Defense, breaks: Sequence[Break], now: datetime) -> int:
     owner = owner_of(defense)
     if owner is None:
         return 0

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import OuterRef
 
 from contest.appeals.letters import appeals_tell_late
-from contest.board.case_messages import case_decided_tell, panel_ruled_tell, ruling_changed_tell
+from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
 from contest.board.cases import newest_ruling_of
 from contest.board.models import CaseDecision, CaseParty
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
@@ -21,7 +21,7 @@ from contest.outbox.grouped_facts import NEWS, told
 from contest.outbox.models import Told
 
 
-def cases_tell(*, now: datetime) -> int:
+def notify_cases(*, now: datetime) -> int:
     """Tell teams of the cases that they may know of since the release of the picture; return how many people are told.
 
     Each party of a case is looked at once: what happens later is told at once.
@@ -47,11 +47,11 @@ def _tell(case: Case, team: Team, now: datetime) -> int:
     decision: CaseDecision | None = getattr(case, "decision", None)
     if decision is None:
         return appeals_tell_late(case, team, now=now)
-    people = case_decided_tell(decision, now=now, late=team)
+    people = notify_case_decided(decision, now=now, late=team)
     if case.state != CaseState.CLOSED or case.result is None or case.ruling is None:
         return people
     if decision.outcome == CaseOutcome.MORE_TASKERS:
-        people += panel_ruled_tell(case, case.result, now=now, late=team)
+        people += notify_panel_ruled(case, case.result, now=now, late=team)
     if case.result == newest_ruling_of(case.result.image):
-        people += ruling_changed_tell(case.ruling, case.result, now=now, late=team)
+        people += notify_ruling_changed(case.ruling, case.result, now=now, late=team)
     return people

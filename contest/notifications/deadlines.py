@@ -25,10 +25,10 @@ UNANSWERED = timedelta(days=3)
 # Appeals -------------------------------------------------------------------------------------------------------------
 
 
-def appeals_closing_tell(*, now: datetime) -> int:
+def notify_appeals_closing(*, now: datetime) -> int:
     """Tell teams a day before which rulings they cannot appeal any more soon; return how many messages."""
     teams = {each.pk: each for each in [*defending_teams(now=now), *_senders(now)]}
-    return sum(_closing_tell(team, now) for team in teams.values())
+    return sum(_notify_closing(team, now) for team in teams.values())
 
 
 def _senders(now: datetime) -> Iterator[Team]:
@@ -39,7 +39,7 @@ def _senders(now: datetime) -> Iterator[Team]:
         yield final_team(team)
 
 
-def _closing_tell(team: Team, now: datetime) -> int:
+def _notify_closing(team: Team, now: datetime) -> int:
     soon = [each for each in appealable(team, now) if each.until <= now + ALONG]
     fresh = not_told(MessageKind.APPEALS_CLOSING, team, soon)
     if not fresh or fresh[0].until > now + BEFORE:
@@ -72,13 +72,13 @@ def _row(ground: Ground, attack: Attack | None) -> dict[str, object]:
 # Questions -----------------------------------------------------------------------------------------------------------
 
 
-def questions_tell(*, now: datetime) -> int:
+def notify_questions(*, now: datetime) -> int:
     """Recall the questions of organizers that teams did not answer for UNANSWERED; return how many are told."""
     waiting = Entitlement.objects.filter(state=EntitlementState.QUESTION).select_related("team")
-    return sum(_question_tell(each, now) for each in waiting.order_by("pk"))
+    return sum(_notify_question(each, now) for each in waiting.order_by("pk"))
 
 
-def _question_tell(asked: Entitlement, now: datetime) -> int:
+def _notify_question(asked: Entitlement, now: datetime) -> int:
     step = asked.steps.filter(kind=EntitlementStepKind.QUESTION).order_by("-pk").first()
     if step is None or step.made_at > now - UNANSWERED:
         return 0

@@ -19,13 +19,13 @@ _DAY = timedelta(days=1)
 _SOON_MENDED = timedelta(hours=1)
 
 
-def failed_releases_tell(*, now: datetime) -> int:
+def notify_failed_releases(*, now: datetime) -> int:
     """Tell of the builds that failed, of each week once a day; return how many are told."""
     failed = ReleaseBuild.objects.filter(state=BuildState.FAILED, ended_at__gte=now - _DAY)
-    return sum(_failed_tell(build, now) for build in failed.order_by("pk"))
+    return sum(_notify_failed(build, now) for build in failed.order_by("pk"))
 
 
-def _failed_tell(build: ReleaseBuild, now: datetime) -> int:
+def _notify_failed(build: ReleaseBuild, now: datetime) -> int:
     assert build.ended_at is not None, "what failed is over"
     zone = policy_at(now).time_zone
     return write(
@@ -40,13 +40,13 @@ def _failed_tell(build: ReleaseBuild, now: datetime) -> int:
     )
 
 
-def stuck_panels_tell(*, now: datetime) -> int:
+def notify_stuck_panels(*, now: datetime) -> int:
     """Tell of the panels that nobody left may finish, of each panel and cause once, each cause at most once a day;
     return how many are told."""
-    return sum(_stuck_tell(group, now) for group in read_stuck_groups(now=now))
+    return sum(_notify_stuck(group, now) for group in read_stuck_groups(now=now))
 
 
-def _stuck_tell(group: StuckGroup, now: datetime) -> int:
+def _notify_stuck(group: StuckGroup, now: datetime) -> int:
     late = [each for each in group.panels if each.panel.waiting_since <= now - _SOON_MENDED]
     told = Message.objects.filter(kind=MessageKind.PANELS_STUCK, key__startswith=f"{group.cause} ")
     covered = {panel for facts in told.values_list("facts", flat=True) for panel in facts["covered"]}
@@ -70,7 +70,7 @@ def _stuck_tell(group: StuckGroup, now: datetime) -> int:
     )
 
 
-def given_up_tell(*, now: datetime) -> int:
+def notify_given_up(*, now: datetime) -> int:
     """Tell once a day of letters that were given up in the last one; return how many are told.
 
     Its own letters are not counted: where no mail leaves at all, they are given up too.

@@ -5,39 +5,39 @@ from datetime import datetime, timedelta
 
 from django.core.cache import cache
 
-from contest.defenses.letters import not_eligible_tell
-from contest.notifications.breaks import broke_tell, broken_tell
-from contest.notifications.cases import cases_tell
-from contest.notifications.deadlines import appeals_closing_tell, questions_tell
-from contest.notifications.organizers import failed_releases_tell, given_up_tell, stuck_panels_tell
-from contest.notifications.verdicts import valid_tell, verdicts_tell
+from contest.defenses.letters import notify_not_eligible
+from contest.notifications.breaks import notify_broke, notify_broken
+from contest.notifications.cases import notify_cases
+from contest.notifications.deadlines import notify_appeals_closing, notify_questions
+from contest.notifications.organizers import notify_failed_releases, notify_given_up, notify_stuck_panels
+from contest.notifications.verdicts import notify_valid, notify_verdicts
 
 LOOK_EVERY = timedelta(minutes=5)
 _LAST_LOOK = "messages-looked"
 _TELL: tuple[Callable[..., int], ...] = (
-    not_eligible_tell,
-    verdicts_tell,
-    valid_tell,
-    broke_tell,
-    broken_tell,
-    cases_tell,
-    appeals_closing_tell,
-    questions_tell,
-    failed_releases_tell,
-    stuck_panels_tell,
-    given_up_tell,
+    notify_not_eligible,
+    notify_verdicts,
+    notify_valid,
+    notify_broke,
+    notify_broken,
+    notify_cases,
+    notify_appeals_closing,
+    notify_questions,
+    notify_failed_releases,
+    notify_stuck_panels,
+    notify_given_up,
 )
 
 
-def messages_tell(*, now: datetime) -> int:
+def notify_of_facts(*, now: datetime) -> int:
     """Tell everything that is due; return how many messages or readers there were. Twice tells nothing more."""
     return sum(tell(now=now) for tell in _TELL)
 
 
-def messages_tell_now_and_then(*, now: datetime) -> int:
+def notify_of_facts_periodically(*, now: datetime) -> int:
     """Look when nobody has for LOOK_EVERY; 0 when it is not time yet. Forgetting when that was costs a look."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
     cache.set(_LAST_LOOK, now, LOOK_EVERY.total_seconds())
-    return messages_tell(now=now)
+    return notify_of_facts(now=now)

@@ -26,7 +26,7 @@ from policy.selectors import policy_at
 # To senders ----------------------------------------------------------------------------------------------------------
 
 
-def verdicts_tell(*, now: datetime) -> int:
+def notify_verdicts(*, now: datetime) -> int:
     """Tell senders the first verdicts on their pictures, those of a team and week together; return how many messages.
 
     They go when nothing of that week waits for a verdict any more, or the oldest has waited for PATIENCE. What changes
@@ -36,10 +36,10 @@ def verdicts_tell(*, now: datetime) -> int:
     untold = ~told(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
     rows = Attack.objects.filter(told_to_senders(now=now), Exists(lately), untold).select_related("image", "team")
     groups = of_teams(rows.order_by("received_at", "pk"))
-    return sum(_verdicts_tell(team, week, attacks, now) for (team, week), attacks in groups.items())
+    return sum(_notify_verdicts(team, week, attacks, now) for (team, week), attacks in groups.items())
 
 
-def _verdicts_tell(team: Team, week: str, attacks: Sequence[Attack], now: datetime) -> int:
+def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: datetime) -> int:
     rulings = newest_rulings(attack.image_id for attack in attacks)
     oldest = min(ruling.decided_at for ruling in rulings.values())
     if oldest > now - PATIENCE and _waits(team, week, now):
@@ -83,16 +83,16 @@ def in_words(moment: datetime) -> str:
 # To defenders --------------------------------------------------------------------------------------------------------
 
 
-def valid_tell(*, now: datetime) -> int:
+def notify_valid(*, now: datetime) -> int:
     """Tell the teams with a defense at stake which pictures were ruled valid that can break it (R18), with the last
     moment to appeal; return how many messages.
 
     Those are all that could: what a defense answered, and so which of them breaks it, is told no earlier than it was.
     """
-    return sum(_valid_tell(team, now) for team in defending_teams(now=now))
+    return sum(_notify_valid(team, now) for team in defending_teams(now=now))
 
 
-def _valid_tell(team: Team, now: datetime) -> int:
+def _notify_valid(team: Team, now: datetime) -> int:
     grounds = [each for each in appealable(team, now) if each.side is AppealSide.DEFENDER]
     fresh = not_told(MessageKind.PICTURES_VALID, team, grounds)
     if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:

@@ -3,18 +3,18 @@
 from common.domain_clock import domain_now
 from common.queues import sweep
 from contest.attacks.near_duplicates import near_duplicates_find
-from contest.board.case_sweep import cases_tend_now_and_then
+from contest.board.case_sweep import cases_tend_periodically
 from contest.board.conflicts import conflicts_find
 from contest.core import breaks
 from contest.defenses.entries import defenses_publish
 from contest.defenses.stake_ends import stakes_end
-from contest.ledger.nightly_check import ledger_check_now_and_then
-from contest.notifications.sweeps import messages_tell_now_and_then
+from contest.ledger.nightly_check import ledger_check_periodically
+from contest.notifications.sweeps import notify_of_facts_periodically
 from contest.outbox.sending import messages_send
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard import snapshots
 from contest.releases import announcements, builds
-from contest.teams.same_person import same_persons_find_now_and_then
+from contest.teams.same_person import same_persons_find_periodically
 from policy.selectors import policy_in_force
 
 
@@ -46,13 +46,13 @@ def publish_defenses() -> int:
 @sweep("cases tended", every=15.0)
 def tend_cases() -> int:
     """Follow the facts with the board's cases: closed panels, parties, quorum, clocks (R19, R21)."""
-    return cases_tend_now_and_then(now=domain_now())
+    return cases_tend_periodically(now=domain_now())
 
 
 @sweep("messages told", queue="slow", every=300.0)
 def tell_messages() -> int:
     """Write down what people are to be told because of facts (R18, R26)."""
-    return messages_tell_now_and_then(now=domain_now())
+    return notify_of_facts_periodically(now=domain_now())
 
 
 @sweep("letters sent", queue="slow", every=15.0)
@@ -77,7 +77,7 @@ def look_for_near_duplicates() -> int:
 @sweep("same persons found", queue="slow", every=3600.0)
 def look_for_same_persons() -> int:
     """Record the accounts that look like one person, for organizers (R25)."""
-    return same_persons_find_now_and_then(now=domain_now())
+    return same_persons_find_periodically(now=domain_now())
 
 
 @sweep("conflicts found", queue="slow", every=300.0)
@@ -89,7 +89,7 @@ def find_conflicts() -> int:
 @sweep("leaderboards made", queue="slow", every=60.0)
 def make_leaderboards() -> int:
     """Make the tables of the leaderboard that are missing or no longer fresh."""
-    return snapshots.boards_make_now_and_then(now=domain_now())
+    return snapshots.boards_make_periodically(now=domain_now())
 
 
 @sweep("leaderboards checked", queue="slow", every=600.0)
@@ -101,4 +101,4 @@ def check_leaderboards() -> int:
 @sweep("ledger checked", queue="slow", every=600.0)
 def check_ledger() -> int:
     """Add up the ledger, once a day; returns how many things are wrong (R34)."""
-    return ledger_check_now_and_then(now=domain_now())
+    return ledger_check_periodically(now=domain_now())

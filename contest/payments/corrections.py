@@ -20,7 +20,7 @@ from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.defenses.stake_ends import locked, stake_end, stake_follow
 from contest.ledger.deposits import HALVES
-from contest.ledger.letters import posted_tell
+from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
 from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
 from contest.payments.statements import Debt, debts
@@ -178,7 +178,7 @@ def correction_confirm(*, correction_id: int, by: User, now: datetime) -> Correc
     correction.entry = _post(correction, by, now)
     correction.confirmed_by, correction.confirmed_at = by, now
     correction.save(update_fields=["entry", "confirmed_by", "confirmed_at"])
-    posted_tell([correction.entry], now=now)
+    notify_posted([correction.entry], now=now)
     _record("correction.confirm", correction, by, now)
     return correction
 

@@ -11,7 +11,7 @@ from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.core.enums import AccountKind
 from contest.core.models import Team
-from contest.ledger.letters import paid_tell
+from contest.ledger.letters import notify_paid
 from contest.ledger.models import Payment
 from contest.ledger.services import account, hold, move
 from contest.payments.payable import payable
@@ -87,7 +87,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
     payment.paid_by, payment.paid_at, payment.reference = by, now, said
     payment.save(update_fields=["entry", "paid_by", "paid_at", "reference"])
-    paid_tell(payment, now=now)
+    notify_paid(payment, now=now)
     _record("payment.pay", payment, by, now)
     return payment
 

@@ -10,7 +10,7 @@ from datetime import datetime
 import structlog
 from django.db import OperationalError, transaction
 
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from contest.core.breaks import Supposed
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
@@ -25,7 +25,7 @@ from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_se
 log = structlog.get_logger(__name__)
 
 
-@again_after_deadlock
+@retry_on_deadlock
 def prizes_settle(*, now: datetime) -> int:
     """Post what is due and not posted; return how many stakes and awards changed. Twice changes nothing.
 

@@ -25,7 +25,7 @@ from adjudication.selectors import rulings_in_force
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
-from common.audit.seals import entries_seal
+from common.audit.seals import seal_entries
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.core.breaks import recorded_mistakes
@@ -109,7 +109,7 @@ def release_week(
     that it would tell of (`earlier_week_first`), with a file that verifiers would not read (`too_large`), while
     `out` is in use, and when another release was published meanwhile from elsewhere.
     """
-    while entries_seal():  # what was recorded in the week is part of its release
+    while seal_entries():  # what was recorded in the week is part of its release
         pass
     with _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)

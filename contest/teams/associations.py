@@ -13,7 +13,7 @@ from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
 from common.typed import words_said
 from contest.core.models import Team
-from contest.teams.letters import association_tell
+from contest.teams.letters import notify_association
 from contest.teams.models import Association, AssociationMistake
 from policy.selectors import policy_in_force
 
@@ -40,7 +40,7 @@ def association_declare(
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
     _refuse_overlap(team, since, until)
     made = Association.objects.create(team=team, since=since, until=until, reason=said, declared_by=by, declared_at=now)
-    association_tell(made, now=now)
+    notify_association(made, now=now)
     _record("association.declare", made, by, now, said)
     return made
 
@@ -62,7 +62,7 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
     _refuse_overlap(found.team, found.since, until, but=found.pk)
     found.until = until
     found.save(update_fields=["until"])
-    association_tell(found, now=now)
+    notify_association(found, now=now)
     _record("association.end", found, by, now)
     return found
 
@@ -80,7 +80,7 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")
     made = AssociationMistake.objects.create(association=found, reason=said, declared_by=by, declared_at=now)
-    association_tell(found, now=now, mistake=made)
+    notify_association(found, now=now, mistake=made)
     _record("association.mistaken", found, by, now, said)
     return made
 

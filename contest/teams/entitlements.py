@@ -15,7 +15,7 @@ from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, 
 from contest.core.models import Team
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.teams.arxiv import paper_id
-from contest.teams.letters import step_tell
+from contest.teams.letters import notify_step
 from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
 from contest.teams.services import captain_held, team_held
@@ -248,4 +248,4 @@ def _record(action: str, of: Entitlement, by: User, now: datetime, why: str = ""
 
 
 def _step(of: Entitlement, kind: EntitlementStepKind, words: str, by: User, now: datetime) -> None:
-    step_tell(EntitlementStep.objects.create(entitlement=of, kind=kind, words=words, made_by=by, made_at=now))
+    notify_step(EntitlementStep.objects.create(entitlement=of, kind=kind, words=words, made_by=by, made_at=now))

@@ -12,7 +12,7 @@ from accounts.invitations import InvitationState, clean_address, digest_of
 from common.errors import Conflict, InvalidInput, NotFound, TooMany
 from common.mail import send_behind
 from contest.core.models import Member, Team
-from contest.teams.letters import team_invitation_letter, team_tell
+from contest.teams.letters import notify_team, team_invitation_letter
 from contest.teams.models import TeamInvitation
 from contest.teams.registration import researcher_make
 from contest.teams.services import captain_held, member_add, team_held
@@ -128,7 +128,7 @@ def team_invitation_accept(*, secret: str, user: User, now: datetime, joined_at:
     # The address is not needed any more: who joined is a member, perhaps by another address of theirs.
     invitation.accepted_at, invitation.email = now, ""
     invitation.save(update_fields=["accepted_at", "email"])
-    team_tell(team, "joined", now=joined_at or now, who=user.username)
+    notify_team(team, "joined", now=joined_at or now, who=user.username)
     return member
 
 

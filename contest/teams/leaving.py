@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from contest.core.models import Member
 from contest.outbox.writing import person_forget
-from contest.teams.letters import team_tell
+from contest.teams.letters import notify_team
 from contest.teams.models import Entitlement, TeamInvitation
 from contest.teams.selectors import speaks_for
 from contest.teams.services import member_end, member_held
@@ -21,7 +21,7 @@ def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
         member = member_held(user)
         lost = speaks_for(user, member.team, now)
         member_end(member, now=now, forgotten=True)
-        team_tell(member.team, "left", now=now, who="A member, whose account was deleted,", not_entitled=lost)
+        notify_team(member.team, "left", now=now, who="A member, whose account was deleted,", not_entitled=lost)
     _forget_addresses(user, now)
 
 

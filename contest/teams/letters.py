@@ -45,7 +45,7 @@ def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMess
     return letter("team_invitation", to=invitation.email, language=LANGUAGE, **context)
 
 
-def team_tell(team: Team, what: str, *, now: datetime, **context: Any) -> None:
+def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None:
     """Tell everybody who is a member at this moment that something about the team changed.
 
     `what`: `joined`, `left`, `removed`, `captain` (with `who`), `merged` (with `into` and `reason`). Who leaves
@@ -55,13 +55,13 @@ def team_tell(team: Team, what: str, *, now: datetime, **context: Any) -> None:
     write(members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_named(team), what=what, **context)
 
 
-def merged_tell(gone: Team, stays: Team, *, reason: str, now: datetime) -> None:
+def notify_merged(gone: Team, stays: Team, *, reason: str, now: datetime) -> None:
     """Tell both teams that one of them is part of the other from now on."""
-    team_tell(gone, "merged", now=now, into=_named(stays), reason=reason)
-    team_tell(stays, "merged", now=now, into=_named(stays), gone=_named(gone), reason=reason)
+    notify_team(gone, "merged", now=now, into=_named(stays), reason=reason)
+    notify_team(stays, "merged", now=now, into=_named(stays), gone=_named(gone), reason=reason)
 
 
-def association_tell(association: Association, *, now: datetime, mistake: AssociationMistake | None = None) -> None:
+def notify_association(association: Association, *, now: datetime, mistake: AssociationMistake | None = None) -> None:
     """Tell every member that the team is associated with the contest, or until when (R27), or that it was an error."""
     zone = policy_in_force(now).policy.time_zone
     write(
@@ -76,7 +76,7 @@ def association_tell(association: Association, *, now: datetime, mistake: Associ
     )
 
 
-def step_tell(step: EntitlementStep) -> None:
+def notify_step(step: EntitlementStep) -> None:
     """Tell the team of a step of its request; organizers of one that waits for them."""
     team, now, entitlement = final_team(step.entitlement.team), step.made_at, step.entitlement
     facts: dict[str, Any] = {

@@ -10,7 +10,7 @@ from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
 from common.typed import words_said
 from contest.core.models import Member, Team
-from contest.teams.letters import merged_tell
+from contest.teams.letters import notify_merged
 from contest.teams.models import PastMember, TeamMerge
 from contest.teams.services import team_held
 
@@ -28,7 +28,7 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     ask = "Give the reason: both teams read it."
     said = words_said(reason, field="reason", ask=ask, most=MOST_CHARACTERS)
     gone, stays = _both_held(team, into)
-    merged_tell(gone, stays, reason=said, now=now)
+    notify_merged(gone, stays, reason=said, now=now)
     _move_members(gone, stays, now)
     gone.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
     Team.objects.filter(pk=gone.pk).update(merged_into=stays, merged_at=now)

@@ -52,7 +52,7 @@ def same_persons_find(*, now: datetime, by: User | None = None) -> int:
     return len(new)
 
 
-def same_persons_find_now_and_then(*, now: datetime) -> int:
+def same_persons_find_periodically(*, now: datetime) -> int:
     """Look when nobody has for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was costs a look."""
     return same_persons_find(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else 0
 

@@ -9,7 +9,7 @@ from accounts.roles import TEAMS, role_give
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from contest.core.models import Member, Team
 from contest.teams import names
-from contest.teams.letters import team_tell
+from contest.teams.letters import notify_team
 from contest.teams.models import PastMember
 from contest.teams.selectors import members_of, speaks_for
 
@@ -57,7 +57,7 @@ def member_leave(*, user: User, now: datetime) -> Team:
         raise Conflict(words, "hand_over_first")
     lost = speaks_for(user, member.team, now)
     member_end(member, now=now)
-    team_tell(member.team, "left", now=now, who=user.username, not_entitled=lost)
+    notify_team(member.team, "left", now=now, who=user.username, not_entitled=lost)
     return member.team
 
 
@@ -66,7 +66,7 @@ def member_remove(*, by: User, member_id: int, now: datetime) -> Member:
     """Take a member out of the captain's team; they are told by e-mail."""
     other = _other_member(by, member_id)
     lost = speaks_for(other.user, other.team, now)
-    team_tell(other.team, "removed", now=now, who=other.user.username, not_entitled=lost)
+    notify_team(other.team, "removed", now=now, who=other.user.username, not_entitled=lost)
     member_end(other, now=now)
     return other
 
@@ -76,7 +76,7 @@ def captain_hand_over(*, by: User, member_id: int, now: datetime) -> Member:
     """Make another member the captain; the former one stays as a member."""
     other = _other_member(by, member_id)
     _captain_make(other)
-    team_tell(other.team, "captain", now=now, who=other.user.username)
+    notify_team(other.team, "captain", now=now, who=other.user.username)
     return other
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from accounts.pages.form_fields import errors_of
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.typed import whole_number
+from common.web.form_fields import errors_of
 from contest.ledger.amounts import money
 from policy.selectors import policy_in_force
 

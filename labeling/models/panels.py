@@ -14,7 +14,7 @@ of one table in the order of their primary keys, so that no two transactions wai
 
 Every lock is `no_key`: adding a row that refers to a locked one never waits. What several requests may still do
 to each other (an account is deleted while its tasker works; of two requests of one tasker, one gives a picture back and
-takes the other's) is decorated with `again_after_deadlock`.
+takes the other's) is decorated with `retry_on_deadlock`.
 """
 
 import uuid

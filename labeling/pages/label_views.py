@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -22,6 +22,7 @@ from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from labeling import leases
 from labeling.access import assignment_of, labeling_tasker, tasker_of
 from labeling.enums import ReportKind
@@ -38,12 +39,6 @@ from policy.selectors import policy_at, policy_in_force
 # How often the page looks again when nothing is held by others either.
 LOOK_AGAIN_SECONDS = 60
 _random = SystemRandom()
-
-
-class SeeOther(HttpResponseRedirect):
-    """After a POST: go and GET that, so that a reload never posts again."""
-
-    status_code = 303
 
 
 @never_cache

@@ -16,10 +16,10 @@ from django.views.decorators.http import require_http_methods
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput
+from common.web.form_fields import SeeOther
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
 from labeling.learning.services import instructions_publish
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 
 

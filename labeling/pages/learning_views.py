@@ -17,13 +17,13 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
+from common.web.form_fields import SeeOther
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
 from labeling.learning import selectors, wording
 from labeling.learning.services import attempt_start, item_answer, lesson_see
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
 from labeling.pages.label_form import Desk, label_context
-from labeling.pages.label_views import SeeOther
 from labeling.pages.learning_calls import item_json
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from labeling.pictures.addresses import picture_url

@@ -18,11 +18,11 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from labeling.access import tasker_of
 from labeling.enums import ReportDecision, ReportKind
 from labeling.learning.organizer import asked_again_by
 from labeling.models import Report, Tasker
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from labeling.questions import selectors
 from labeling.questions.report_words import KIND_NAMES

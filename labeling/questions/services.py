@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.locale import zone_of
 from common.audit.trail import Subject, audit
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
 from labeling import leases
 from labeling.enums import PanelState, ReportDecision, ReportKind
@@ -34,7 +34,7 @@ MOST_ANSWER_CHARACTERS = 4_000
 _ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def report_make(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, kind: ReportKind, words: str, now: datetime
@@ -85,7 +85,7 @@ def report_decide(*, image: Image, decision: ReportDecision, reply: str, by: Use
     return reports
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _decide(image: Image, decision: ReportDecision, reply: str, by: User, now: datetime) -> list[Report]:
     # The panels are what a report locks, too: it comes before this decision, or holds the picture anew after it.

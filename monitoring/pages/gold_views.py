@@ -18,10 +18,10 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, WrongFields
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from labeling.wording import ANSWERS
 from monitoring import gold_choice

@@ -17,8 +17,8 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from labeling.enums import WatchAction
-from labeling.pages.label_views import SeeOther
 from monitoring.days import day_of, today_in
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
+from common.web.form_fields import SeeOther
 from labeling import voiding
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Tasker
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from monitoring import actions, links
 from monitoring.access import reviewer_of, tasker_named

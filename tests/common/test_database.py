@@ -23,10 +23,10 @@ from accounts.leaving import account_delete
 from common import rates
 from common.audit.chain import BEGINNING, End, canonical, digest, problem, sealed
 from common.audit.origin import OriginMiddleware, acting_from, origin, place_of
-from common.audit.seals import chain_check, chain_check_now_and_then, entries_seal, link_of, seals
+from common.audit.seals import chain_check, chain_check_periodically, link_of, seal_entries, seals
 from common.audit.trail import audit
 from common.database.changes import change_mark
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.database.lookups import Change, Given, Lookup, Statement
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
 from labeling.models import Assignment, Image, Panel, Tasker
@@ -109,7 +109,7 @@ def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words
 def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_holds(now: datetime, settings: Any) -> None:
     with acting_from("page", ADDRESS):
         entry = record(now=now)
-    entries_seal()
+    seal_entries()
     credentials_purge(now=now + timedelta(days=90, seconds=-1))
     kept = AuditPlace.objects.get(entry=entry).digest
     assert kept == place_of(ADDRESS) != place_of("192.0.2.8")
@@ -123,9 +123,9 @@ def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_hold
 def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(olga: User, now: datetime) -> None:
     with acting_from("page", ADDRESS):
         record(olga)
-        entries_seal()
+        seal_entries()
         account_delete(user=olga, now=now)
-    entries_seal()
+    seal_entries()
     assert list(AuditEntry.objects.values_list("action", "user", "role").order_by("pk")) == [
         ("stake.receive", None, "organizer"),
         ("account.delete", None, "organizer"),
@@ -136,9 +136,9 @@ def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(o
 
 def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
     entries = three_rows()
-    assert (entries_seal(), entries_seal()) == (3, 0)
+    assert (seal_entries(), seal_entries()) == (3, 0)
     entries.append(record(number=4))
-    assert (entries_seal(), AuditUnsealed.objects.count()) == (1, 0)
+    assert (seal_entries(), AuditUnsealed.objects.count()) == (1, 0)
     found = list(seals())
     assert [(seal.number, seal.entry) for seal in found] == list(enumerate(entries, start=1))
     assert [seal.previous for seal in found] == [BEGINNING, *(seal.sha256 for seal in found[:-1])]
@@ -147,7 +147,7 @@ def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
 @HASHED
 def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_guessed() -> None:
     hidden, told = record(number=1), record(number=1, published=True)
-    entries_seal()
+    seal_entries()
     secret, public = (link_of(seal) for seal in seals())
     common = {"at": "2026-11-18T12:00:00.000000Z", "role": "platform", "action": "stake.receive"}
     common["facts"] = {"kind": "stake"}  # type: ignore[assignment]
@@ -172,9 +172,9 @@ def test_a_hash_follows_from_what_is_published() -> None:
 def test_a_row_that_was_committed_late_is_sealed_late() -> None:
     early, late = record(number=1), record(number=2)
     AuditUnsealed.objects.filter(entry=early).delete()  # as a sweep sees it before that commit
-    assert entries_seal() == 1
+    assert seal_entries() == 1
     AuditUnsealed.objects.create(entry=early)
-    assert (entries_seal(), checked().wrong) == (1, "")
+    assert (seal_entries(), checked().wrong) == (1, "")
     assert list(AuditSeal.objects.order_by("number").values_list("entry", flat=True)) == [late.pk, early.pk]
 
 
@@ -190,8 +190,8 @@ def test_two_sweeps_at_once_seal_each_row_once() -> None:
                 record(number=number)
         return 0
 
-    sweep = lambda: sum(entries_seal() for _ in range(5))  # noqa: E731 - beside the others
-    assert sum(at_once(late, *[sweep] * 4)) + entries_seal() == 100
+    sweep = lambda: sum(seal_entries() for _ in range(5))  # noqa: E731 - beside the others
+    assert sum(at_once(late, *[sweep] * 4)) + seal_entries() == 100
     assert list(AuditSeal.objects.order_by("number").values_list("number", flat=True)) == list(range(1, 101))
     assert (checked().through, checked().wrong) == (100, "")
 
@@ -200,7 +200,7 @@ def test_a_sweep_that_fails_for_another_reason_says_so(monkeypatch: pytest.Monke
     record()
     monkeypatch.setattr(AuditSeal.objects, "bulk_create", Mock(side_effect=IntegrityError("something else")))
     with pytest.raises(IntegrityError):
-        entries_seal()
+        seal_entries()
 
 
 def _by_hand(sql: str) -> None:
@@ -249,24 +249,24 @@ def test_the_first_row_that_was_changed_is_named(sql: str, words: str) -> None:
 
 def test_a_chain_made_anew_or_cut_off_is_found_by_what_was_checked_before() -> None:
     three_rows()
-    assert (entries_seal(), checked().wrong) == (3, "")
+    assert (seal_entries(), checked().wrong) == (3, "")
     _by_hand("DELETE FROM common_auditseal WHERE number = 3")
     AuditUnsealed.objects.create(entry=AuditEntry.objects.get(seal=None))
     assert checked().wrong == "The trail ends with row 2, and had 3 rows before."
     AuditUnsealed.objects.exclude(entry=record(number=4)).delete()
-    entries_seal()
+    seal_entries()
     assert checked().wrong.startswith("Row 3 had the hash")
 
 
 def test_the_trail_is_checked_once_a_day(now: datetime) -> None:
     record()
-    entries_seal()
+    seal_entries()
     day = timedelta(days=1)
     asked = [now, now + timedelta(hours=23), now + day, now + day + timedelta(seconds=1)]
-    assert [chain_check_now_and_then(now=at) for at in asked] == [0, 0, 0, 0]
+    assert [chain_check_periodically(now=at) for at in asked] == [0, 0, 0, 0]
     assert list(AuditCheck.objects.order_by("pk").values_list("checked_at", flat=True)) == [now, now + day]
     _by_hand("UPDATE common_auditseal SET private_sha256 = sha256")
-    assert chain_check_now_and_then(now=now + 2 * day) == 1
+    assert chain_check_periodically(now=now + 2 * day) == 1
 
 
 by_tasker = Lookup(
@@ -390,7 +390,7 @@ def test_two_that_lock_the_other_way_round_both_come_through() -> None:
     ids = [factories.tasker(name).pk for name in ("tara", "otto")]
     met, tries = Barrier(2), list[int]()
 
-    @again_after_deadlock
+    @retry_on_deadlock
     @transaction.atomic
     def change(first: int, second: int) -> int:
         tries.append(first)
@@ -408,7 +408,7 @@ def test_two_that_lock_the_other_way_round_both_come_through() -> None:
 def test_another_error_is_raised_at_once() -> None:
     tries: list[int] = []
 
-    @again_after_deadlock
+    @retry_on_deadlock
     def change() -> None:
         tries.append(1)
         raise OperationalError("disk I/O error")

@@ -119,9 +119,9 @@ def test_a_publication_that_fails_tells_nobody_and_the_next_sweep_does(
     blue: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast.eligible(cast.entry(blue, "steadfast", now=STAKED - DAY).defense)
-    tell, dies = entries.published_tell, Mock(side_effect=SystemExit("killed before the end of the transaction"))
+    tell, dies = entries.notify_published, Mock(side_effect=SystemExit("killed before the end of the transaction"))
     with monkeypatch.context() as broken, pytest.raises(SystemExit):
-        broken.setattr(entries, "published_tell", lambda *words, **more: (tell(*words, **more), dies()))
+        broken.setattr(entries, "notify_published", lambda *words, **more: (tell(*words, **more), dies()))
         entries.defenses_publish(policy=cast.policy(), now=STAKED)
     assert (sent(ENDED), entries.defenses_publish(policy=cast.policy(), now=STAKED), len(sent(ENDED))) == ([], 1, 2)
 

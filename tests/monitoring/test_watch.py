@@ -12,7 +12,7 @@ from labeling.enums import AssignmentState, TaskerState, WatchAction
 from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, VoidedResponse, WatchEvent, WatchRule
 from labeling.states import tasker_state_change
 from monitoring.actions import action_take, answers_void, tasker_return
-from monitoring.check_taskers import watch, watch_now_and_then
+from monitoring.check_taskers import watch, watch_periodically
 from monitoring.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
 from policy.numbers import Policy
 from tests import factories
@@ -140,11 +140,11 @@ def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now:
     rule("fast_share", "<=", 0.5, "warn", minimum=1)
     answers(tara, 1, now=now)
     minute = timedelta(minutes=1)
-    assert watch_now_and_then(policy=POLICY, now=now + minute) == 1
+    assert watch_periodically(policy=POLICY, now=now + minute) == 1
     answers(tara, 1, now=now + minute * 1.2)
-    assert watch_now_and_then(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
-    assert watch_now_and_then(policy=POLICY, now=now + minute * 2) == 1
-    assert watch_now_and_then(policy=POLICY, now=now - minute) == 0, "a clock set back hides nothing and adds nothing"
+    assert watch_periodically(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
+    assert watch_periodically(policy=POLICY, now=now + minute * 2) == 1
+    assert watch_periodically(policy=POLICY, now=now - minute) == 0, "a clock set back hides nothing and adds nothing"
 
 
 def test_who_is_concerned_by_the_answer_of_another_is_looked_at(

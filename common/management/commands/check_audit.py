@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from common.audit.seals import chain_check, entries_seal
+from common.audit.seals import chain_check, seal_entries
 from common.commands import ContestCommand
 from common.domain_clock import domain_now
 
@@ -17,7 +17,7 @@ class Command(ContestCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the trail from the first row on."""
-        while entries_seal():
+        while seal_entries():
             pass
         found = chain_check(now=domain_now())
         self.stdout.write(f"The chain holds through row {found.through:,}, {found.sha256}.")

@@ -12,10 +12,10 @@ from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import SeeOther, go_to, text
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from common.web.form_fields import SeeOther, go_to, text
 from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
 from contest.outbox import preferences

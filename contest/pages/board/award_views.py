@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to, text
 from contest.board.motion_factories import award_move, award_withhold_move, end_move, forfeit_move
 from contest.board.open_motions import Moved, moved_for
 from contest.board.selectors import begun_stake_known_to, stakes_known_to

@@ -15,13 +15,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts.pages.form_fields import errors_of, go_to
 from adjudication.counting import CHOICES
 from adjudication.rules import REASONS
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to
 from contest.board.case_messages import what_of
 from contest.board.cases import (
     MOST_WORDS,

@@ -16,19 +16,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
-from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to, text
 from contest.board.conflicts import (
     MOST_CHARACTERS,
     conflict_declare,
     conflict_dismiss,
     conflict_end,
     conflicts_find,
+    declare_ties,
     ends_of,
-    ties_tell,
 )
 from contest.board.models import Ties
 from contest.board.selectors import (
@@ -123,7 +123,7 @@ def _told(request: HttpRequest, member: User, now: datetime) -> str:
     lists = {name: _lines(text(request, name, MOST_LIST_CHARACTERS)) for name in _LISTS}
     before = cases_not_closed(member)
     with transaction.atomic():
-        ties_tell(member=member, **lists, now=now)
+        declare_ties(member=member, **lists, now=now)
         known = set(conflicts_of(member).values_list("pk", flat=True))
         conflicts_find(now=now)
         new = conflicts_of(member).exclude(pk__in=known).select_related("team")

@@ -11,12 +11,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import errors_of, go_to
 from adjudication.counting import agrees
 from adjudication.services import MOST_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to
 from contest.board.case_messages import OUTCOME_WORDS, what_of
 from contest.board.cases import (
     Count,

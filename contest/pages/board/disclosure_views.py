@@ -13,11 +13,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import errors_of, go_to, text
-from common.database.deadlocks import again_after_deadlock
+from common.database.deadlocks import retry_on_deadlock
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to, text
 from contest.board.cases import case_seen_by, disclose, parties_refresh, refuse_missing_parties
 from contest.board.conflicts import MOST_CHARACTERS as MOST_TIE_CHARACTERS
 from contest.board.conflicts import conflict_declare
@@ -68,7 +68,7 @@ def case_disclose(request: HttpRequest, public_id: str) -> HttpResponse:
     return go_to("board-cases")
 
 
-@again_after_deadlock
+@retry_on_deadlock
 @transaction.atomic
 def _disclosed(request: HttpRequest, case: Case, member: User, now: datetime) -> bool:
     """Record what the member says of each team; return whether they step aside."""

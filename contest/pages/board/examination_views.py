@@ -12,11 +12,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import go_to, text
 from contest.attacks.selectors import picture_sent
 from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of

@@ -21,9 +21,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
+from common.web.form_fields import SeeOther
 from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defense_named

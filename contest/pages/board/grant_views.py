@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import errors_of, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, text
 from contest.board.motion_factories import grant_move, revoke_move
 from contest.board.open_motions import moved_for
 from contest.board.recusal import teams_stepped_aside_for

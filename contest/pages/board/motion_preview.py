@@ -8,8 +8,8 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from accounts.pages.form_fields import SeeOther
 from common.domain_clock import domain_now
+from common.web.form_fields import SeeOther
 from contest.board.case_messages import what_of
 from contest.board.open_motions import moved_words
 from contest.board.recusal import quorum_of, teams_of

@@ -11,11 +11,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import text
 from contest.board.motion_factories import return_move, withhold_move
 from contest.board.open_motions import Moved, moved_for
 from contest.board.recusal import teams_stepped_aside_for

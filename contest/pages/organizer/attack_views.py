@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from contest.attacks.attack_states import standings
 from contest.attacks.models import NearDuplicate
 from contest.attacks.near_duplicates import pair_see, pairs_to_see
@@ -20,7 +21,6 @@ from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
 from contest.web.page_context import ON_A_PAGE
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 

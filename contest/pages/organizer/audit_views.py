@@ -15,13 +15,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
-from common.audit.seals import chain_check, entries_seal, newest_check
+from common.audit.seals import chain_check, newest_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
+from common.web.form_fields import SeeOther
 from contest.operations import audit_trail
 from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
-from labeling.pages.label_views import SeeOther
 from monitoring.days import day_of
 from policy.selectors import policy_in_force
 
@@ -61,7 +61,7 @@ def trail(request: HttpRequest) -> HttpResponse:
 
 
 def _check(request: HttpRequest, now: datetime) -> HttpResponse:
-    while entries_seal():
+    while seal_entries():
         pass
     found = chain_check(now=now)
     if found.wrong:

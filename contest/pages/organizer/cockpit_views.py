@@ -16,12 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
+from common.web.form_fields import SeeOther
 from contest.board.reminders import case_remind
 from contest.core.weeks import week_called
 from contest.operations.deadlines import Waiting, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from labeling.selectors import images_by_number, images_by_public_id
 from monitoring.gold_choice import counted_answers

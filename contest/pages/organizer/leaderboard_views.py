@@ -10,8 +10,8 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
+from common.web.form_fields import SeeOther
 from contest.record.leaderboard import snapshots
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 
 

@@ -12,8 +12,8 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
-from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
+from common.web.form_fields import go_to, text
 from contest.operations import made_letters
 from policy.selectors import policy_in_force
 

@@ -13,10 +13,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.access import organizer_of
-from accounts.pages.form_fields import go_to, text
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.web.error_status import http_status
+from common.web.form_fields import go_to, text
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of
 from contest.ledger.deposits import pool_deposit

@@ -14,12 +14,12 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from accounts.locale import zone_names
-from accounts.pages.form_fields import errors_of, go_to
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.times import absolute
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import errors_of, go_to
 from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.pages.organizer.policy_forms import Typed

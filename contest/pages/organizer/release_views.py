@@ -17,6 +17,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
+from common.web.form_fields import SeeOther
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
@@ -25,7 +26,6 @@ from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
-from labeling.pages.label_views import SeeOther
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12

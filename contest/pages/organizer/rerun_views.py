@@ -19,11 +19,11 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
+from common.web.form_fields import SeeOther
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
 from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring import reruns

@@ -16,10 +16,10 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
+from common.web.form_fields import SeeOther
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue
 from defense_kit.faults import WORDS, Fault
-from labeling.pages.label_views import SeeOther
 from scoring.services import runs_retry
 from scoring.tasks import work_runs
 from scoring.trials.selectors import trials_to_retry

@@ -18,9 +18,9 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.form_fields import SeeOther
 from contest.defenses import selectors, stake_rows, staking
 from contest.web.page_context import fields_of
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.models import CopyFlag
 from scoring.trials.selectors import copy_flags_of

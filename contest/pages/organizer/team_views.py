@@ -14,10 +14,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
-from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.typed import whole_number
+from common.web.form_fields import errors_of, go_to, text
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Team
 from contest.core.teams import final_team, team_by_id, team_named

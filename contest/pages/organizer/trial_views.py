@@ -17,7 +17,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
-from labeling.pages.label_views import SeeOther
+from common.web.form_fields import SeeOther
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import RunState, TrialKind

@@ -6,7 +6,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from accounts.rate_limits import letter_asked, letters_open, wrong_link
+from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from contest.releases import announcements
@@ -19,9 +19,9 @@ def ask(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "record/mail.html", {"step": "ask"})
     typed = request.POST.get("email", "").replace("\x00", "").strip()[:254]
-    if not letters_open(request, typed):
+    if not may_send_letter(request, typed):
         return HttpResponse(status=429)
-    letter_asked(request, typed)
+    count_letter(request, typed)
     try:
         announcements.subscription_ask(email=typed)
     except InvalidInput as error:
@@ -36,7 +36,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
     try:
         address = announcements.address_of(token)
     except NotFound as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "record/mail.html", {"step": "over", "error": error}, status=404)
     if request.method != "POST":
         return render(request, "record/mail.html", {"step": "confirm", "typed": address})

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.web.error_status import http_status
+from common.web.form_fields import SeeOther
 from contest.appeals import services
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.models import Appeal
@@ -28,7 +29,6 @@ from contest.pages.team import appeal_rows
 from contest.web.appeal_access import team_appealing
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
 from labeling.models import Image
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
+from common.web.form_fields import SeeOther
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
@@ -39,7 +40,6 @@ from contest.defenses.selectors import staked
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
 from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
 from contest.web.page_context import ON_A_PAGE
-from labeling.pages.label_views import SeeOther
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 

@@ -16,6 +16,7 @@ from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
 from common.web.error_status import error_body, http_status, retry_headers
+from common.web.form_fields import SeeOther
 from contest.appeals.grounds import appealable
 from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind
@@ -28,7 +29,6 @@ from contest.defenses.models import Entry
 from contest.web.defense_holder import leads, own_entry, team_held_by
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of
-from labeling.pages.label_views import SeeOther
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 from scoring.trials import selectors as trials

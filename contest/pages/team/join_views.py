@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import account_typed, errors_of, go_to, text
 from accounts.passwords import CONFIRM_WITHIN
-from accounts.rate_limits import letter_asked, letters_open, wrong_link
+from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
+from common.web.form_fields import account_typed, errors_of, go_to, text
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
 from contest.teams import invitations, registration
@@ -31,14 +31,14 @@ def register(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return render(request, "teams/register.html", context)
     address = text(request, "email")
-    if not letters_open(request, address):
+    if not may_send_letter(request, address):
         return HttpResponse(status=429)
     try:
         registration.register_ask(email=address)
     except InvalidInput as error:
         context |= {"errors": errors_of(error), "typed": address}
         return render(request, "teams/register.html", context, status=400)
-    letter_asked(request, address)
+    count_letter(request, address)
     return render(request, "teams/register_sent.html", context | {"address": address})
 
 
@@ -49,7 +49,7 @@ def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     try:
         address = registration.address_of_link(token)
     except NotFound as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "accounts/link_over.html", {"error": error, "again": "register"}, status=404)
     context: dict[str, Any] = {"address": address, "errors": {}, "typed": text(request, "username")}
     if request.method == "POST":
@@ -81,7 +81,7 @@ def team_join(request: HttpRequest, token: str) -> HttpResponse:
     try:
         invitation = invitations.team_invitation_of(token, now=timezone.now())
     except NotFound as error:
-        wrong_link(request)
+        count_wrong_link(request)
         return render(request, "accounts/link_over.html", {"error": error, "again": ""}, status=404)
     return _join(request, invitation, token)
 

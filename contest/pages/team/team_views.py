@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from accounts.pages.form_fields import errors_of, go_to, text
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
+from common.web.form_fields import errors_of, go_to, text
 from contest.core.enums import EntitlementState, EntitlementStepKind
 from contest.core.models import Member, Team
 from contest.core.roles import researcher_of

@@ -112,7 +112,7 @@ def boards_make(*, now: datetime) -> int:
     return _make(wanted, now) if wanted else 0
 
 
-def boards_make_now_and_then(*, now: datetime) -> int:
+def boards_make_periodically(*, now: datetime) -> int:
     """Look for what to make when this process has not for LOOK_EVERY: for sweeps that come oftener."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:

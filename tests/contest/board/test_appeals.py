@@ -15,7 +15,7 @@ from django.test import Client
 from common.errors import InvalidInput
 from contest.appeals import services
 from contest.appeals.services import case_of_party
-from contest.board.case_visibility import teams_told
+from contest.board.case_visibility import teams_informed
 from contest.board.decisions import cases_close
 from contest.board.models import Appeal, Statement
 from contest.board.recusal import recused_from, teams_of
@@ -23,7 +23,7 @@ from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
-from contest.notifications.cases import cases_tell
+from contest.notifications.cases import notify_cases
 from contest.outbox.grouped_facts import NEWS
 from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
@@ -322,12 +322,12 @@ def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(
     refused("not_found", answer, case, green)
     decided(case, scene.members, board.OVERRULE_REJECTED)
     assert told("green") == set() and told("red") == EVERYTHING
-    assert cases_of(green, now=LATER) == [] and green not in teams_told(case, now=LATER)
+    assert cases_of(green, now=LATER) == [] and green not in teams_informed(case, now=LATER)
     refused("not_found", case_of_party, case.public_id, green, now=LATER)
     cast.released(WEEK)
-    assert cases_of(green, now=LATER) == [case] and green in teams_told(case, now=LATER)
+    assert cases_of(green, now=LATER) == [case] and green in teams_informed(case, now=LATER)
     assert case_of_party(case.public_id, green, now=LATER) == case
-    assert cases_tell(now=LATER) and letters("green") == OVERRULED
+    assert notify_cases(now=LATER) and letters("green") == OVERRULED
 
 
 @pytest.mark.parametrize("makes", [copied, broken])
@@ -341,7 +341,7 @@ def test_who_learns_of_it_with_the_release_is_told_of_what_happens_after_it(
     decided(case, scene.members, board.OVERRULE_REJECTED)
     before = letters("green")
     assert sorted(kind for kind, _ in before) == sorted(EVERYTHING), "at once"
-    assert cases_tell(now=LATER) == 0 and letters("green") == before, "and not again"
+    assert notify_cases(now=LATER) == 0 and letters("green") == before, "and not again"
 
 
 ASKED = ("case_decided", "more taskers are asked")
@@ -386,11 +386,13 @@ def test_with_the_release_they_are_told_once_what_happened_before_it(
     copied(scene, green)
     happened(scene, send(scene).case)
     at_once = {who: letters(who) for who in ("red", "blue")}
-    assert cases_tell(now=LATER) == 0 and letters("green") == [], "nothing before the release"
+    assert notify_cases(now=LATER) == 0 and letters("green") == [], "nothing before the release"
     cast.released(WEEK)
-    assert (cases_tell(now=LATER), letters("green")) == (len(expected), expected), why
+    assert (notify_cases(now=LATER), letters("green")) == (len(expected), expected), why
     Member.objects.create(team=green, user=factories.user("captain of late"), joined_at=LATER)
-    assert cases_tell(now=LATER + DAY) == 0 and letters("late") == [], "twice tells nothing, nobody is told in arrears"
+    assert notify_cases(now=LATER + DAY) == 0 and letters("late") == [], (
+        "twice tells nothing, nobody is told in arrears"
+    )
     assert {who: letters(who) for who in ("red", "blue")} == at_once, "who was told at once is not told again"
     User.objects.filter(username="captain of green").update(email="green@example.org")
     assert (messages_send(clock=lambda: LATER), messages_send(clock=lambda: LATER)) == (len(expected), 0)
@@ -402,9 +404,9 @@ def test_a_release_of_long_ago_is_no_news(scene: Scene, green: Team) -> None:
     decided(send(scene).case, scene.members, VoteChoice.UPHOLD)
     cast.released(WEEK)
     Release.objects.update(released_at=LATER - NEWS)
-    assert cases_tell(now=LATER) == 0
+    assert notify_cases(now=LATER) == 0
     Release.objects.update(released_at=LATER)
-    assert cases_tell(now=LATER) == 1 and letters("green") == [("case_decided", "the ruling is upheld")]
+    assert notify_cases(now=LATER) == 1 and letters("green") == [("case_decided", "the ruling is upheld")]
 
 
 @pytest.mark.parametrize("makes", [aimed_at, named, sent_by_a_part])
@@ -451,4 +453,4 @@ def test_what_the_board_decided_on_its_own_is_read_where_the_message_leads(
         client.force_login(who)
         assert client.get(page).status_code == 404
     cast.released(WEEK)
-    assert client.get(page).status_code == 200 and green in teams_told(case, now=LATER)
+    assert client.get(page).status_code == 200 and green in teams_informed(case, now=LATER)

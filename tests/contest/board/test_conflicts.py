@@ -16,8 +16,8 @@ from contest.board.conflicts import (
     conflict_dismiss,
     conflict_end,
     conflicts_find,
+    declare_ties,
     ends_of,
-    ties_tell,
 )
 from contest.board.models import Ties
 from contest.board.recusal import EVER, cases_seen_by
@@ -128,7 +128,7 @@ def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
     User.objects.filter(pk=case_cast.joins(green, "ann").pk).update(email="ann.lee@gmail.com")
     Entitlement.objects.create(team=grey, kind="paper", arxiv_id="1809.08352", email="x@example.org", asked_at=LATER)
     PastMember.objects.create(team=blue, user=rita, left_at=LATER)
-    ties_tell(member=rita, domains=[], people=["annlee@googlemail.com"], papers=["arXiv:1809.08352v2"], now=LATER)
+    declare_ties(member=rita, domains=[], people=["annlee@googlemail.com"], papers=["arXiv:1809.08352v2"], now=LATER)
     assert found(rita) == [("azure", "member"), ("green", "coauthor"), ("grey", "coauthor")]
     assert conflicts_find(now=LATER) == 0, "each is found once"
     assert set(Conflict.objects.values_list("since", flat=True)) == {EVER}
@@ -151,8 +151,8 @@ def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: Use
 
 def test_what_a_member_names_is_read_or_refused_with_the_field(rita: User) -> None:
     told = {"domains": ["gmail.com"], "people": ["ann"], "papers": ["12.3"]}
-    assert refused("invalid", ties_tell, member=rita, now=LATER, **told).fields.keys() == told.keys()
-    made = ties_tell(
+    assert refused("invalid", declare_ties, member=rita, now=LATER, **told).fields.keys() == told.keys()
+    made = declare_ties(
         member=rita,
         papers=["https://arxiv.org/abs/1809.08352"],
         now=LATER,

@@ -22,7 +22,7 @@ from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
 from contest.notifications import deadlines
-from contest.notifications.verdicts import in_words, verdicts_tell
+from contest.notifications.verdicts import in_words, notify_verdicts
 from contest.outbox.models import Message
 from labeling.models import Image
 from labeling.selectors import forget_versions
@@ -323,8 +323,8 @@ def test_page_list_letter_and_call_agree(
     last = story(attack, all_told=False, now=now)[-1]
     assert (last.at, last.words) == (ends, f"The window for appeals {'ends' if is_open else 'ended'}.")
     assert [each.until for each in appealable(attack.team, now)] == ([ends] if is_open else [])
-    verdicts_tell(now=now)
-    deadlines.appeals_closing_tell(now=ends - deadlines.BEFORE)
+    notify_verdicts(now=now)
+    deadlines.notify_appeals_closing(now=ends - deadlines.BEFORE)
     kinds = (MessageKind.ATTACK_VERDICTS, MessageKind.APPEALS_CLOSING)
     told, closing = (Message.objects.get(kind=kind, user__username=f"of {name}") for kind in kinds)
     assert in_words(ends) in [row["until"] for row in told.facts["rows"]] and closing.facts["first"] == in_words(ends)

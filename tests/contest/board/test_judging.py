@@ -12,7 +12,7 @@ from django.test import Client
 
 from common.models import AuditEntry
 from contest.board import case_sweep
-from contest.board.case_messages import messages_take_back
+from contest.board.case_messages import retract_messages
 from contest.board.case_sweep import cases_tend
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
@@ -267,14 +267,14 @@ def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
 ) -> None:
     broken, other = scene.opened(), scene.beside().opened()
     on_the_board(False)(scene)
-    real = case_sweep.no_quorum_tell
+    real = case_sweep.notify_no_quorum
 
-    def no_quorum_tell(case: Case, *, now: datetime) -> None:
+    def notify_no_quorum(case: Case, *, now: datetime) -> None:
         real(case, now=now)
         if case == broken:
             raise RuntimeError("a row that nobody expected")
 
-    monkeypatch.setattr(case_sweep, "no_quorum_tell", no_quorum_tell)
+    monkeypatch.setattr(case_sweep, "notify_no_quorum", notify_no_quorum)
     with pytest.raises(ExceptionGroup, match="1 cases were not looked after") as raised:
         cases_tend(now=AFTER)
     assert [str(error) for error in raised.value.exceptions] == ["a row that nobody expected"]
@@ -313,7 +313,7 @@ def test_who_has_not_voted_is_reminded_and_who_steps_aside_is_not(case: Case, sc
     assert (entry.user, entry.subject, entry.public) == (organizer, {"case": [case.public_id]}, {})
     assert not entry.published
     cast.conflict(waits, scene.red)
-    messages_take_back(case)
+    retract_messages(case)
     assert reminders() == [(also.username, "vote")]
 
 

@@ -402,23 +402,23 @@ def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: d
         standing = selectors.standing_of(Defense.objects.get(), now=now)
         assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
     Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
-    assert letters.not_eligible_tell(now=now) == 0, "and nobody is told"
+    assert letters.notify_not_eligible(now=now) == 0, "and nobody is told"
 
 
 def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
-    assert letters.not_eligible_tell(now=now) == 0
+    assert letters.notify_not_eligible(now=now) == 0
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
-    assert [letters.not_eligible_tell(now=now) for _ in range(2)] == [2, 0]
+    assert [letters.notify_not_eligible(now=now) for _ in range(2)] == [2, 0]
     told = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
     assert [each.user.username for each in told if each.user] == ["cap-blue", "mem-blue"]
     letter = written(told[0])
     assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
     net.team.members.create(user=factories.user("late"))
-    assert letters.not_eligible_tell(now=now) == 0, "who joins later reads it on the page"
+    assert letters.notify_not_eligible(now=now) == 0, "who joins later reads it on the page"
     trials.private(4, seed=300)
-    assert letters.not_eligible_tell(now=now) == 0, "it waits again"
+    assert letters.notify_not_eligible(now=now) == 0, "it waits again"
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK, finished_at=now + timedelta(hours=1))
-    assert letters.not_eligible_tell(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
+    assert letters.notify_not_eligible(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
 
 
 def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:

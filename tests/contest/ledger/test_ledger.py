@@ -92,7 +92,7 @@ def test_the_nightly_check_runs_once_a_day(olga: User, now: datetime) -> None:
     cast.deposit(100, olga, now)
     Account.objects.filter(kind=POOL).update(balance_cents=7)
     hours = (now, now + nightly_check.CHECK_EVERY / 2, now + nightly_check.CHECK_EVERY)
-    assert [nightly_check.ledger_check_now_and_then(now=each) for each in hours] == [2, 0, 2]
+    assert [nightly_check.ledger_check_periodically(now=each) for each in hours] == [2, 0, 2]
 
 
 # Properties -----------------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from contest.board.models import Appeal
 from contest.core.enums import AppealSide, MessageKind
 from contest.core.models import Attack, Break, Case, Stake, Team
 from contest.notifications import sweeps
-from contest.notifications.breaks import broke_tell, broken_tell
-from contest.notifications.deadlines import UNANSWERED, appeals_closing_tell, questions_tell
-from contest.notifications.organizers import failed_releases_tell, given_up_tell
-from contest.notifications.sweeps import messages_tell
-from contest.notifications.verdicts import valid_tell, verdicts_tell
+from contest.notifications.breaks import notify_broke, notify_broken
+from contest.notifications.deadlines import UNANSWERED, notify_appeals_closing, notify_questions
+from contest.notifications.organizers import notify_failed_releases, notify_given_up
+from contest.notifications.sweeps import notify_of_facts
+from contest.notifications.verdicts import notify_valid, notify_verdicts
 from contest.operations.tasks import tell_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import written
@@ -94,23 +94,23 @@ def text_of(kind: MessageKind, user: str) -> str:
 def test_verdicts_of_a_week_are_one_message_when_all_are_there(red: Team) -> None:
     attacks = [cast.attack(red, days=1 + number / 10) for number in range(3)]
     for each, label in zip(attacks, ("bird", "", "bird"), strict=True):
-        assert verdicts_tell(now=RULED) == 0, "one of them waits"
+        assert notify_verdicts(now=RULED) == 0, "one of them waits"
         cast.ruled(each.image, label)
-    assert (twice(verdicts_tell, RULED), readers(VERDICTS)) == ([1, 0], ["carl", "rosa"])
+    assert (twice(notify_verdicts, RULED), readers(VERDICTS)) == ([1, 0], ["carl", "rosa"])
     text, appeal = text_of(VERDICTS, "carl"), "can appeal, with a reason, before Mon 30 Nov 2026 00:00 UTC"
     assert not lacking(text, *(f"/attacks/{each.public_id}/" for each in attacks))
     counted = {each: text.count(each) for each in ("✓ valid: a bird", "✕ rejected: a tasker was not sure", appeal)}
     assert [*counted.values()] == [2, 1, 1], counted
     cast.overruled(attacks[0].image, at=LATER + DAY)
-    assert verdicts_tell(now=LATER + 2 * DAY) == 0, "a later ruling is told by who changes it"
+    assert notify_verdicts(now=LATER + 2 * DAY) == 0, "a later ruling is told by who changes it"
 
 
 def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team, attack: Attack) -> None:
     second = cast.attack(red, days=2)
     cast.ruled(attack.image)
-    assert (verdicts_tell(now=LATER - timedelta(seconds=1)), verdicts_tell(now=LATER)) == (0, 1)
+    assert (notify_verdicts(now=LATER - timedelta(seconds=1)), notify_verdicts(now=LATER)) == (0, 1)
     cast.ruled(second.image, at=LATER + DAY)
-    assert verdicts_tell(now=LATER + DAY) == 1
+    assert notify_verdicts(now=LATER + DAY) == 1
     ids = [attack.public_id, second.public_id]
     texts = (written(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
     assert [lacking(text, *ids) for text in texts] == [ids[1:], ids[:1]]
@@ -141,17 +141,17 @@ def test_what_a_sender_may_not_know_is_not_told(
     ruling = cast.ruled(attack.image, at=MONDAY + 2 * DAY if (after < DAY * 7) else None)
     cast.broken(stake.defense, attack, found=ruling.decided_at)
     change(attack)
-    assert verdicts_tell(now=MONDAY + after) == 0 == broke_tell(now=MONDAY + after), why
+    assert notify_verdicts(now=MONDAY + after) == 0 == notify_broke(now=MONDAY + after), why
 
 
 def test_a_copy_is_told_with_the_release(red: Team, stake: Stake) -> None:
     first = cast.attack(team("blue", "bea"))
     copy = cast.attack(red, days=2, image=first.image, copy_of=first)
     cast.broken(stake.defense, first)
-    assert (verdicts_tell(now=LATER), broke_tell(now=LATER)) == (1, 1)
+    assert (notify_verdicts(now=LATER), notify_broke(now=LATER)) == (1, 1)
     assert readers(VERDICTS) == ["bea"] == readers(BROKE)
     cast.released("2026-W47")
-    assert (verdicts_tell(now=SETTLED), broke_tell(now=SETTLED)) == (1, 1)
+    assert (notify_verdicts(now=SETTLED), notify_broke(now=SETTLED)) == (1, 1)
     ids = [copy.public_id, first.public_id]
     assert [lacking(text_of(kind, "carl"), *ids) for kind in (VERDICTS, BROKE)] == [ids[1:]] * 2
 
@@ -161,7 +161,7 @@ def test_the_days_to_appeal_of_who_sent_a_copy_count_from_the_release(red: Team)
     cast.attack(red, days=2, image=first.image, copy_of=first)
     cast.ruled(first.image, "")
     cast.released("2026-W47")
-    assert verdicts_tell(now=SETTLED) == 2
+    assert notify_verdicts(now=SETTLED) == 2
     until = {each.user.username: each.facts["rows"][0]["until"][:10] for each in Message.objects.filter(kind=VERDICTS)}
     assert until["bea"] == "Mon 30 Nov" and until["carl"] == "Sat 5 Dec "
 
@@ -173,9 +173,9 @@ def test_defenders_are_told_what_is_valid_and_until_when_they_appeal(red: Team, 
     other = cast.attack(red, days=2)
     cast.ruled(attack.image)
     cast.ruled(other.image, "")
-    assert valid_tell(now=LATER - timedelta(seconds=1)) == 0, "several go together"
-    assert valid_tell(now=BEHIND) == 0, "after the window there is nothing to tell"
-    assert (twice(valid_tell, LATER), readers(VALID)) == ([1, 0], ["mia"])
+    assert notify_valid(now=LATER - timedelta(seconds=1)) == 0, "several go together"
+    assert notify_valid(now=BEHIND) == 0, "after the window there is nothing to tell"
+    assert (twice(notify_valid, LATER), readers(VALID)) == ([1, 0], ["mia"])
     said = (attack.image.public_id, "(net)", "appeals before Mon 30 Nov 2026 00:00 UTC")
     assert lacking(text_of(VALID, "mia"), *said, other.image.public_id) == [other.image.public_id]
 
@@ -186,7 +186,7 @@ def test_the_same_is_told_whether_it_breaks_or_not(red: Team, stake: Stake, atta
     cast.ruled(harmless.image)
     cast.broken(stake.defense, attack)
     cast.ended(stake, at=RULED + timedelta(hours=1))
-    assert valid_tell(now=LATER) == 1
+    assert notify_valid(now=LATER) == 1
     one, other = Message.objects.get(kind=VALID).facts["rows"]
     assert {one["picture"], other["picture"]} == {attack.image.public_id, harmless.image.public_id}
     assert one.keys() == other.keys()
@@ -214,30 +214,30 @@ def test_who_is_not_concerned_is_told_nothing(
 ) -> None:
     cast.ruled(attack.image)
     change(attack, stake)
-    assert valid_tell(now=LATER) == 0, why
-    assert appeals_closing_tell(now=BEHIND - timedelta(hours=20)) == (why == "it is not valid any more"), why
+    assert notify_valid(now=LATER) == 0, why
+    assert notify_appeals_closing(now=BEHIND - timedelta(hours=20)) == (why == "it is not valid any more"), why
 
 
 # Breaks --------------------------------------------------------------------------------------------------------------
 
 
 def test_senders_hear_of_breaks_and_makers_with_the_release(broke: Break, attack: Attack) -> None:
-    assert (broke_tell(now=LATER - timedelta(seconds=1)), twice(broke_tell, LATER)) == (0, [1, 0])
+    assert (notify_broke(now=LATER - timedelta(seconds=1)), twice(notify_broke, LATER)) == (0, [1, 0])
     assert not lacking(text_of(BROKE, "carl"), "⚡ broke net", attack.public_id)
-    assert broken_tell(now=LATER) == 0 and readers(BROKEN) == [], "not before the release (R24)"
+    assert notify_broken(now=LATER) == 0 and readers(BROKEN) == [], "not before the release (R24)"
     cast.released("2026-W47")
-    assert (twice(broken_tell, SETTLED), readers(BROKEN)) == ([1, 0], ["mia"])
+    assert (twice(notify_broken, SETTLED), readers(BROKEN)) == ([1, 0], ["mia"])
     assert f"By team red, receipt {attack.public_id}" in text_of(BROKEN, "mia")
     broke.pk, broke.ruling, broke.found_at = None, cast.ruled(attack.image, at=SETTLED), SETTLED
     broke.save(force_insert=True)
-    told_later = [tell(now=SETTLED + DAY) for tell in (broke_tell, broken_tell)]
+    told_later = [tell(now=SETTLED + DAY) for tell in (notify_broke, notify_broken)]
     assert told_later == [0, 0], "a second ruling of the same outcome is no news"
 
 
 def test_a_break_that_does_not_hold_is_not_told(broke: Break, attack: Attack) -> None:
     cast.overruled(attack.image, at=RULED + timedelta(hours=1))
     cast.released("2026-W47")
-    assert (broke_tell(now=LATER), broken_tell(now=LATER)) == (0, 0)
+    assert (notify_broke(now=LATER), notify_broken(now=LATER)) == (0, 0)
 
 
 def test_a_picture_that_was_known_breaks_nothing_when_it_is_sent(red: Team, stake: Stake) -> None:
@@ -246,7 +246,7 @@ def test_a_picture_that_was_known_breaks_nothing_when_it_is_sent(red: Team, stak
     sent = Attack.objects.create(team=red, image=image, received_at=SETTLED - timedelta(hours=1), week="2026-W49")
     cast.broken(stake.defense, sent, found=cast.ruled(image).decided_at)
     cast.released("2026-W47")
-    assert broken_tell(now=SETTLED) == 0
+    assert notify_broken(now=SETTLED) == 0
 
 
 # Deadlines -----------------------------------------------------------------------------------------------------------
@@ -258,9 +258,9 @@ def test_a_day_before_appeals_close_both_sides_are_told_once(red: Team, stake: S
     cast.ruled(rejected.image, "", at=RULED + timedelta(hours=3))
     cast.ruled(late.image, "", at=RULED + 3 * DAY)
     before = BEHIND - DAY
-    assert appeals_closing_tell(now=before - timedelta(seconds=1)) == 0
-    assert (twice(appeals_closing_tell, before), readers(CLOSING)) == ([1, 0], ["mia"]), "the defender's closes first"
-    assert appeals_closing_tell(now=before + timedelta(hours=3)) == 1
+    assert notify_appeals_closing(now=before - timedelta(seconds=1)) == 0
+    assert (twice(notify_appeals_closing, before), readers(CLOSING)) == ([1, 0], ["mia"]), "the defender's closes first"
+    assert notify_appeals_closing(now=before + timedelta(hours=3)) == 1
     assert set(Message.objects.filter(kind=CLOSING).values_list("user__username", "rate")) == {
         (name, "at_once") for name in ("carl", "mia", "rosa")
     }
@@ -274,7 +274,7 @@ def test_who_has_appealed_is_not_reminded(attack: Attack, makers: Team, stake: S
     case = Case.objects.create(kind="picture", policy=factories.policy_version(), **of_it, **dates)
     said = {"side": AppealSide.DEFENDER.value, "argument": "It is a kite.", "sent_at": RULED}
     Appeal.objects.create(case=case, team=makers, defense=stake.defense, **of_it, **said)
-    assert appeals_closing_tell(now=BEHIND - DAY) == 0
+    assert notify_appeals_closing(now=BEHIND - DAY) == 0
 
 
 def test_a_question_without_an_answer_is_recalled_once(red: Team) -> None:
@@ -283,11 +283,11 @@ def test_a_question_without_an_answer_is_recalled_once(red: Team) -> None:
     )
     EntitlementStep.objects.create(entitlement=asked, kind="question", words="Which author?", made_at=MONDAY)
     due = MONDAY + UNANSWERED
-    assert (questions_tell(now=due - timedelta(seconds=1)), twice(questions_tell, due)) == (0, [2, 0])
+    assert (notify_questions(now=due - timedelta(seconds=1)), twice(notify_questions, due)) == (0, [2, 0])
     assert "Which author?" in text_of(MessageKind.QUESTION_WAITING, "rosa")
     Entitlement.objects.update(state="asked")
     EntitlementStep.objects.create(entitlement=asked, kind="question", words="And when?", made_at=SETTLED)
-    assert questions_tell(now=SETTLED + UNANSWERED) == 0, "it was answered"
+    assert notify_questions(now=SETTLED + UNANSWERED) == 0, "it was answered"
 
 
 # Organizing ----------------------------------------------------------------------------------------------------------
@@ -302,10 +302,10 @@ def test_a_failed_release_is_told_once_a_day(red: Team) -> None:
     for minutes in (0, 10, 20):
         fails(SETTLED + timedelta(minutes=minutes))
     kind = MessageKind.RELEASE_FAILED
-    assert (twice(failed_releases_tell, SETTLED + timedelta(hours=1)), readers(kind)) == ([1, 0], ["olga"])
+    assert (twice(notify_failed_releases, SETTLED + timedelta(hours=1)), readers(kind)) == ([1, 0], ["olga"])
     assert "OSError: full" in text_of(kind, "olga")
     fails(SETTLED + DAY)
-    assert failed_releases_tell(now=SETTLED + DAY) == 1
+    assert notify_failed_releases(now=SETTLED + DAY) == 1
 
 
 def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -> None:
@@ -314,7 +314,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 
     def all_are_given_up(at: datetime) -> list[int]:
         Message.objects.update(tries=MOST_TRIES, error="refused", not_before=at)
-        return twice(given_up_tell, at)
+        return twice(notify_given_up, at)
 
     assert all_are_given_up(SETTLED) == [1, 0]
     assert "2 letters could not be sent" in text_of(MessageKind.LETTERS_GIVEN_UP, "olga")
@@ -329,14 +329,14 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.released("2026-W47")
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
-    assert (tell_messages.run(), messages_tell(now=LATER)) == (4, 0)
+    assert (tell_messages.run(), notify_of_facts(now=LATER)) == (4, 0)
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
 
 
 def test_a_sweep_looks_every_five_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "messages_tell", lambda *, now: (now - MONDAY).seconds + 1)
+    monkeypatch.setattr(sweeps, "notify_of_facts", lambda *, now: (now - MONDAY).seconds + 1)
     moments = [MONDAY + timedelta(seconds=seconds) for seconds in (0, 299, 300)]
-    assert [sweeps.messages_tell_now_and_then(now=each) for each in moments] == [1, 0, 301]
+    assert [sweeps.notify_of_facts_periodically(now=each) for each in moments] == [1, 0, 301]
 
 
 @pytest.mark.postgres("sweeps that write at the same time: SQLite has one writer")
@@ -348,7 +348,7 @@ def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     for number in range(4):
         cast.broken(stake.defense, cast.attack(red, days=1 + number / 10), found=RULED)
     cast.released("2026-W47")
-    at_once(*[partial(messages_tell, now=LATER)] * 4)
+    at_once(*[partial(notify_of_facts, now=LATER)] * 4)
     kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
-    assert (messages_tell(now=LATER), Told.objects.count()) == (0, 16)
+    assert (notify_of_facts(now=LATER), Told.objects.count()) == (0, 16)
     assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])

@@ -11,7 +11,7 @@ from django.core.cache import cache
 
 from contest.core.enums import MessageKind
 from contest.core.stuck_panels import ADVICE, CAUSES, read_stuck_groups
-from contest.notifications.organizers import stuck_panels_tell
+from contest.notifications.organizers import notify_stuck_panels
 from contest.operations.deadlines import in_words, read_deadlines
 from contest.operations.metrics import pipeline_metrics
 from contest.outbox.letters import written
@@ -247,24 +247,24 @@ def gauges(now: datetime) -> dict[str, float]:
 
 
 def test_organizers_are_written_to_once_of_each_panel_and_cause(olga: Any, stuck: Panel, now: datetime) -> None:
-    assert [stuck_panels_tell(now=now) for _ in range(2)] == [1, 0]
+    assert [notify_stuck_panels(now=now) for _ in range(2)] == [1, 0]
     letter = written(Message.objects.get(kind=MessageKind.PANELS_STUCK))
     assert letter.title == "Nobody left may finish 1 picture"
     assert not lacking(letter.text, WHY, DO, stuck.image.public_id)
-    assert stuck_panels_tell(now=now + DAY) == 0, "nothing new"
+    assert notify_stuck_panels(now=now + DAY) == 0, "nothing new"
     another = factories.panel(dealt_at=now)
-    assert [stuck_panels_tell(now=now + timedelta(hours=2)) for _ in range(2)] == [0, 0], "once a day at most"
-    assert stuck_panels_tell(now=now + DAY) == 1, "another picture"
+    assert [notify_stuck_panels(now=now + timedelta(hours=2)) for _ in range(2)] == [0, 0], "once a day at most"
+    assert notify_stuck_panels(now=now + DAY) == 1, "another picture"
     assert another.image.public_id in written(Message.objects.latest("pk")).text
     Tasker.objects.update(state=TaskerState.PAUSED)
-    assert stuck_panels_tell(now=now + DAY) == 1, "another cause"
+    assert notify_stuck_panels(now=now + DAY) == 1, "another cause"
     Tasker.objects.update(state=TaskerState.QUALIFIED, person=None)
-    assert read_stuck_groups(now=now) == () and stuck_panels_tell(now=now + 2 * DAY) == 0
+    assert read_stuck_groups(now=now) == () and notify_stuck_panels(now=now + 2 * DAY) == 0
 
 
 def test_a_panel_that_has_just_come_is_not_written_of(olga: Any, now: datetime) -> None:
     factories.panel(dealt_at=now - timedelta(minutes=59))
-    assert [stuck_panels_tell(now=now + timedelta(minutes=late)) for late in (0, 1)] == [0, 1]
+    assert [notify_stuck_panels(now=now + timedelta(minutes=late)) for late in (0, 1)] == [0, 1]
 
 
 def test_every_cause_has_its_words_and_its_advice() -> None:

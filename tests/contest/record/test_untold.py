@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from adjudication.verifier import release_format as form
-from common.audit.seals import entries_seal
+from common.audit.seals import seal_entries
 from common.errors import Conflict
 from common.models import AuditSeal
 from contest.board.cases import case_open
@@ -103,7 +103,7 @@ def test_no_file_page_count_or_feed_differs_whatever_the_board_does(act: str, sc
     assert len(before) > 20
     ACTS[act](scene)
     assert not _release(W46, settings.RELEASE_DIR).new, "the seals of what was done are no part of the weeks before"
-    assert AuditSeal.objects.count() > seals and entries_seal() == 0
+    assert AuditSeal.objects.count() > seals and seal_entries() == 0
     after = _read(settings.RELEASE_DIR)
     assert [each for each in before if after[each] != before[each]] == []
 

@@ -34,7 +34,7 @@ from contest.teams.models import (
     TeamInvitation,
     TeamMerge,
 )
-from contest.teams.same_person import MOST_SHARING, same_persons, same_persons_find, same_persons_find_now_and_then
+from contest.teams.same_person import MOST_SHARING, same_persons, same_persons_find, same_persons_find_periodically
 from contest.teams.selectors import captain_of, is_entitled, is_paid, is_paid_throughout
 from contest.teams.services import captain_hand_over, member_add, member_leave, team_create
 from labeling.models import Tasker
@@ -407,9 +407,9 @@ def test_looking_twice_finds_nothing_new_and_sweeps_look_now_and_then(red: Team,
     assert list(Member.objects.values("team", "user", "captain")) == before, "nothing follows"
     assert not User.objects.filter(is_active=False).exists()
     SamePerson.objects.all().delete()
-    assert [same_persons_find_now_and_then(now=now) for _ in range(2)] == [1, 0]
+    assert [same_persons_find_periodically(now=now) for _ in range(2)] == [1, 0]
     SamePerson.objects.all().delete()
     cache.clear()
-    assert same_persons_find_now_and_then(now=now) == 1
+    assert same_persons_find_periodically(now=now) == 1
     account_delete(user=other, now=now)
     assert not SamePerson.objects.exists(), "a pair is forgotten with either account"

@@ -22,7 +22,7 @@ from accounts import invitations, leaving
 from accounts.enums import Role
 from accounts.models import SecondFactor
 from common.audit.chain import canonical
-from common.audit.seals import entries_seal, private_of, public_of
+from common.audit.seals import private_of, public_of, seal_entries
 from common.models import AuditEntry
 from contest.attacks.models import NearDuplicate
 from contest.attacks.near_duplicates import pair_see
@@ -387,7 +387,7 @@ def _left(action: str) -> AuditEntry:
 
     No part of it holds a user name or an address: they are forgotten with the account, and a row never is.
     """
-    assert entries_seal() > 0
+    assert seal_entries() > 0
     entry = AuditEntry.objects.filter(action=action).latest("pk")
     said, people = canonical([public_of(entry), private_of(entry)]), User.objects.values_list("username", "email")
     assert not [word for pair in people for word in pair if word and word in said]

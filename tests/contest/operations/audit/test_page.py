@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.audit.origin import acting_from, place_of
-from common.audit.seals import chain_check, entries_seal
+from common.audit.seals import chain_check, seal_entries
 from common.audit.trail import audit
 from contest.operations.audit_trail import COLUMNS
 from contest.pages.organizer.audit_views import ON_A_PAGE
@@ -133,7 +133,7 @@ def test_pages_keep_what_is_asked_for(olga: User, olgas: Client, now: datetime) 
 
 def test_the_file_says_all_and_nothing_in_it_is_a_formula(olga: User, olgas: Client, now: datetime) -> None:
     audit("pool.deposit", by=olga, subject={"ledger_entry": [3]}, why="=1+1", now=now, private={"cents": 5})
-    entries_seal()
+    seal_entries()
     (row,) = csv.DictReader(io.StringIO(_file(olgas)))
     told = {"number": "1", "who": "olga", "role": "organizer", "why": "'=1+1", "origin": "shell"}
     told |= {"subject": '{"ledger_entry":[3]}', "private": '{"cents":5}'}
@@ -143,7 +143,7 @@ def test_the_file_says_all_and_nothing_in_it_is_a_formula(olga: User, olgas: Cli
 def test_the_state_of_the_chain_is_shown_checked_when_asked_for_and_an_alarm(
     olga: User, olgas: Client, now: datetime, trail: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entries_seal()
+    seal_entries()
     chain_check(now=now)
     audit("tasker.warn", by=olga, subject={}, now=now)
     shows(_page(olgas), "Checked through row <strong>3</strong>", "1 row since then.")

@@ -16,7 +16,7 @@ from adjudication.verifier import release_format as form
 from adjudication.verifier.audit import link_of
 from adjudication.verify import verify
 from common.audit.chain import BEGINNING, End, sealed
-from common.audit.seals import chain_check, entries_seal
+from common.audit.seals import chain_check, seal_entries
 from common.audit.trail import audit
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.core.models import Release
@@ -176,7 +176,7 @@ def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], ol
     assert filled == kept[: len(filled)]
     assert chain_check(now=cast.NOW).by_hash_alone == len(filled) > 0
     audit("tasker.warn", by=olga, subject={}, now=cast.NOW)
-    assert (entries_seal(), chain_check(now=cast.NOW).wrong) == (1, "")
+    assert (seal_entries(), chain_check(now=cast.NOW).wrong) == (1, "")
 
 
 def _emptied() -> None:

@@ -275,10 +275,10 @@ def test_the_present_is_made_again_at_once_when_a_week_is_released(
 
 
 def test_a_sweep_that_comes_oftener_looks_now_and_then() -> None:
-    assert snapshots.boards_make_now_and_then(now=AFTER) == 3
+    assert snapshots.boards_make_periodically(now=AFTER) == 3
     Leaderboard.objects.all().delete()
-    assert snapshots.boards_make_now_and_then(now=AFTER + snapshots.LOOK_EVERY - timedelta(microseconds=1)) == 0
-    assert snapshots.boards_make_now_and_then(now=AFTER + snapshots.LOOK_EVERY) == 3
+    assert snapshots.boards_make_periodically(now=AFTER + snapshots.LOOK_EVERY - timedelta(microseconds=1)) == 0
+    assert snapshots.boards_make_periodically(now=AFTER + snapshots.LOOK_EVERY) == 3
 
 
 def test_the_table_of_a_past_week_is_never_made_again() -> None:
