@@ -147,12 +147,12 @@ def statements_in(case: Case) -> list[Statement]:
 
 def cases_on(image: Image, member: User) -> QuerySet[Case]:
     """Return the cases of a picture that the member may know of, with what was decided."""
-    return cases_seen_by(member).filter(image=image).select_related("decision")
+    return cases_seen_by(member).filter(image=image).select_related("decision", "ruling")
 
 
 def appeals_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Appeal]:
     """Return the appeals against rulings on a picture in these cases."""
-    return Appeal.objects.filter(image=image, case__in=within).select_related("team", "case")
+    return Appeal.objects.filter(image=image, case__in=within).select_related("team", "case", "defense", "ruling")
 
 
 def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Statement]:

@@ -3,7 +3,7 @@
 Whoever calls this has let `contest.board.cases.case_opened_by` decide that the reader may see the case (R21).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -11,26 +11,20 @@ from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.urls import reverse
 
-from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
-from adjudication.selectors import newest_rulings, rulings_on
+from adjudication.selectors import newest_rulings
 from adjudication.wording import reason_name
 from contest.attacks.near_duplicates import alike
 from contest.attacks.selectors import public_attacks_with
 from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal
-from contest.board.recusal import cases_seen_by
 from contest.board.selectors import (
     appeals_in,
-    appeals_on,
-    cases_on,
     closed_cases_like,
     other_appeals,
     pictures_open_to,
     statements_in,
-    statements_on,
 )
 from contest.core.enums import CaseOutcome, CaseState
 from contest.core.models import Case
@@ -47,9 +41,9 @@ from contest.record.picture_answers import (
     smallest_box_of,
     zoom_of,
 )
+from contest.record.timeline.case import case_timeline
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from labeling.selectors import panels_of
 from monitoring.tasker_figures import Figures, figures_of_latest
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
@@ -89,70 +83,6 @@ def _appeal(appeal: Appeal, member: User) -> AppealShown:
 def _changed(case: Case) -> bool:
     was, holds = case.ruling, case.result
     return was is not None and holds is not None and (was.label, was.reasons) != (holds.label, holds.reasons)
-
-
-# Where it came from, and what happened --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One sentence of the history, with where its evidence is."""
-
-    at: datetime
-    words: str
-    link: str = ""
-
-
-def history_of(image: Image, member: User, *, now: datetime) -> list[Entry]:
-    """Return what happened with a picture, the newest last."""
-    parts = (_origin(image, now), _panels(image), _rulings(image), _said(image, member), _cases(image, member))
-    return sorted((each for part in parts for each in part), key=lambda entry: entry.at)
-
-
-def _origin(image: Image, now: datetime) -> Iterator[Entry]:
-    sent = public_attacks_with(image, now=now)
-    for attack in sent:
-        aimed = ", ".join(each.name for each in attack.targets.all()) or "all at stake"
-        words = f"Team {attack.team.name} sent it in week {attack.week}, aimed at: {aimed}."
-        yield Entry(attack.received_at, words, reverse("attack", args=[attack.public_id]))
-    if not sent:
-        by = f", by {image.author}" if image.author else ""
-        yield Entry(image.received_at, f"Taken in from {image.source}{by}, licence {image.licence}.")
-
-
-def _panels(image: Image) -> Iterator[Entry]:
-    for panel in panels_of(image):
-        size = panel.size - panel.joined
-        first = f"Panel {panel.number}: {size} taskers were asked."
-        yield Entry(panel.dealt_at, first if panel.number == 1 else f"{first} It replaces the one before (R19).")
-        if panel.joined_at is not None:
-            yield Entry(panel.joined_at, f"{panel.joined} more taskers were asked to join panel {panel.number} (R19).")
-
-
-def _rulings(image: Image) -> Iterator[Entry]:
-    for ruling in rulings_on(image):
-        by = "The board" if ruling.decided_by == DecidedBy.BOARD else "The rules"
-        words = ruling.words
-        yield Entry(ruling.decided_at, f"Ruling {ruling.number}. {by}: {words}.", f"#ruling-{ruling.number}")
-
-
-def _said(image: Image, member: User) -> Iterator[Entry]:
-    seen = cases_seen_by(member)
-    for appeal in appeals_on(image, within=seen):
-        words = f"Team {appeal.team.name} appealed against it ({appeal.public_id}, {appeal.case.public_id})."
-        yield Entry(appeal.sent_at, words, f"#appeal-{appeal.public_id}")
-    for said in statements_on(image, within=seen):
-        yield Entry(said.sent_at, f"Team {said.team.name} answered in case {said.case.public_id}.")
-
-
-def _cases(image: Image, member: User) -> Iterator[Entry]:
-    for case in cases_on(image, member):
-        link = reverse("board-case", args=[case.public_id])
-        yield Entry(case.opened_at, f"Case {case.public_id} was opened.", link)
-        decision = getattr(case, "decision", None)
-        if decision is not None:
-            words = OUTCOME_WORDS[CaseOutcome(decision.outcome)]
-            yield Entry(decision.decided_at, f"Case {case.public_id}: {words}.", link)
 
 
 # What resembles it ----------------------------------------------------------------------------------------------------
@@ -266,7 +196,7 @@ def picture_content(case: Case, member: User, *, now: datetime) -> dict[str, Any
         "statements": statements_in(case),
         "marks": marks_of(appeals),
         "attacks": public_attacks_with(image, now=now),
-        "history": history_of(image, member, now=now),
+        "timeline": case_timeline(image, member, now=now),
         "similar": similar_to(case, member),
         "near": near_to(image, member, now=now),
     }

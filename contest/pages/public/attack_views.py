@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from common.domain_clock import domain_now
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
-from contest.attacks.attack_states import attack_rows, standings, story
+from contest.attacks.attack_states import attack_rows, standings
 from contest.attacks.receipts import receipt_of
 from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
 from contest.core.calendar import day_of
@@ -22,6 +22,7 @@ from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.payments.winnings import won_with
+from contest.record.timeline.attack import attack_timeline
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
@@ -70,7 +71,7 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "organizer": organizer,
         "never_published": found.image.origin not in RELEASED_ORIGINS,
         "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
-        "story": story(found, all_told=organizer, now=now) if told else [],
+        "timeline": attack_timeline(found, all_told=organizer, now=now) if told else [],
         "policy": found.policy,
         "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
         "currency": policy_in_force(now).policy.currency,

@@ -7,7 +7,7 @@ from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from contest.core.picture_access import Reader, picture_seen_by
-from contest.record.picture_story import picture_content
+from contest.record.picture_page import picture_content
 from policy.selectors import policy_in_force
 
 

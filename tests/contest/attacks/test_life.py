@@ -8,12 +8,13 @@ import pytest
 from django.contrib.auth.models import User
 
 from adjudication.models import Ruling
-from contest.attacks.attack_states import AttackState, standings, story
+from contest.attacks.attack_states import AttackState, standings
 from contest.attacks.services import attack_withdraw
 from contest.core.breaks import breaks_record
 from contest.core.enums import MessageKind, VoteChoice
 from contest.core.models import Attack, Team
 from contest.outbox.models import Message
+from contest.record.timeline.attack import attack_timeline
 from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
@@ -31,6 +32,9 @@ from tests.contest.pages import lacking
 pytestmark = pytest.mark.django_db
 LATER = BOUNDARY + timedelta(days=1)
 KEPT_OUT = "Kept out by the organizers: nothing comes of it unless they let it in."
+RECEIVED = "Team team red sent it in week 2026-W47."
+ENDED = "Week 2026-W47 ended: its attacks became public."
+BROKE = "It broke {}: confidently wrong on a valid bird (R29)."
 
 
 @pytest.fixture
@@ -65,10 +69,7 @@ def state(attack: Attack, now: datetime) -> str:
 
 def told(attack: Attack, now: datetime) -> list[str]:
     attack.refresh_from_db()
-    return [
-        each.words + "".join(f" {defense.name}" for defense in each.defenses)
-        for each in story(attack, all_told=False, now=now)
-    ]
+    return [each.words for each in attack_timeline(attack, all_told=False, now=now)]
 
 
 def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None:
@@ -76,15 +77,15 @@ def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None
     copy = send(cast.team("blue"), now=now + timedelta(seconds=1))
     assert state(attack, BOUNDARY - timedelta(seconds=1)) == "under embargo"
     assert told(attack, now) == [
-        "Received whole, in week 2026-W47.",
+        RECEIVED,
         "Under embargo until the week ends. Only your team and the organizers know of it.",
     ]
-    assert (state(copy, now), told(copy, now)) == (state(attack, now), told(attack, now))
+    assert (state(copy, now), told(copy, now)[1:]) == (state(attack, now), told(attack, now)[1:])
     assert state(attack, BOUNDARY) == "being labeled"
     dealt()
     assert told(attack, BOUNDARY)[1:] == [
-        "The week ended: public with all attacks of the week.",
-        "Given to a panel of 3 taskers.",
+        ENDED,
+        "Panel 1: 3 taskers were asked.",
         "It is being labeled.",
     ]
 
@@ -102,11 +103,12 @@ def scored(*answers: int) -> Callable[[Attack], object]:
 
 
 BECAME: list[tuple[Callable[[Attack], object], str, list[str]]] = [
-    (withdrawn, "withdrawn", ["Withdrawn. It is never labeled nor published"]),
-    (rejected, "rejected", ["The rules rejected it: a tasker was not sure; the object is too small; "
+    (withdrawn, "withdrawn", ["withdrew it. It counts for the quota of its day.",
+                              "It is never labeled nor published."]),
+    (rejected, "rejected", ["Ruling 1 by the rules: rejected: a tasker was not sure; the object is too small; "
                             "the object is cut off."]),
     (scored(1), "being scored", ["Being scored: 1 of 2 answers of the published defenses are in.",
-                                 "The rules found it valid: bird."]),
+                                 "Ruling 1 by the rules: valid, a bird."]),
     (scored(1, -1), "broke nothing", ["Every published defense was asked, and none was confidently wrong."]),
 ]  # fmt: skip
 
@@ -123,19 +125,21 @@ def test_it_broke_each_defense_once_until_the_board_overrules(attack: Attack) ->
     answered(attack, 0, 0)
     answered(attack, 1, 0, by=releases.defense(2, name="Another"))
     assert state(attack, LATER) == "broke 2 defenses"
-    assert [said for said in told(attack, LATER) if "broke" in said] == ["It broke A net", "It broke Another"]
+    assert [said for said in told(attack, LATER) if "broke" in said] == [BROKE.format("A net"), BROKE.format("Another")]
     overruled = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "explanation": "A toy."}
     ruled(attack, number=2, decided_by="board", **overruled)
     said = told(attack, LATER)
-    assert state(attack, LATER) == "rejected" and "The review board rejected it: it is a depiction." in said
+    assert state(attack, LATER) == "rejected" and "Ruling 2 by the board: rejected: it is a depiction." in said
     assert "broke" not in " ".join(said)
 
 
 @pytest.mark.parametrize(("days", "words"), [(6.99, "ends."), (7, "ended."), (30, "ended.")])
 def test_the_window_for_appeals_is_counted_from_the_ruling_that_holds(attack: Attack, days: float, words: str) -> None:
     ruling = ruled(attack)
-    entry = story(attack, all_told=False, now=ruling.decided_at + timedelta(days=days))[-1]
-    assert (entry.at, entry.words) == (ruling.decided_at + timedelta(days=7), f"The window for appeals {words}")
+    told = attack_timeline(attack, all_told=False, now=ruling.decided_at + timedelta(days=days))
+    assert [(each.at, each.words) for each in told if "window" in each.words] == [
+        (ruling.decided_at + timedelta(days=7), f"The window for appeals {words}")
+    ]
 
 
 def test_a_page_of_attacks_costs_as_many_questions_as_one(
@@ -161,7 +165,7 @@ def test_of_the_contests_own_pictures_the_page_says_what_it_says_of_one_with_a_r
     other = send(Team.objects.get(), 9, now=attack.received_at)
     dealt()
     Panel.objects.filter(image=other.image).update(state=PanelState.HELD)
-    assert own == told(other, LATER) == ["Received whole, in week 2026-W47.", "The week ended.", KEPT_OUT]
+    assert own == told(other, LATER) == [RECEIVED, KEPT_OUT]
     assert state(other, LATER) == "kept out"
 
 
@@ -183,9 +187,9 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
         "their week is released."
     ]
     assert standings([copy], all_told=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
-    assert "It broke" in [each.words for each in story(copy, all_told=True, now=LATER)]
+    assert BROKE.format("A net") in [each.words for each in attack_timeline(copy, all_told=True, now=LATER)]
     cast.release()
-    assert state(copy, LATER) == "broke 1 defense" and "It broke A net" in told(copy, LATER)
+    assert state(copy, LATER) == "broke 1 defense" and BROKE.format("A net") in told(copy, LATER)
 
 
 # More taskers ---------------------------------------------------------------------------------------------------------
@@ -209,5 +213,5 @@ def test_who_sent_it_first_reads_of_more_taskers_when_the_board_tells_them_so() 
 
 
 def joined(attack: Attack) -> list[datetime | None]:
-    told = story(attack, all_told=False, now=board.LATER + timedelta(days=1))
-    return [each.at for each in told if "more taskers joined" in each.words]
+    told = attack_timeline(attack, all_told=False, now=board.LATER + timedelta(days=1))
+    return [each.at for each in told if "more taskers were asked to join" in each.words]

@@ -255,15 +255,15 @@ def test_pictures_that_look_alike_are_shown_where_everybody_may_see_them(opened:
     assert [(each.image, each.ruling) for each in content["near"]] == [(public, "valid, a bird")]
 
 
-def test_the_history_tells_everything_once_with_its_evidence(opened: Case, scene: Scene, mia: User) -> None:
-    entries = picture_content(opened, mia, now=LATER)["history"]
+def test_the_timeline_tells_everything_once_with_its_evidence(opened: Case, scene: Scene, mia: User) -> None:
+    entries = picture_content(opened, mia, now=LATER)["timeline"]
     assert [each.at for each in entries] == sorted(each.at for each in entries)
     assert {
         f"Team red sent it in week {scene.attack.week}, aimed at: all at stake.",
         "Panel 1: 3 taskers were asked.",
-        "Ruling 1. The rules: rejected: a tasker was not sure.",
-        f"Team red appealed against it ({opened.appeals.get().public_id}, {opened.public_id}).",
-        f"Case {opened.public_id} was opened.",
+        "Ruling 1 by the rules: rejected: a tasker was not sure.",
+        f"Team red appealed ruling 1 as the sender of the picture: {opened.appeals.get().public_id}.",
+        f"Case {opened.public_id} was opened on ruling 1.",
     } <= {each.words for each in entries}
 
 
@@ -510,4 +510,6 @@ def test_a_motion_says_what_is_moved_and_who_moved_takes_it_back(
 def test_a_picture_without_a_team_opens_at_once(scene: Scene, client: Client) -> None:
     image = factories.image(source="A library", author="Ann")
     cast.rule(factories.panel(image, dealt_at=RULED - DAY), SURE, SURE, UNSURE)
-    assert "Taken in from A library, by Ann" in words(client, page(replace(scene, image=image).opened()))
+    assert "The organizers imported it from A library, by Ann" in words(
+        client, page(replace(scene, image=image).opened())
+    )

@@ -14,7 +14,6 @@ from django.core.cache import cache
 from common.errors import DomainError
 from contest.appeals.grounds import appeal_ground, appealable, reader_for
 from contest.appeals.services import appeal_send
-from contest.attacks.attack_states import story
 from contest.core.enums import AppealSide, CaseState, MessageKind, StakeEnd
 from contest.core.models import Attack, Case, Release, Stake, Team
 from contest.core.picture_access import rulings_seen_by
@@ -24,6 +23,8 @@ from contest.defenses.stake_ends import stakes_end
 from contest.notifications import deadlines
 from contest.notifications.verdicts import in_words, notify_verdicts
 from contest.outbox.models import Message
+from contest.record.timeline.attack import attack_timeline
+from contest.record.timeline.events import Event
 from labeling.models import Image
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
@@ -314,14 +315,19 @@ ROWS = [
 ]
 
 
+def window_of(attack: Attack, *, now: datetime, all_told: bool = False) -> Event:
+    (found,) = (each for each in attack_timeline(attack, all_told=all_told, now=now) if "window" in each.words)
+    return found
+
+
 @pytest.mark.parametrize(("name", "now", "is_open", "why"), ROWS, ids=[f"{row[0]}: {row[3]}" for row in ROWS])
 def test_page_list_letter_and_call_agree(
     name: str, now: datetime, is_open: bool, why: str, copied: Attack, signed_in: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     attack, ends = (copied.copy_of, END) if name == "red" else (copied, COPY_ENDS)
-    last = story(attack, all_told=False, now=now)[-1]
-    assert (last.at, last.words) == (ends, f"The window for appeals {'ends' if is_open else 'ended'}.")
+    window = window_of(attack, now=now)
+    assert (window.at, window.words) == (ends, f"The window for appeals {'ends' if is_open else 'ended'}.")
     assert [each.until for each in appealable(attack.team, now)] == ([ends] if is_open else [])
     notify_verdicts(now=now)
     deadlines.notify_appeals_closing(now=ends - deadlines.BEFORE)
@@ -345,7 +351,7 @@ def test_who_has_the_first_receipt_too_has_its_days(copied: Attack, scene: Scene
     """The team that sent the copy is one with the team that sent it first."""
     Team.objects.filter(pk=copied.team.pk).update(merged_into=scene.red, merged_at=RULED)
     copied.refresh_from_db()
-    assert story(copied, all_told=False, now=END)[-1].words == "The window for appeals ended."
+    assert window_of(copied, now=END).words == "The window for appeals ended."
     assert appealable(scene.red, END) == []
 
 
@@ -365,8 +371,8 @@ def test_who_sent_a_copy_has_its_days_from_the_release_on(copied: Attack, reject
 
 def test_organizers_read_of_a_copy_that_its_window_begins_with_the_release(copied: Attack) -> None:
     Release.objects.all().delete()
-    last = story(copied, all_told=True, now=COPY_ENDS)[-1]
-    assert (last.at, last.words) == (None, "The window for appeals begins with the release of the picture's week.")
+    window = window_of(copied, now=COPY_ENDS, all_told=True)
+    assert (window.at, window.words) == (None, "The window for appeals begins with the release of the picture's week.")
 
 
 ALONE = [

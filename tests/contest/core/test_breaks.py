@@ -43,7 +43,7 @@ from contest.record import public_teams as team_public
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard_tables
 from contest.record.overrules import _breaks as breaks_of_overrules
-from contest.record.picture_story import _broken as broken_in_story
+from contest.record.picture_page import _broken as broken_in_story
 from contest.releases import tables
 from labeling.models import Image
 from policy.selectors import policy_in_force

@@ -190,7 +190,7 @@ def test_a_picture_of_the_organizers_names_its_source(clock: Any, client: Client
     image = factories.image(origin="dataset", **came)
     assert page(client, image.public_id).status_code == 404
     decided.release()
-    assert "The organizers took it in from birds.example" in shown(client, image.public_id)
+    assert "The organizers imported it from birds.example" in shown(client, image.public_id)
 
 
 def test_what_is_no_picture_is_not_there(what: Decided, client: Client) -> None:

@@ -1,4 +1,4 @@
-"""The events of a picture's story that are about money."""
+"""The events of a picture's timeline that are about money."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,11 +11,11 @@ from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
 from contest.ledger.visibility import HIDDEN, Telling
 from contest.payments.statements import EntryRow, with_causes
-from contest.record.picture_events import Entry, Evidence
+from contest.record.timeline.events import Event, Link
 from policy.selectors import policy_in_force
 
 
-def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Entry]:
+def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Event]:
     """Yield what moved because of these mistakes, as far as the public page of money tells of it."""
     entries = _entries_of(mistakes)
     if not entries:
@@ -42,8 +42,8 @@ def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
     return list(found.values())
 
 
-def _moved(row: EntryRow, currency: str) -> Entry:
+def _moved(row: EntryRow, currency: str) -> Event:
     entry = row.entry
-    link = Evidence(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
+    link = Link(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
     words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"
-    return Entry(entry.made_at, "money", f"entry-{entry.pk}", words, evidence=(link,))
+    return Event(entry.made_at, "money", f"entry-{entry.pk}", words, links=(link,))

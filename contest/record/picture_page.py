@@ -1,0 +1,121 @@
+"""All that a reader may know of one picture (R24, R39): answers, rulings, and the timeline.
+
+Rulings are told as `contest.core.picture_access` says, answers and outputs with the release of the week, appeals and
+decisions once their case is public (`contest.record.closed_cases`).
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+
+from adjudication.models import Ruling
+from contest.core.breaks import standing_breaks
+from contest.core.models import Attack, Release
+from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
+from contest.core.weeks import week_called
+from contest.record.picture_answers import (
+    NARROW,
+    WIDE,
+    AnswerShown,
+    RulingShown,
+    answers_of,
+    rulings_of,
+    smallest_box_of,
+    zoom_of,
+)
+from contest.record.timeline.outputs import by_published_defenses, first_by_defense
+from contest.record.timeline.public import PublicCases, public_timeline
+from labeling.enums import PanelState
+from labeling.models import Image, Panel, Report
+from labeling.pictures.addresses import picture_url
+from scoring.models import Defense
+
+
+def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
+    """Return what the page of a picture that the reader may see shows; the timeline has the newest last."""
+    known = known_of(image, reader, now=now)
+    all_told = known.in_record or reader.organizer
+    answers, rulings = _answers_and_rulings(image, reader, known, now)
+    cases = PublicCases.about(image)
+    release = _release(known)
+    holds = rulings[-1] if rulings else None
+    return {
+        "image": image,
+        "known": known,
+        "hidden": _hidden(known, reader, now),
+        "ended": any(_ended(each, now) for each in known.attacks),
+        "url": picture_url(image, now=now),
+        "answers": answers,
+        "holds": holds,
+        "smallest": smallest_box_of(holds, image) if holds and holds.columns else None,
+        "marks": cases.marks(),
+        "zoom": zoom_of(image.width, WIDE),
+        "zoom_phone": zoom_of(image.width, NARROW),
+        "timeline": public_timeline(known, rulings, cases, all_told=all_told, release=release, now=now),
+        "defenses": _broken(image) if all_told else [],
+        "release": release,
+    }
+
+
+def _hidden(known: Known, reader: Reader, now: datetime) -> str:
+    """Return why others do not see this page; empty where they do.
+
+    Of a picture that is kept out for good its sender learns no more than of one that is kept out for a while (R5, R6).
+    """
+    if known.public:
+        return ""
+    if known.attacks and all(each.withdrawn_at is not None for each in known.attacks):
+        return "It was withdrawn: it is never labeled nor published."
+    if any(each.withdrawn_at is None and not _ended(each, now) for each in known.attacks):
+        return "Under embargo until its week has ended: only organizers and the team that sent it see this page."
+    return "Not public: only organizers see all of this page."
+
+
+def _ended(attack: Attack, now: datetime) -> bool:
+    return attack.withdrawn_at is None and week_called(attack.week).end <= now
+
+
+# Answers and rulings --------------------------------------------------------------------------------------------------
+
+
+def _answers_and_rulings(
+    image: Image, reader: Reader, known: Known, now: datetime
+) -> tuple[list[AnswerShown], list[RulingShown]]:
+    """Return the answers that the reader may know of, and the rulings, each with its certificate where its answers are
+    among them."""
+    seen = set(rulings_seen_by(image, reader, now=now).values_list("number", flat=True))
+    if not seen:
+        return [], []
+    answers = answers_of(image)
+    rulings = [each for each in rulings_of(image, answers) if each.ruling.number in seen]
+    if reader.organizer:
+        return answers, rulings
+    kept = set() if known.in_record else {each.response.panel_id for each in answers}
+    kept |= _being_asked(image, known.week)
+    told = [each for each in answers if each.response.panel_id not in kept]
+    return told, [_without_answers(each) if each.ruling.panel_id in kept else each for each in rulings]
+
+
+def _being_asked(image: Image, week: str) -> set[int]:
+    """Return the panels on which somebody still has to answer, who shall not read what others did (R8). What stood in
+    a release before others joined a panel is not taken back (R19)."""
+    undecided = Report.objects.filter(image=image, decided_at__isnull=True)
+    room = Q(state=PanelState.OPEN) | Q(Exists(undecided), state=PanelState.HELD)
+    ruled = Ruling.objects.filter(panel=OuterRef(OuterRef("pk")), decided_at__lte=OuterRef("released_at"))
+    before = Release.objects.filter(Exists(ruled), week=week, released_at__lt=OuterRef("joined_at"))
+    return set(Panel.objects.filter(room, ~Exists(before), image=image).values_list("pk", flat=True))
+
+
+def _without_answers(shown: RulingShown) -> RulingShown:
+    return replace(shown, columns=(), rows=(), lines=(), as_answered=True, same_as=0)
+
+
+def _release(known: Known) -> Release | None:
+    return Release.objects.filter(week=known.week, part=0).first() if known.in_record else None
+
+
+def _broken(image: Image) -> list[Defense]:
+    """Return the defenses that it breaks by the ruling that holds."""
+    return [each.defense for each in first_by_defense(by_published_defenses(standing_breaks(), image))]

@@ -1,0 +1,63 @@
+"""The timeline of a picture as a member of the board reads it on the page of its case (R21)."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from adjudication.selectors import rulings_on
+from contest.attacks.selectors import public_attacks_with
+from contest.board.recusal import cases_seen_by
+from contest.board.selectors import appeals_on, cases_on, statements_on
+from contest.record.timeline import events
+from contest.record.timeline.events import Event
+from labeling.models import Image
+from labeling.selectors import panels_of
+
+
+def case_timeline(image: Image, member: User, *, now: datetime) -> list[Event]:
+    """Return what happened to a picture as far as the member may know, the newest last.
+
+    The links lead to what the page of the case shows of it.
+    """
+    parts = (_received(image, now), _panels(image), _rulings(image), _cases(image, member))
+    return events.in_order(each for part in parts for each in part)
+
+
+def _received(image: Image, now: datetime) -> Iterator[Event]:
+    attacks = public_attacks_with(image, now=now)
+    if not attacks:
+        yield events.image_imported(image)
+    for attack in attacks:
+        targets = ", ".join(each.name for each in attack.targets.all()) or "all at stake"
+        yield events.attack_received(attack, targets=targets)
+
+
+def _panels(image: Image) -> Iterator[Event]:
+    for panel in panels_of(image):
+        yield events.panel_opened(panel)
+        if panel.joined_at is not None:
+            yield events.taskers_joined(panel)
+
+
+def _rulings(image: Image) -> Iterator[Event]:
+    for ruling in rulings_on(image):
+        yield events.ruling_made(ruling).linked("certificate", f"#ruling-{ruling.number}")
+
+
+def _cases(image: Image, member: User) -> Iterator[Event]:
+    seen = cases_seen_by(member)
+    appeals = list(appeals_on(image, within=seen))
+    appealed = {each.case_id for each in appeals}
+    for appeal in appeals:
+        page = reverse("board-case", args=[appeal.case.public_id])
+        yield events.appeal_sent(appeal).linked("argument", f"{page}#appeal-{appeal.public_id}")
+    for statement in statements_on(image, within=seen):
+        yield events.statement_sent(statement)
+    for case in cases_on(image, member):
+        page = reverse("board-case", args=[case.public_id])
+        yield events.case_opened(case, appealed=case.pk in appealed).linked("case", page)
+        decision = getattr(case, "decision", None)
+        if decision is not None:
+            yield events.case_decided(decision).linked("case", page)

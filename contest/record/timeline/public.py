@@ -1,0 +1,121 @@
+"""The public timeline of a picture, from its upload to what followed (R24, R39)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.urls import reverse
+
+from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.public_decisions import public_decision
+from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes
+from contest.core.models import Case, Release
+from contest.core.picture_access import Known
+from contest.core.weeks import week_called
+from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
+from contest.record.picture_answers import AppealShown, MarkShown, RulingShown, marks_of
+from contest.record.timeline import events
+from contest.record.timeline.events import Event, Link
+from contest.record.timeline.money import money_events
+from contest.record.timeline.outputs import break_events, by_published_defenses, mistake_events, output_events
+from labeling.models import Image
+
+
+@dataclass(frozen=True, slots=True)
+class PublicCases:
+    """What was argued and decided about a picture, as far as everybody may know of it."""
+
+    appeals: tuple[Appeal, ...]
+    statements: tuple[Statement, ...]
+    decisions: tuple[CaseDecision, ...]
+    cases: tuple[Case, ...]
+
+    @classmethod
+    def about(cls, image: Image) -> "PublicCases":
+        """Read all of it."""
+        return cls(
+            tuple(public_appeals(image)),
+            tuple(public_statements(image)),
+            tuple(public_decisions().filter(case__image=image)),
+            tuple(public_cases().filter(image=image).select_related("ruling")),
+        )
+
+    def marks(self) -> list[MarkShown]:
+        """Return what the appeals draw on the picture, lettered in their order."""
+        return marks_of(AppealShown(each, 0, 0, 0) for each in self.appeals)
+
+
+def public_timeline(
+    known: Known,
+    rulings: Sequence[RulingShown],
+    cases: PublicCases,
+    *,
+    all_told: bool,
+    release: Release | None,
+    now: datetime,
+) -> list[Event]:
+    """Return what happened to a picture, the newest last.
+
+    `rulings` are those that the reader may know of; `all_told` adds what defenses answered and what money followed.
+    """
+    parts = [_received(known), _weeks(known, now), _panels(rulings), _rulings(rulings, cases), _cases(cases)]
+    if all_told:
+        image = known.image
+        parts += [output_events(image), break_events(by_published_defenses(all_breaks(), image), rulings)]
+        parts += [mistake_events(by_published_defenses(mistakes_outside(), image))]
+        parts += [money_events(by_published_defenses(recorded_mistakes(), image), now)]
+    told = [each for part in parts for each in part]
+    return events.in_order(told if release is None else [*told, events.record_published(release)])
+
+
+def _received(known: Known) -> Iterator[Event]:
+    if not known.attacks:
+        yield events.image_imported(known.image)
+    for attack in known.attacks:
+        yield events.attack_received(attack)
+        if attack.withdrawn_at is not None:
+            yield events.attack_withdrawn(attack)
+
+
+def _weeks(known: Known, now: datetime) -> Iterator[Event]:
+    for name in dict.fromkeys(each.week for each in known.attacks if each.withdrawn_at is None):
+        if week_called(name).end <= now:
+            yield events.week_ended(name)
+
+
+def _panels(rulings: Sequence[RulingShown]) -> Iterator[Event]:
+    """Yield the panels that the rulings counted. Who is asked at present is nobody's affair (R8)."""
+    last = {each.ruling.panel: each.ruling.decided_at for each in rulings}
+    for panel, ruled_at in last.items():
+        yield events.panel_opened(panel)
+        if panel.joined_at is not None and panel.joined_at <= ruled_at:
+            yield events.taskers_joined(panel)
+
+
+def _rulings(rulings: Iterable[RulingShown], cases: PublicCases) -> Iterator[Event]:
+    """Yield the rulings; the explanation of one that the board made stands with its decision."""
+    made_by = {each.ruling_id: each.case for each in cases.decisions if each.ruling_id is not None}
+    for shown in rulings:
+        event = replace(events.ruling_made(shown.ruling), ruling=shown)
+        case = made_by.get(shown.ruling.pk)
+        if case is None:
+            yield replace(event, text=shown.ruling.explanation)
+        else:
+            yield event.linked(f"case {case.public_id}", f"#case-{case.public_id}")
+
+
+def _cases(cases: PublicCases) -> Iterator[Event]:
+    appealed = {each.case_id for each in cases.appeals}
+    for case in cases.cases:
+        if case.pk not in appealed:
+            yield events.case_opened(case, appealed=False)
+    marks = iter(cases.marks())
+    for appeal in cases.appeals:
+        drawn = tuple(next(marks) for _ in appeal.marks)
+        yield replace(events.appeal_sent(appeal), text=appeal.argument, marks=drawn)
+    for statement in cases.statements:
+        yield replace(events.statement_sent(statement), text=statement.words)
+    for decision in cases.decisions:
+        listed = reverse("overrules") + f"?outcome=all&find={decision.case.public_id}"
+        link = Link("in the list of decisions", listed)
+        yield replace(events.case_decided(decision), links=(link,), decision=public_decision(decision))
