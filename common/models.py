@@ -1,4 +1,4 @@
-"""The audit trail, the demo's clock, and what is counted by the hour."""
+"""The audit trail, the demo's clock, what is counted by the hour, and when sweeps ran."""
 
 from django.conf import settings
 from django.db import models
@@ -110,3 +110,14 @@ class HourCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} of {self.key} since {self.hour}"
+
+
+class SweepRun(models.Model):
+    """When a sweep ran last, by the machine's clock, and since when it fails; see common.sweep_runs."""
+
+    name = models.CharField(max_length=60, primary_key=True)
+    ran_at = models.DateTimeField()
+    failing_since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.name} ran {self.ran_at}"

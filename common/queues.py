@@ -5,6 +5,7 @@ but the delay. Without a broker (one machine, nothing installed) the worker proc
 nobody to reach: `hint` then does nothing.
 """
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,13 +42,14 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A periodic job, declared once: workers, Celery's beat and `settle` read it here.
+    """A periodic job, declared once: workers, Celery's beat, `settle`, the overview and the metrics read it here.
 
-    `run` does what is due and returns how many things it did. With a broker, `task` runs it every `every` seconds, and
-    `hint(sweep.task)` asks for it at once.
+    `run` does what is due, notes that it ran, and returns how many things it did. With a broker, `task` runs it every
+    `every` seconds, and `hint(sweep.task)` asks for it at once. `words` say what it does.
     """
 
     name: str
+    words: str
     queue: str
     every: float
     run: Callable[[], int]
@@ -65,12 +67,20 @@ def sweep(
 
     def declare(function: Callable[[], int]) -> Sweep:
         @wraps(function)
+        def run() -> int:
+            # Celery's configuration imports this module before there are models.
+            from common.sweep_runs import sweep_log
+
+            with sweep_log.running(name):
+                return function()
+
+        @wraps(function)
         def task() -> None:
             until = time.monotonic() + repeats_for
-            while function() and time.monotonic() < until:
+            while run() and time.monotonic() < until:
                 continue
 
-        return Sweep(name, queue, every, function, _task(task, queue))
+        return Sweep(name, inspect.cleandoc(function.__doc__ or ""), queue, every, run, _task(task, queue))
 
     return declare
 

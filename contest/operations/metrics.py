@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common.domain_clock import domain_now
+from common.sweep_runs import sweep_ages
 from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
 from contest.outbox.models import Digest, Message
@@ -46,7 +47,16 @@ class PipelineCollector(Collector):
 
 def pipeline_metrics(*, now: datetime) -> list[Metric]:
     """Return the gauges of the pipeline at `now`; ages are seconds, 0 where nothing waits."""
-    return [*_images(now), *_panels(now), _stuck_panels(now), _leases(now), *_runs(now), _rulings(), _letters()]
+    return [
+        *_images(now),
+        *_panels(now),
+        _stuck_panels(now),
+        _leases(now),
+        *_runs(now),
+        _rulings(),
+        _letters(),
+        *_sweeps(),
+    ]
 
 
 def _images(now: datetime) -> list[Metric]:
@@ -110,6 +120,17 @@ def _letters() -> Metric:
     failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing, given_up))
     counts = {"due_again": failed - lost, "given_up": lost}
     return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)
+
+
+def _sweeps() -> list[Metric]:
+    """A sweep that never ran has no age."""
+    found = sweep_ages()
+    ages = {name: each.ran.total_seconds() for name, each in found.items()}
+    failing = {name: (each.failing.total_seconds() if each.failing else 0.0) for name, each in found.items()}
+    return [
+        _by_state("unanimous_sweeps_ran_seconds", "How long ago a sweep ran.", ages, label="sweep"),
+        _by_state("unanimous_sweeps_failing_seconds", "For how long a sweep has failed.", failing, label="sweep"),
+    ]
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -27,6 +27,7 @@ from contest.operations.late_cases import Cases, cases
 from contest.operations.picture_ages import Ages, panel_ages
 from contest.operations.scoring_figures import Again, reruns_not_over
 from contest.operations.stages import RunGroup, Stage
+from contest.operations.sweep_health import SweepHealth, SweepState, sweep_health, sweeps_in_trouble
 from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting
@@ -138,6 +139,7 @@ class Overview:
     dead_count: int
     releases: tuple[ReleaseRow, ...]
     next_release: NextRelease | None
+    sweeps: tuple[SweepHealth, ...]
 
     @property
     def any_day(self) -> bool:
@@ -148,6 +150,11 @@ class Overview:
     def waits(self) -> tuple[Waits, ...]:
         """Return what waits for anybody, the oldest first."""
         return oldest_first(self.attention + self.queues)
+
+    @property
+    def sweeps_wrong(self) -> int:
+        """Return how many sweeps are late or fail."""
+        return sum(each.state != SweepState.ON_TIME for each in self.sweeps)
 
     @property
     def ruled(self) -> int:
@@ -176,6 +183,7 @@ def read_overview(*, now: datetime) -> Overview:
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
     days = throughput.days(now=now, zone=policy.time_zone)
+    sweeps = sweep_health(now=now)
     dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
     return Overview(
         now=now,
@@ -197,7 +205,7 @@ def read_overview(*, now: datetime) -> Overview:
         deadlines=deadlines(now=now),
         ages=panel_ages(now=now),
         at_work=_at_work(now, policy),
-        attention=for_somebody(now=now),
+        attention=(*sweeps_in_trouble(sweeps), *for_somebody(now=now)),
         queues=tuple(in_line(to_release=week, board=board)),
         hanging=hanging(now=now),
         gold=gold_health(policy, now=now),
@@ -210,6 +218,7 @@ def read_overview(*, now: datetime) -> Overview:
         dead_count=dead.count(),
         releases=_releases(),
         next_release=_next_release(week),
+        sweeps=sweeps,
     )
 
 

@@ -51,6 +51,7 @@ REAL_TIME = {
     "contest/pages/team/team_views.py::_invite": "links of invitations",
     "contest/pages/team/team_views.py::_open_invitations": "links of invitations",
     "contest/pages/team/team_views.py::_withdraw_invitation": "links of invitations",
+    "common/sweep_runs.py": "how long ago a worker ran",
     "contest/core/upload_rates.py": "how often uploads are refused",
     "accounts/pages/account_views.py::_account_page": "sessions and tokens",
     "accounts/pages/account_views.py::email_confirm": "links that confirm an address",

@@ -16,6 +16,7 @@ from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from tests import factories
 from tests.contest import release_fixtures as fixtures
 from tests.contest.defenses import cast
+from tests.contest.operations.sweeps import sweeps_ran
 from tests.contest.pages import lacking, words
 from tests.scoring.trials import cast as trials
 
@@ -26,6 +27,7 @@ NO_SCORER, NO_ENGINE, GAVE_UP = "No scorer is at work now", "no scorer at work h
 @pytest.fixture(autouse=True)
 def in_force() -> None:
     factories.policy_version()
+    sweeps_ran()
 
 
 @pytest.fixture

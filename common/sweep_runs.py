@@ -1,0 +1,74 @@
+"""When each sweep ran last, and whether it fails: noted by whoever runs it, read by organizers and by Prometheus."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import DatabaseError
+from django.utils import timezone
+
+from common.models import SweepRun
+from common.outages import outages
+
+# A process writes this often at most while nothing changes: each commit wakes the workers of other processes.
+SECONDS_BETWEEN_NOTES = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class SweepAge:
+    """How long ago a sweep ran, and for how long it has failed; `failing` is None where its last run succeeded."""
+
+    ran: timedelta
+    failing: timedelta | None
+
+
+def sweep_ages() -> dict[str, SweepAge]:
+    """Return sweep name -> when it ran; a sweep that never ran is not there."""
+    now = timezone.now()
+    return {
+        each.name: SweepAge(now - each.ran_at, now - each.failing_since if each.failing_since else None)
+        for each in SweepRun.objects.all()
+    }
+
+
+class SweepLog:
+    """What this process noted of each sweep: whether it failed, and when that was written."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, tuple[datetime | None, float]] = {}
+
+    @contextmanager
+    def running(self, name: str) -> Iterator[None]:
+        """Note a run of the sweep `name`, which failed if this raises."""
+        try:
+            yield
+        except Exception:
+            self._note(name, failed=True)
+            raise
+        self._note(name, failed=False)
+
+    def _note(self, name: str, *, failed: bool) -> None:
+        since, noted = self._noted.get(name, (None, float("-inf")))
+        if failed == (since is not None) and time.monotonic() < noted + SECONDS_BETWEEN_NOTES:
+            return
+        now = timezone.now()
+        since = (since or now) if failed else None
+        try:
+            SweepRun.objects.bulk_create(
+                [SweepRun(name=name, ran_at=now, failing_since=since)],
+                update_conflicts=True,
+                unique_fields=["name"],
+                update_fields=["ran_at", "failing_since"],
+            )
+        except DatabaseError as error:
+            # A sweep's own result counts; during an outage the log has its line.
+            if not outages.failed("noting sweeps", error):
+                raise
+        else:
+            outages.succeeded("noting sweeps")
+            self._noted[name] = (since, time.monotonic())
+
+
+sweep_log = SweepLog()
