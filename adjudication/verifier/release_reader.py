@@ -260,12 +260,8 @@ def read_table(folder: Path, name: str, findings: Findings, *, revision: int = f
         if len(cells) != len(columns):
             findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
-        wrong = [
-            column
-            for (column, pattern), cell in zip(columns.items(), cells, strict=True)
-            if pattern.fullmatch(cell) is None
-        ]
         row = dict(zip(columns, cells, strict=True))
+        wrong = [column for column, cell in row.items() if columns[column].cell.fullmatch(cell) is None]
         for column in wrong:
             findings.add(name, f"row {cells[0]}", f"{column} {row[column]}", "another form")
         if not wrong:

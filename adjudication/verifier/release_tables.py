@@ -6,6 +6,7 @@ library only. What a revision added is a table of its own or stands behind the c
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
@@ -343,16 +344,26 @@ _FOURTH = {
 }
 _REVISIONS: tuple[Mapping[str, Mapping[str, str]], ...] = (_TABLES, _SECOND, _THIRD, _FOURTH)
 
-# file -> column -> what a cell looks like. The order of the columns is the order in the file.
-Tables: TypeAlias = Mapping[str, Mapping[str, re.Pattern[str]]]
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What a cell of a column looks like, and, once it is declared, what proves it: empty says that nothing is yet."""
+
+    cell: re.Pattern[str]
+    proof: str = ""
+
+
+# file -> column name -> the column. The order of the columns is the order in the file.
+Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 
 
 def _tables(revision: int) -> Tables:
-    columns: dict[str, dict[str, re.Pattern[str]]] = {}
+    tables: dict[str, dict[str, Column]] = {}
     for added in _REVISIONS[:revision]:
         for file, cells in added.items():
-            columns.setdefault(file, {}).update({name: re.compile(cell, re.ASCII) for name, cell in cells.items()})
-    return MappingProxyType({file: MappingProxyType(cells) for file, cells in columns.items()})
+            columns = {name: Column(re.compile(cell, re.ASCII)) for name, cell in cells.items()}
+            tables.setdefault(file, {}).update(columns)
+    return MappingProxyType({file: MappingProxyType(columns) for file, columns in tables.items()})
 
 
 _TABLES_OF = tuple(_tables(revision) for revision in range(1, form.REVISION + 1))
