@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import structlog
 from django.db import DatabaseError
 from django.utils import timezone
 
@@ -14,6 +15,7 @@ from common.outages import outages
 
 # A process writes this often at most while nothing changes: each commit wakes the workers of other processes.
 SECONDS_BETWEEN_NOTES = 300.0
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,9 @@ class SweepLog:
                 update_fields=["ran_at", "failing_since"],
             )
         except DatabaseError as error:
-            # A sweep's own result counts; during an outage the log has its line.
+            # What the sweep did counts, noted or not; during an outage the log has its line.
             if not outages.failed("noting sweeps", error):
-                raise
+                log.exception("sweep_not_noted", sweep=name)
         else:
             outages.succeeded("noting sweeps")
             self._noted[name] = (since, time.monotonic())
