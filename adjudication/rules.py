@@ -33,6 +33,11 @@ class Policy:
     outline_gate: OutlineGate = _DECIDED["outline_gate"]
     occlusion_allowed: bool = _DECIDED["occlusion_allowed"]
 
+    @classmethod
+    def of(cls, policy: ContestPolicy) -> "Policy":
+        """Return the numbers of the contest's policy that a verdict depends on."""
+        return cls(**{each.name: getattr(policy, each.name) for each in fields(cls)})
+
 
 # R17: boxes over 16 %, strictly; occlusion allowed; the first reason only.
 DATASET_POLICY_NAME = "bird-or-bicycle-0.0.4"

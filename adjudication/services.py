@@ -163,8 +163,7 @@ def _overruled(image: Image, newest: Panel) -> Ruling:
 
 def rules_policy(policy: PolicyInForce) -> Policy:
     """Return the part of the contest's policy that a verdict depends on."""
-    numbers = policy.policy
-    return Policy(numbers.name, numbers.min_box_fraction, numbers.outline_gate, numbers.occlusion_allowed)
+    return Policy.of(policy.policy)
 
 
 def opinions_of(responses: Iterable[Response]) -> list[Opinion]:

@@ -63,7 +63,8 @@ def test_a_rule_that_is_built_and_has_no_test_fails(tmp_path: Path, capsys: pyte
 @pytest.mark.slow("reads every test that mentions a rule")
 def test_every_rule_that_is_built_has_a_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert main() == 0, capsys.readouterr().err
-    assert set(rules((ROOT / "docs/rules.md").read_text(encoding="utf-8"))) == set(range(1, 42))
+    written = rules((ROOT / "docs/rules.md").read_text(encoding="utf-8"))
+    assert set(written) == set(range(1, len(written) + 1))
 
 
 def defined(path: str) -> set[str]:
@@ -75,7 +76,7 @@ def test_the_index_names_what_is_there_and_each_number_once() -> None:
     """Each rule is found in the code, and each number of the policy has one rule."""
     index = (ROOT / "docs/rule-index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| R(\d+) \| (.*?) \| (.*?) ?\|$", index, re.MULTILINE)
-    assert [int(number) for number, _, _ in rows] == list(range(1, 42))
+    assert [int(number) for number, _, _ in rows] == sorted(rules((ROOT / "docs/rules.md").read_text(encoding="utf-8")))
     for path, names in re.findall(r"`([\w/]+\.py): ([^;|]*)", index):
         assert set(re.findall(r"\w+", names)) <= defined(path), path
     numbers = [name for _, _, cell in rows for name in re.findall(r"`(\w+)`", cell)]

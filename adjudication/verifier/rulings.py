@@ -4,8 +4,8 @@ Pure: standard library only.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -48,13 +48,8 @@ def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
 
 
 def _numbers(numbers: Mapping[str, Any]) -> Numbers:
-    rules = Policy(
-        str(numbers["name"]),
-        _share(numbers["min_box_fraction"]),
-        OutlineGate(numbers["outline_gate"]),
-        # Releases from before this could be allowed do not name it.
-        _yes_or_no(numbers.get("occlusion_allowed", False)),
-    )
+    named = _BEFORE | dict(numbers)
+    rules = Policy(**{each.name: _READ[each.name](named[each.name]) for each in fields(Policy)})
     panel_size = _whole(numbers["panel_size"], SMALLEST_PANEL, LARGEST_PANEL)
     return Numbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
 
@@ -76,6 +71,16 @@ def _whole(value: object, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{str(value)[:_SHOWN]} is not a whole number from {least} to {most}")
     return value
+
+
+# How each number of a verdict is read, and what it was before releases named it.
+_READ: dict[str, Callable[[Any], Any]] = {
+    "name": str,
+    "min_box_fraction": _share,
+    "outline_gate": OutlineGate,
+    "occlusion_allowed": _yes_or_no,
+}
+_BEFORE = {"occlusion_allowed": False}
 
 
 def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:

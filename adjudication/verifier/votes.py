@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
-from adjudication.enums import CaseKind, CaseOutcome, Reason, VoteChoice
+from adjudication.enums import CaseKind, CaseOutcome, VoteChoice
+from adjudication.rules import REASONS
 from adjudication.verifier import cells
 from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import Label
@@ -87,7 +88,7 @@ def _vote(told: Any, kind: CaseKind) -> _Vote:
     if told["choice"] not in CHOICES[kind]:
         raise ValueError(f"nobody votes for {told['choice']}")
     choice, label, reasons = VoteChoice(told["choice"]), told["label"], told["reasons"]
-    ordered = [each for each in Reason if each in reasons]
+    ordered = [each for each in REASONS if each in reasons]
     if label not in {"", *Label} or ordered != reasons:
         raise ValueError(f"no class or reasons: {label} {reasons}")
     if (choice is VoteChoice.OVERRULE) != (bool(label) != bool(reasons)) or (label and reasons):
