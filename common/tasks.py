@@ -13,5 +13,5 @@ def seal_audit_trail() -> int:
 
 @sweep("audit trail checked", queue="slow", every=600.0)
 def check_audit_trail() -> int:
-    """Check the audit trail, once a day; returns whether something is wrong."""
+    """Check once a day that nothing in the audit trail was changed."""
     return chain_check_periodically(now=domain_now())

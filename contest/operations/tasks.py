@@ -26,13 +26,13 @@ def record_breaks() -> int:
 
 @sweep("stakes ended", every=5.0)
 def end_stakes() -> int:
-    """Let stakes end with the first break, and come back where its ruling was overruled (R22, R36)."""
+    """End stakes at their first break; restore those whose break was overruled (R22, R36)."""
     return stakes_end(now=domain_now())
 
 
 @sweep("prizes settled", every=30.0)
 def settle_prizes() -> int:
-    """Post what the facts make due and was not posted (R35, R36); a stake that cannot be settled holds up no award."""
+    """Post the prizes and refunds that are due (R35, R36)."""
     return prizes_settle(now=domain_now())
 
 
@@ -45,25 +45,25 @@ def publish_defenses() -> int:
 
 @sweep("cases tended", every=15.0)
 def tend_cases() -> int:
-    """Follow the facts with the board's cases: closed panels, parties, quorum, clocks (R19, R21)."""
+    """Update the board's cases: closed panels, parties, quorum, deadlines (R19, R21)."""
     return cases_tend_periodically(now=domain_now())
 
 
 @sweep("messages told", queue="slow", every=300.0)
 def tell_messages() -> int:
-    """Write down what people are to be told because of facts (R18, R26)."""
+    """Write the messages about verdicts, breaks, cases and deadlines (R18, R26)."""
     return notify_of_facts_periodically(now=domain_now())
 
 
 @sweep("letters sent", queue="slow", every=15.0)
 def send_letters() -> int:
-    """Send the messages that people want by e-mail, at once or once a day."""
+    """Send messages by e-mail, at once or once a day."""
     return messages_send(clock=domain_now)
 
 
 @sweep("releases", queue="slow", every=60.0)
 def release_weeks() -> int:
-    """Publish the ended weeks that have nothing open any more, and tell who asked to be told (R39)."""
+    """Publish the ended weeks in which nothing is open, and tell the subscribers (R39)."""
     return builds.due_weeks_release(clock=domain_now) + announcements.letters_send(clock=domain_now)
 
 
@@ -82,7 +82,7 @@ def look_for_same_persons() -> int:
 
 @sweep("conflicts found", queue="slow", every=300.0)
 def find_conflicts() -> int:
-    """Record what ties members of the board to teams (R21)."""
+    """Record which members of the board have ties to teams (R21)."""
     return conflicts_find(now=domain_now())
 
 
@@ -100,5 +100,5 @@ def check_leaderboards() -> int:
 
 @sweep("ledger checked", queue="slow", every=600.0)
 def check_ledger() -> int:
-    """Add up the ledger, once a day; returns how many things are wrong (R34)."""
+    """Check once a day that the ledger adds up (R34)."""
     return ledger_check_periodically(now=domain_now())

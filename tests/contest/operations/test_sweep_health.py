@@ -42,6 +42,8 @@ def probe(result: int | Exception) -> Sweep:
 def test_every_sweep_says_what_it_does() -> None:
     assert [each.name for each in SWEEPS if not each.words.endswith((".", ")"))] == []
     assert len({each.name for each in SWEEPS}) == len(SWEEPS)
+    longest = SweepRun._meta.get_field("name").max_length
+    assert longest is not None and max(len(each.name) for each in SWEEPS) <= longest, "SQLite takes longer ones"
 
 
 def test_a_run_is_noted_by_worker_and_task() -> None:
