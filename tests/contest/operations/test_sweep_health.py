@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
+import structlog
 from django.db import OperationalError
 from django.utils import timezone
 
 from common import sweep_runs
 from common.models import SweepRun
+from common.outages import OutageLog
 from common.queues import Sweep, sweep
 from common.sweep_runs import SweepLog, sweep_ages
 from contest.operations.metrics import pipeline_metrics
@@ -86,8 +88,12 @@ def test_a_database_that_is_away_takes_nothing_from_the_sweep(monkeypatch: pytes
     def away(*_: object, **__: object) -> None:
         raise OperationalError("the server closed the connection")
 
+    outages = OutageLog()
+    monkeypatch.setattr(sweep_runs, "outages", outages)
     monkeypatch.setattr(SweepRun.objects, "bulk_create", away)
-    assert probe(2).run() == 2
+    with structlog.testing.capture_logs() as logged:
+        assert probe(2).run() == 2
+    assert [(line["event"], line["work"]) for line in logged] == [("outage", "noting sweeps")]
 
 
 # What an organizer reads ----------------------------------------------------------------------------------------------
