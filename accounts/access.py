@@ -16,3 +16,9 @@ def organizer_of(user: User | AnonymousUser) -> User:
     if isinstance(user, User) and AccountRole.objects.filter(user=user).exists():
         raise NotAllowed(_("Only organizers open this page; this account has another role."), "not_an_organizer")
     raise Http404("nothing here for a stranger")
+
+
+def signed_in(user: User | AnonymousUser) -> User:
+    """Return `user` of a page behind a sign-in."""
+    assert isinstance(user, User), "the page asks for a sign-in first"
+    return user

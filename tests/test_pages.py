@@ -109,9 +109,8 @@ ANSWERS = {
         /team/defenses/T-00000/pause/ /team/defenses/T-00000/source/
     """,
     (401, 405, 403, 403, 405, 405, 405): "/api/v1/appeals/T-00000/decisions/ /attacks/send/",
-    (405, 405, 405, 405, 405, 405, 405): """
-        /account/sessions/end/ /account/settings/ /account/tokens/revoke/ /api/v1/token/ /language/ /sign-out/
-    """,
+    (302, 405, 405, 405, 405, 405, 405): "/account/sessions/end/ /account/settings/ /account/tokens/revoke/",
+    (405, 405, 405, 405, 405, 405, 405): "/api/v1/token/ /language/ /sign-out/",
     (401, 405, 405, 405, 405, 405, 405): f"""
         /api/v1/assignments/{_ID}/heartbeat/ /api/v1/assignments/{_ID}/release/ /api/v1/assignments/{_ID}/response/
         /api/v1/assignments/next/ /api/v1/notices/{_ID}/seen/ /api/v1/qualification/{_ID}/heartbeat/

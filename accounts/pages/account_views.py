@@ -5,17 +5,15 @@ from typing import Any, cast
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import override
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import passwords
+from accounts.access import signed_in
 from accounts.leaving import account_delete
 from accounts.locale import zone_names
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter, password_matches
@@ -25,6 +23,7 @@ from common import mail
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.web.form_fields import SeeOther, errors_of, go_to, safe_next, secret, text
+from common.web.page import page
 
 _YEAR_SECONDS = 365 * 24 * 3600
 
@@ -39,10 +38,8 @@ def _tasker(user: User) -> Any:
     return getattr(user, "tasker", None)
 
 
-@never_cache
-@require_safe
-@login_required
-def account(request: HttpRequest) -> HttpResponse:
+@page(signed_in)
+def account(request: HttpRequest, user: User) -> HttpResponse:
     """Show the account as it stands."""
     return _account_page(request)
 
@@ -63,12 +60,10 @@ def _account_page(request: HttpRequest, errors: Any = None, status: int = 200) -
     return render(request, "accounts/account.html", context, status=status)
 
 
-@never_cache
-@require_POST
-@login_required
-def account_settings(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "POST")
+def account_settings(request: HttpRequest, user: User) -> HttpResponse:
     """Keep a tasker's language and time zone."""
-    tasker = _tasker(user_of(request))
+    tasker = _tasker(user)
     if tasker is None:
         return language(request)
     try:
@@ -92,7 +87,7 @@ def _keep_settings(tasker: Any, chosen: str, zone: str) -> None:
     tasker.save(update_fields=["language", "time_zone"])
 
 
-@require_POST
+@page(methods="POST", cache=None)
 def language(request: HttpRequest) -> HttpResponse:
     """Remember the language in the browser; a tasker's with their account too."""
     chosen = text(request, "language")
@@ -119,12 +114,10 @@ def _with_language(response: HttpResponse, chosen: str) -> HttpResponse:
     return response
 
 
-@never_cache
-@require_POST
-@login_required
-def end_sessions(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "POST")
+def end_sessions(request: HttpRequest, user: User) -> HttpResponse:
     """End one session, or all others."""
-    user, here = user_of(request), request.session.session_key
+    here = request.session.session_key
     if handle := text(request, "session"):
         session_end(user=user, handle=handle, now=timezone.now())
     else:
@@ -133,25 +126,21 @@ def end_sessions(request: HttpRequest) -> HttpResponse:
     return go_to("account")
 
 
-@never_cache
-@require_POST
-@login_required
-def revoke_token(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "POST")
+def revoke_token(request: HttpRequest, user: User) -> HttpResponse:
     """End one token."""
     number = text(request, "token")
-    token_revoke(user=user_of(request), token_id=int(number) if number.isdecimal() and len(number) < 19 else 0)
+    token_revoke(user=user, token_id=int(number) if number.isdecimal() and len(number) < 19 else 0)
     messages.success(request, _("The token opens nothing any more."))
     return go_to("account")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def email(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def email(request: HttpRequest, user: User) -> HttpResponse:
     """Ask for a new address and write to it; nothing changes before its link was opened."""
     if request.method != "POST":
         return render(request, "accounts/email.html", {"errors": {}})
-    user, typed = user_of(request), text(request, "email")
+    typed = text(request, "email")
     if not may_send_letter(request, typed):
         return HttpResponse(status=429)
     try:
@@ -171,12 +160,9 @@ def _check_password(request: HttpRequest, user: User) -> None:
         raise InvalidInput(_("This is not your password."), "wrong_password", field="password")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def email_confirm(request: HttpRequest, token: str) -> HttpResponse:
+@page(signed_in, "GET POST")
+def email_confirm(request: HttpRequest, user: User, token: str) -> HttpResponse:
     """Take the new address. A button, because mail programs open links by themselves."""
-    user = user_of(request)
     try:
         address = passwords.address_of(user, token)
         if request.method == "POST":
@@ -190,12 +176,9 @@ def email_confirm(request: HttpRequest, token: str) -> HttpResponse:
     return go_to("account")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def delete(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def delete(request: HttpRequest, user: User) -> HttpResponse:
     """Show what goes and what stays, and delete once the password and the ID are typed."""
-    user = user_of(request)
     tasker = _tasker(user)
     confirmation = tasker.public_id if tasker else user.get_username()
     context: dict[str, Any] = {"tasker": tasker, "confirmation": confirmation, "errors": {}}

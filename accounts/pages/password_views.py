@@ -4,16 +4,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts import passwords
+from accounts.access import signed_in
 from accounts.letters import tell
 from accounts.pages.account_views import user_of
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter, password_matches
@@ -28,6 +27,7 @@ from accounts.second_factor import (
 )
 from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.web.form_fields import errors_of, go_to, secret, text
+from common.web.page import page
 
 
 def _new_password(request: HttpRequest) -> str:
@@ -38,10 +38,8 @@ def _new_password(request: HttpRequest) -> str:
     return first
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def password(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def password(request: HttpRequest, user: User) -> HttpResponse:
     """Change the password; every other session and every token ends."""
     context: dict[str, Any] = {"requirements": password_validators_help_texts(), "errors": {}}
     if request.method == "POST":
@@ -63,8 +61,7 @@ def _change(request: HttpRequest) -> HttpResponse:
     return go_to("account")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def reset(request: HttpRequest) -> HttpResponse:
     """Ask for a link to a new password. The answer is the same whether there is such an account or not."""
     if request.method != "POST":
@@ -81,8 +78,7 @@ def reset(request: HttpRequest) -> HttpResponse:
     return render(request, "accounts/reset_sent.html", {"address": address})
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     """Choose a new password; every session and every token ends."""
     try:
@@ -102,10 +98,8 @@ def reset_confirm(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     return render(request, "accounts/reset_confirm.html", context, status=400 if context["errors"] else 200)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def second_factor(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def second_factor(request: HttpRequest, user: User) -> HttpResponse:
     """Turn the second factor on or off, or make new recovery codes."""
     try:
         if request.method == "POST":

@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import password_validators_help_texts
 from django.core.paginator import Paginator
@@ -14,8 +13,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts import invitations
 from accounts.access import organizer_of
@@ -30,6 +27,7 @@ from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.web.form_fields import account_typed, errors_of, go_to, secret, text
+from common.web.page import page
 from policy.selectors import policy_in_force
 
 _PER_PAGE = 50
@@ -37,8 +35,7 @@ _MOST_INVITATIONS = 200
 _random = SystemRandom()
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def join(request: HttpRequest, token: str) -> HttpResponse:
     """Accept an invitation: choose a user name and a password, and begin."""
     try:
@@ -74,12 +71,9 @@ def _accept(request: HttpRequest, token: str) -> HttpResponse:
     return go_to("home")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def people(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def people(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show who was invited and who has an account; invite, send again, revoke."""
-    organizer = organizer_of(request.user)
     if request.method != "POST":
         return _people_page(request, {})
     try:
@@ -151,12 +145,9 @@ def _waiting_first(now: Any) -> list[Invitation]:
     return sorted(rows, key=lambda each: state_of(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED})
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def remove_person(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def remove_person(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Delete the account of a tasker who asked for it; the organizer's password and the ID confirm."""
-    organizer = organizer_of(request.user)
     person = account_of_tasker(public_id)
     if person is None:
         raise NotFound("There is no such tasker, or the account is deleted already.", "not_found")

@@ -18,7 +18,7 @@ from contest.appeals.services import appeal_send, appeals_of, decision_of, is_ch
 from contest.board.models import Appeal
 from contest.core.enums import CaseState
 from contest.core.picture_access import picture_seen_by
-from contest.web.appeal_access import team_appealing
+from contest.core.roles import own_team_of
 from labeling.notices import iso
 from labeling.pages.shapes import ErrorOut
 
@@ -67,7 +67,7 @@ class Appeals(APIView):
         `being_decided` while more taskers are asked, and `appealed` with the earlier receipt: a team has one appeal per
         picture, so that sending again after a lost answer is safe.
         """
-        team, now = team_appealing(request.user), domain_now()
+        team, now = own_team_of(request.user), domain_now()
         body = AppealIn(data=request.data)
         body.is_valid(raise_exception=True)
         image = picture_seen_by(body.validated_data["image"], reader_for(team), now=now)
@@ -102,7 +102,7 @@ class Appeals(APIView):
     )
     def get(self, request: Request) -> Response:
         """List what the caller's team appealed, newest first, with what became of it."""
-        page = Paginator(appeals_of(team_appealing(request.user)), ON_A_PAGE).get_page(request.query_params.get("page"))
+        page = Paginator(appeals_of(own_team_of(request.user)), ON_A_PAGE).get_page(request.query_params.get("page"))
         following = f"{reverse('api-appeals')}?page={page.next_page_number()}" if page.has_next() else None
         results = [appeal_json(each) for each in page.object_list]
         return Response({"count": page.paginator.count, "next": following, "results": results})

@@ -19,7 +19,8 @@ from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive
 from contest.core.models import Team
-from contest.web.attack_uploads import MOST_UPLOAD_BYTES, member_of, uploading
+from contest.core.roles import own_team_of
+from contest.web.attack_uploads import MOST_UPLOAD_BYTES, uploading
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 
@@ -128,7 +129,7 @@ class Attacks(APIView):
     )
     def get(self, request: Request) -> Response:
         """List what the caller's team sent, newest first, with what became of it."""
-        team, now = member_of(request.user), domain_now()
+        team, now = own_team_of(request.user), domain_now()
         page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
         found = standings(shown, all_told=False, now=now)

@@ -19,13 +19,12 @@ from common.web.body_limits import takes_at_most
 from common.web.json_parser import JSONParser
 from contest.api.defense_shapes import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.core.enums import UploadKind
-from contest.core.roles import roles_of
+from contest.core.roles import own_team_of, roles_of
 from contest.core.upload_rates import refusals_counted
 from contest.defenses import entries, selectors
 from contest.defenses.eligibility import eligibilities_waiting, failures
 from contest.defenses.stake_rows import defense_json, newest_stakes
 from contest.record.defense_figures import breaks_shown
-from contest.web.defense_holder import team_held_by
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
@@ -84,7 +83,7 @@ class Defenses(APIView):
         of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
         429 `too_many_refused`: so many were refused in this hour; `Retry-After` says when there are more.
         """
-        team, now = team_held_by(request.user), domain_now()
+        team, now = own_team_of(request.user), domain_now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
         with refusals_counted(team, UploadKind.DEFENSE):
@@ -113,7 +112,7 @@ class Defenses(APIView):
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
         roles, now = roles_of(request.user), domain_now()
-        own = {entry.defense_id for entry in selectors.entries_of(team_held_by(request.user))} if roles.teams else set()
+        own = {entry.defense_id for entry in selectors.entries_of(own_team_of(request.user))} if roles.teams else set()
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         known = eligibilities_waiting(rows, now=now)
         found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer), known=known)

@@ -11,8 +11,9 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
+
+from common.web.page import page
 
 Schema = Mapping[str, Any]
 _PAIR = re.compile(r"\[\s+(-?[\d.]+),\s+(-?[\d.]+)\s+\]")
@@ -190,7 +191,7 @@ def _made_up(schema: Schema, part: Schema) -> Any:
     return _BY_FORMAT.get(str(inner.get("format")), _BY_TYPE.get(str(inner.get("type"))))
 
 
-@require_safe
+@page(cache=None)
 def api_docs(request: HttpRequest) -> HttpResponse:
     """Show every call of the API, made from its schema."""
     return render(request, "contest/api_docs.html", {"groups": call_groups(), "origin": settings.PUBLIC_URL})

@@ -92,6 +92,30 @@ def board_member_of(user: User | AnonymousUser) -> User:
     raise Http404("nothing here for a stranger")
 
 
+class NoTeam(NotAllowed):
+    """A researcher who is in no team yet."""
+
+    def __init__(self) -> None:
+        words = "Only a team does this, and you are in none yet. Found one, or join one by its invitation."
+        super().__init__(words, "no_team")
+
+
+def own_team_of(user: Any) -> Team:
+    """Return the team that `user` is in.
+
+    NoTeam for a researcher without one, NotAllowed (`not_in_a_team`) for other roles, Http404 for strangers.
+    """
+    team = team_of(user) if isinstance(user, User) else None
+    if team is not None:
+        return team
+    roles = roles_of(user)
+    if roles.names:
+        raise NotAllowed("Only members of a team open this page; this account has another role.", "not_in_a_team")
+    if roles.competes:
+        raise NoTeam
+    raise Http404("nothing here for a stranger")
+
+
 def researcher_of(user: User | AnonymousUser) -> User:
     """Return `user`, who competes or has no role yet and may begin to; NotAllowed for everybody else (R8)."""
     if isinstance(user, User) and not AccountRole.objects.filter(user=user).exclude(role=Role.TEAM).exists():

@@ -9,14 +9,13 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
-from common.errors import DomainError, NotAllowed
+from common.errors import DomainError
 from common.gates import Gate, Shares
 from common.web.body_limits import MIB, takes_at_most
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.attacks.uploads import MOST_BYTES
 from contest.core.models import Team
-from contest.core.roles import roles_of
-from contest.core.teams import team_of
+from contest.core.roles import own_team_of
 
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
@@ -27,34 +26,10 @@ UPLOADS_OF_ONE = Shares(at_once=2, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 
-class NoTeam(NotAllowed):
-    """A researcher who is in no team yet: only teams send."""
-
-    def __init__(self) -> None:
-        words = "Only a team sends attacks, and you are in none yet. Found one, or join one by its invitation."
-        super().__init__(words, "no_team")
-
-
-def member_of(user: Any) -> Team:
-    """Return the team that `user` is in.
-
-    NoTeam for a researcher without one, NotAllowed (`not_in_a_team`) for other roles, Http404 for strangers.
-    """
-    team = team_of(user)
-    if team is not None:
-        return team
-    roles = roles_of(user)
-    if roles.names == () and roles.competes:
-        raise NoTeam
-    if roles.names:
-        raise NotAllowed("Only members of a team send attacks; this account has another role.", "not_in_a_team")
-    raise Http404("nothing here for a stranger")
-
-
 @contextmanager
 def uploading(user: Any) -> Iterator[Team]:
-    """Hold a place for an upload and return the sender's team; raises as `member_of` does, and Busy."""
-    team = member_of(user)
+    """Hold a place for an upload and return the sender's team; raises as `own_team_of` does, and Busy."""
+    team = own_team_of(user)
     with UPLOADS_OF_ONE.of(user.pk), UPLOADS:
         yield team
 

@@ -14,8 +14,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.pages.sign_in_views import SIGN_IN_FIELDS, SignInForm
 from accounts.roles import is_organizer
@@ -23,6 +21,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, WrongFields
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling import leases
 from labeling.access import assignment_of, labeling_tasker, tasker_of
 from labeling.enums import ReportKind
@@ -41,8 +40,7 @@ LOOK_AGAIN_SECONDS = 60
 _random = SystemRandom()
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def label(request: HttpRequest) -> HttpResponse:
     """Show the form on the tasker's present picture, or take it as a plain POST (R8-R12)."""
     if not request.user.is_authenticated:
@@ -202,7 +200,7 @@ def _see_notice(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpR
     return SeeOther(reverse("label"))
 
 
-@require_safe
+@page(cache=None)
 def instructions(request: HttpRequest) -> HttpResponse:
     """Show the task in plain words, for whoever is signed in."""
     if not request.user.is_authenticated:
@@ -213,8 +211,7 @@ def instructions(request: HttpRequest) -> HttpResponse:
     return render(request, "labeling/instructions.html", context)
 
 
-@never_cache
-@require_safe
+@page()
 def instructions_news(request: HttpRequest) -> HttpResponse:
     """Tell what changed in the instructions after version `since`, newest first, for the page's script."""
     if not request.user.is_authenticated:

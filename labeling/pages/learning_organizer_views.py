@@ -5,18 +5,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling.enums import KnownUse
 from labeling.learning import organizer, selectors
 from labeling.learning.services import instructions_publish
@@ -53,15 +51,13 @@ def _draft(fields: QueryDict) -> Draft:
     )
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def learning(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def learning(request: HttpRequest, by: User) -> HttpResponse:
     """Show how learning goes; a POST publishes a new version of the instructions, after a confirmation.
 
     The form comes back three times: to be looked over, to be changed once more, or to be published (`step`).
     """
-    by, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _page(request, now)
     draft = _draft(request.POST)

@@ -7,17 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound, WrongFields
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
 from labeling.learning import selectors, wording
@@ -54,12 +52,10 @@ def _shown(known: KnownPicture, now: datetime) -> Shown:
     )
 
 
-@login_required
-@never_cache
-@require_safe
-def learn(request: HttpRequest) -> HttpResponse:
+@page(tasker_of)
+def learn(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show where a tasker is, what is next, and every worked example to read again."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     lessons, seen = selectors.lessons(), selectors.lessons_seen(tasker)
     listed = [
         {"number": number, "shown": _shown(known, now), "seen": known.pk in seen}
@@ -76,12 +72,10 @@ def learn(request: HttpRequest) -> HttpResponse:
     return render(request, "learning/learn.html", context)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def lesson(request: HttpRequest, number: int) -> HttpResponse:
+@page(tasker_of, "GET POST")
+def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
     """Show one worked example: its question first, then everything about it. A POST goes on to the next one."""
-    tasker, now, lessons = tasker_of(request.user), domain_now(), selectors.lessons()
+    now, lessons = domain_now(), selectors.lessons()
     if not 1 <= number <= len(lessons):
         raise Http404("no such worked example")
     known = lessons[number - 1]
@@ -118,12 +112,10 @@ def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetim
     return None
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def qualification(request: HttpRequest) -> HttpResponse:
+@page(tasker_of, "GET POST")
+def qualification(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show the tries and what may be done now; a POST begins a try, or goes on with the one that is open."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     policy = policy_in_force(now).policy
     if request.method == "POST":
         try:
@@ -165,12 +157,10 @@ def _desk(attempt: QualificationAttempt, item: QualificationItem) -> Desk:
     return Desk(api=api, action=reverse("qualification-picture"), title=title, ahead=False)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def picture(request: HttpRequest) -> HttpResponse:
+@page(tasker_of, "GET POST")
+def picture(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show the real form on the next picture of the try, or take it as a plain POST."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     if request.method == "POST":
         return _take(request, tasker, now=now)
     attempt = selectors.open_attempt(tasker)
@@ -223,12 +213,10 @@ def _own_item(tasker: Tasker, item_id: UUID) -> QualificationItem:
     return item
 
 
-@login_required
-@never_cache
-@require_safe
-def marks(request: HttpRequest, item_id: UUID) -> HttpResponse:
+@page(tasker_of)
+def marks(request: HttpRequest, tasker: Tasker, item_id: UUID) -> HttpResponse:
     """Show how an answer in a try was marked: every question with its reason, both outlines beside each other."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     item = selectors.item_of(tasker, item_id)
     if item is None or item.answers is None or item.marks is None:
         raise Http404("no marks of this tasker")
@@ -247,12 +235,10 @@ def marks(request: HttpRequest, item_id: UUID) -> HttpResponse:
     return render(request, "learning/marks.html", context)
 
 
-@login_required
-@never_cache
-@require_safe
-def attempt(request: HttpRequest, number: int) -> HttpResponse:
+@page(tasker_of)
+def attempt(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
     """Show the outcome of a try, and what to look at again."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     found = next((each for each in selectors.attempts_of(tasker) if each.number == number), None)
     if found is None or found.finished_at is None:
         raise Http404("no finished try of this tasker")

@@ -8,16 +8,15 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import cache_control, never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
+from common.web.page import page
 from labeling.access import tasker_of
 from labeling.models import GoldMark, Response, Tasker
 from labeling.my_work import answer_words, selectors
@@ -62,12 +61,10 @@ class ShownMark:
     marks: list[tuple[answer_words.Said, bool]]
 
 
-@login_required
-@never_cache
-@require_safe
-def my_work(request: HttpRequest) -> HttpResponse:
+@page(tasker_of)
+def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker their own answers, newest first, and what they add up to."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     day, before = _day(request), _before(request)
     page = selectors.answers_page(tasker, day=day, before=before, zone=timezone.get_current_timezone())
     context = {
@@ -140,22 +137,18 @@ def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, d
     return [(share.first.date(), share.last.date() + timedelta(days=6), share) for share in shares]
 
 
-@login_required
-@never_cache
-@require_safe
-def my_answer(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+@page(tasker_of)
+def my_answer(request: HttpRequest, tasker: Tasker, assignment_id: UUID) -> HttpResponse:
     """Show one own answer, its picture large."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     response = selectors.own_answer(tasker, assignment_id)
     return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
 
 
-@login_required
-@never_cache
-@require_safe
-def my_checks(request: HttpRequest) -> HttpResponse:
+@page(tasker_of)
+def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show own answers to known pictures that are dealt to nobody any more, where the policy tells them (R6)."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
         raise Http404("the policy tells nobody of these")
     shown = [_shown_mark(mark, now) for mark in retired_marks(tasker)]
@@ -174,12 +167,10 @@ def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
     )
 
 
-@login_required
-@never_cache
-@require_safe
-def my_download(request: HttpRequest) -> StreamingHttpResponse:
+@page(tasker_of)
+def my_download(request: HttpRequest, tasker: Tasker) -> StreamingHttpResponse:
     """Send a tasker all their answers as one signed file, as they are read."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     lines = signed(record_lines(tasker=tasker, site=settings.PUBLIC_URL, now=now), signing_key())
     answer = StreamingHttpResponse(_in_pieces(lines), content_type="application/json")
     answer["Content-Disposition"] = f'attachment; filename="my-work-{tasker.public_id}-{now:%Y-%m-%d}.json"'
@@ -196,8 +187,7 @@ def _in_pieces(lines: Iterable[bytes]) -> Iterable[bytes]:
     yield b"".join(piece)
 
 
-@require_safe
-@cache_control(public=True, max_age=3600)
+@page(cache=cache_control(public=True, max_age=3600))
 def signing_keys(request: HttpRequest) -> JsonResponse:
     """Publish the keys that check what this site has signed, as a JSON Web Key Set."""
     return JsonResponse(public_keys())

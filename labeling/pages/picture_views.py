@@ -2,9 +2,9 @@
 
 import structlog
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from labeling.pictures.addresses import LIFETIME, pixels_of
 from picture_files.store import PictureMissing, picture_key, picture_store
 
@@ -12,7 +12,7 @@ logger = structlog.get_logger(__name__)
 _SANDBOX = "default-src 'none'; sandbox"
 
 
-@require_safe
+@page(cache=None)
 def picture(request: HttpRequest, token: str) -> HttpResponse:
     """Answer GET and HEAD with the PNG behind an address of `picture_url`; 404 when forged, expired or missing.
 

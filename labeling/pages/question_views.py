@@ -5,20 +5,18 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import ReportDecision, ReportKind
 from labeling.learning.organizer import asked_again_by
@@ -39,12 +37,10 @@ from policy.selectors import policy_in_force
 _EVERYBODY, _ASKER = "everybody", "asker"
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def questions(request: HttpRequest) -> HttpResponse:
+@page(tasker_of, "GET POST")
+def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker their own questions and all clarifications; take a new question."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _questions(request, tasker, now)
     try:
@@ -69,12 +65,10 @@ def _questions(
     return render(request, "asking/questions.html", context, status=400 if refused else 200)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def reports(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def reports(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show an organizer what taskers reported; take a decision on a picture."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _reports(request, now)
     try:
@@ -122,15 +116,13 @@ def _kinds(found: tuple[Report, ...]) -> list[tuple[Report, str]]:
     return [(report, KIND_NAMES[ReportKind(report.kind)]) for report in found]
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def organizer_questions(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show an organizer what taskers asked; take an answer.
 
     One after which everybody qualifies again is looked over first: its form comes back to be sent or changed (`step`).
     """
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _organizer_questions(request, now)
     try:

@@ -6,19 +6,17 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, WrongFields
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling.enums import Origin
 from labeling.marking import STATEMENTS
 from labeling.models import KnownPicture, Panel
@@ -35,12 +33,9 @@ _PUBLISHED = (Origin.ATTACK, Origin.DATASET)
 _FACTS = {"yes": True, "no": False, "": None}
 
 
-@login_required
-@never_cache
-@require_safe
-def gold_list(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def gold_list(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the gold pictures with their uses and pass rates; those that need somebody first."""
-    organizer_of(request.user)
     now = domain_now()
     known = list(gold_choice.gold_pictures().prefetch_related("flags"))
     rates = gold_choice.pass_rates([each.pk for each in known])
@@ -65,11 +60,9 @@ def _shown(known: KnownPicture, rate: gold_choice.PassRate | None, now: datetime
     }
 
 
-@login_required
-@require_POST
-def gold_change(request: HttpRequest, public_id: UUID) -> HttpResponse:
+@page(organizer_of, "POST")
+def gold_change(request: HttpRequest, organizer: User, public_id: UUID) -> HttpResponse:
     """Retire, hold or let go a gold picture."""
-    organizer = organizer_of(request.user)
     known, now = gold_choice.gold_of(public_id), domain_now()
     try:
         told = _change(known, request.POST, organizer, now)
@@ -94,12 +87,9 @@ def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> st
     raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
 
 
-@login_required
-@never_cache
-@require_safe
-def gold_candidates(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def gold_candidates(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show settled pictures that could become gold, unanimous ones first."""
-    organizer_of(request.user)
     now = domain_now()
     origin = request.GET.get("origin", "")
     found = gold_choice.candidates(origin if origin in list(Origin) else "")
@@ -108,12 +98,10 @@ def gold_candidates(request: HttpRequest) -> HttpResponse:
     return render(request, "watching/gold_candidates.html", context)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def gold_new(request: HttpRequest, image_id: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def gold_new(request: HttpRequest, organizer: User, image_id: str) -> HttpResponse:
     """Show what the counted answers suggest for a picture, and make it gold with what the organizer decides."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     panel = gold_choice.candidate_panel(image_id)
     if request.method != "POST":
         rows = gold_choice.counted_answers([panel.pk]).get(panel.pk, [])

@@ -1,23 +1,20 @@
 """The page of a tasker who may not go on: why, since when, and what to do (R6)."""
 
-from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from labeling.access import tasker_of
+from labeling.models import Tasker
 from monitoring.actions import REQUALIFY
 from monitoring.selectors import last_stop, voidings_of
 
 
-@login_required
-@never_cache
-@require_safe
-def paused(request: HttpRequest) -> HttpResponse:
+@page(tasker_of)
+def paused(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker why their labeling is paused, or that it is not. Nothing here tells which pictures were gold."""
-    tasker, now = tasker_of(request.user), domain_now()
+    now = domain_now()
     change = last_stop(tasker)
     context = {
         "change": change,

@@ -5,19 +5,17 @@ from math import isfinite
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling.enums import WatchAction
 from monitoring.days import day_of, today_in
 from monitoring.rule_changes import rule_add, rule_retire
@@ -32,12 +30,10 @@ LONGEST_DAYS = 92
 MOVERS_SHOWN = 3
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def watching(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def watching(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the rules and what they found; add or retire one."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _page(request, now)
     try:

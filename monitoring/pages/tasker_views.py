@@ -8,18 +8,16 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from labeling import voiding
 from labeling.enums import TaskerState, WatchAction
 from labeling.models import Tasker
@@ -47,12 +45,9 @@ LATEST_SHOWN = 12
 MOST_SETTLED = 500
 
 
-@login_required
-@never_cache
-@require_safe
-def tasker_list(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def tasker_list(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show every tasker with the figures of today and of the week; sorted and filtered by the address."""
-    organizer_of(request.user)
     now = domain_now()
     state, sort, zone = _state(request), _sort(request), _zone(now)
     rows = tasker_rows(today=today_in(now, zone), zone=zone, state=state, sort=sort)
@@ -60,12 +55,9 @@ def tasker_list(request: HttpRequest) -> HttpResponse:
     return render(request, "watching/taskers.html", context)
 
 
-@login_required
-@never_cache
-@require_safe
-def tasker_list_csv(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def tasker_list_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the list as a CSV file, with the same filter and order."""
-    organizer_of(request.user)
     now = domain_now()
     zone = _zone(now)
     rows = tasker_rows(today=today_in(now, zone), zone=zone, state=_state(request), sort=_sort(request))
@@ -89,12 +81,9 @@ def _zone(now: datetime) -> str:
     return policy_in_force(now).policy.time_zone
 
 
-@login_required
-@never_cache
-@require_safe
-def tasker_detail(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of)
+def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Show one tasker: the story, the days, agreement with others, and the latest answers."""
-    organizer_of(request.user)
     tasker, now = tasker_named(public_id), domain_now()
     zone, span = _zone(now), _span(request)
     today = today_in(now, zone)
@@ -133,12 +122,9 @@ def _latest(tasker: Tasker, now: datetime) -> list[dict[str, Any]]:
     ]
 
 
-@login_required
-@never_cache
-@require_safe
-def settled_answers(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(reviewer_of)
+def settled_answers(request: HttpRequest, reviewer: User, public_id: str) -> HttpResponse:
     """Show the settled pictures that counted a tasker's answers: voiding leaves those to the board."""
-    reviewer_of(request.user)
     tasker, now = tasker_named(public_id), domain_now()
     settled = voiding.settled_responses(tasker, None).select_related("image", "panel").order_by("-submitted_at", "-pk")
     context = {
@@ -273,12 +259,10 @@ def since_of(text: str, zone: str) -> datetime | None:
     return datetime.combine(day, time.min, ZoneInfo(zone))
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def tasker_action(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed with a reason."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     tasker, action = tasker_named(public_id), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
@@ -320,12 +304,10 @@ def _what_voiding_does(tasker: Tasker, form: dict[str, str], now: datetime) -> d
     }
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def link_end(request: HttpRequest, link_id: int) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def link_end(request: HttpRequest, organizer: User, link_id: int) -> HttpResponse:
     """Show a link with the panels both were asked about, and end it when that is confirmed with a reason."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     link, refused = link_numbered(link_id), ""
     if request.method == "POST":
         try:

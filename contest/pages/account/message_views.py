@@ -3,19 +3,18 @@
 from typing import Any
 
 from django.contrib import messages as flash
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
+from accounts.access import signed_in
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.web.form_fields import SeeOther, go_to, text
+from common.web.page import page
 from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
 from contest.outbox import preferences
@@ -27,10 +26,8 @@ from policy.selectors import policy_in_force
 ON_A_PAGE = 30
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def message_list(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def message_list(request: HttpRequest, user: User) -> HttpResponse:
     """List the reader's messages; mark those of the list as read when asked to."""
     reader = reader_of(request.user)
     group, unread = _group(request), request.GET.get("show") == "unread"
@@ -68,10 +65,8 @@ def _frame(reader: User, now: Any) -> dict[str, Any]:
     return {"now": now, "zone": policy_in_force(now).policy.time_zone, "organizes": is_organizer(reader)}
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def message(request: HttpRequest, number: int) -> HttpResponse:
+@page(signed_in, "GET POST")
+def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
     """Show one message, which is read by that; mark it as unread when asked to."""
     reader, now = reader_of(request.user), domain_now()
     found = message_of(reader, number)
@@ -84,10 +79,8 @@ def message(request: HttpRequest, number: int) -> HttpResponse:
     return render(request, "messages/message.html", context)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def settings(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def settings(request: HttpRequest, user: User) -> HttpResponse:
     """Show how the reader wants to be written to, and keep it."""
     reader = reader_of(request.user)
     roles = roles_of(reader)

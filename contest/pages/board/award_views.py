@@ -5,19 +5,17 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.queues import hint
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to, text
+from common.web.page import page
 from contest.board.motion_factories import award_move, award_withhold_move, end_move, forfeit_move
 from contest.board.open_motions import Moved, moved_for
 from contest.board.selectors import begun_stake_known_to, stakes_known_to
@@ -43,12 +41,10 @@ from scoring.tasks import prepare_reruns
 KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKind.FORFEIT, DecisionKind.RETURN)
 
 
-@login_required
-@never_cache
-@require_safe
-def awards(request: HttpRequest) -> HttpResponse:
+@page(reviewer_of)
+def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
     """List the stakes whose time is over, those in force with what is left, and what was awarded."""
-    reviewer, now = reviewer_of(request.user), domain_now()
+    now = domain_now()
     seen = stakes_known_to(reviewer, now=now)
     known = set(seen.values_list("pk", flat=True))
     due = [each for each in contenders(now=now) if each.pk in known]
@@ -64,15 +60,12 @@ def awards(request: HttpRequest) -> HttpResponse:
     return render(request, "awards/awards.html", context | frame(now))
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def award(request: HttpRequest, number: int) -> HttpResponse:
+@page(reviewer_of, "GET POST")
+def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     """Show the checklist of one stake; begin to run its attacks again, and move to award it when every line is met.
 
     NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
     """
-    reviewer = reviewer_of(request.user)
     stake = begun_stake_known_to(reviewer, number, now=domain_now())
     if request.method != "POST" or is_changed(request):
         return _page(request, stake, reviewer)

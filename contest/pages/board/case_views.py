@@ -7,13 +7,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from adjudication.counting import CHOICES
 from adjudication.rules import REASONS
@@ -22,6 +19,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to
+from common.web.page import page
 from contest.board.case_messages import what_of
 from contest.board.cases import (
     MOST_WORDS,
@@ -53,12 +51,10 @@ ON_A_PAGE = 25
 # The list -------------------------------------------------------------------------------------------------------------
 
 
-@login_required
-@never_cache
-@require_safe
-def case_list(request: HttpRequest) -> HttpResponse:
+@page(board_member_of)
+def case_list(request: HttpRequest, member: User) -> HttpResponse:
     """List the cases that the member may know of: open ones that wait for their vote first, with their clocks."""
-    member, now = board_member_of(request.user), domain_now()
+    now = domain_now()
     asked = Asked.of(request.GET.dict())
     page = Paginator(cases_asked(member, asked), ON_A_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -75,12 +71,9 @@ def case_list(request: HttpRequest) -> HttpResponse:
 # A case ---------------------------------------------------------------------------------------------------------------
 
 
-@login_required
-@never_cache
-@require_safe
-def case_page(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of)
+def case_page(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Show a case that is open to the member: what it is about, the votes, and what was decided."""
-    member = board_member_of(request.user)
     refuse_missing_parties(case_seen_by(member, public_id), now=domain_now())
     try:
         case = case_opened_by(member, public_id)
@@ -171,13 +164,11 @@ def _of_vote(vote: Vote | None) -> dict[str, Any]:
 # Voting ---------------------------------------------------------------------------------------------------------------
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def case_vote(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def case_vote(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Cast or change the member's vote; what was typed is kept whatever is refused. Who comes here by an address, as
     after signing in again, is led to the case."""
-    member, now = board_member_of(request.user), domain_now()
+    now = domain_now()
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return redirect("board-case", public_id)
@@ -215,12 +206,9 @@ def _refused(request: HttpRequest, public_id: str, member: User, error: DomainEr
     return show_case(request, case, member, error)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def case_drop(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def case_drop(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Let who moved something take it back while it is open; who comes here by an address is led to the case."""
-    member = board_member_of(request.user)
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return redirect("board-case", public_id)

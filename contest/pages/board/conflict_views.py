@@ -6,14 +6,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
@@ -21,6 +18,7 @@ from common.errors import DomainError, InvalidInput, NotFound, WrongFields
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to, text
+from common.web.page import page
 from contest.board.conflicts import (
     MOST_CHARACTERS,
     conflict_declare,
@@ -67,12 +65,9 @@ _LISTS = ("domains", "people", "papers")
 # A member's own -------------------------------------------------------------------------------------------------------
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def conflicts(request: HttpRequest) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def conflicts(request: HttpRequest, member: User) -> HttpResponse:
     """Show a member what ties them to teams, declared and found; let them declare, end, and tell what is looked at."""
-    member = board_member_of(request.user)
     if request.method != "POST":
         return _own(request, member)
     try:
@@ -201,12 +196,9 @@ def _row(conflict: Conflict) -> dict[str, Any]:
 # All, for organizers --------------------------------------------------------------------------------------------------
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def organizer_conflicts(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def organizer_conflicts(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show organizers every conflict and the cases that too few members may judge; let them declare and dismiss."""
-    organizer = organizer_of(request.user)
     if request.method != "POST":
         return _all(request)
     try:

@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from adjudication.counting import agrees
 from adjudication.services import MOST_CHARACTERS
@@ -17,6 +14,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to
+from common.web.page import page
 from contest.board.case_messages import OUTCOME_WORDS, what_of
 from contest.board.cases import (
     Count,
@@ -41,12 +39,9 @@ from contest.pages.board.disclosure_views import disclosure_page
 from contest.web.page_context import frame
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def case_decision(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Show what the votes decide, what follows, and how the public will read it; and take the confirmation."""
-    member = board_member_of(request.user)
     if request.method == "POST":
         parties_refresh(public_id, now=domain_now())
     case, explanation = case_seen_by(member, public_id), request.POST.get("explanation", "")

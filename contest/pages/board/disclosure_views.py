@@ -5,19 +5,17 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from common.database.deadlocks import retry_on_deadlock
 from common.domain_clock import domain_now
 from common.errors import DomainError, WrongFields
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to, text
+from common.web.page import page
 from contest.board.cases import case_seen_by, disclose, parties_refresh, refuse_missing_parties
 from contest.board.conflicts import MOST_CHARACTERS as MOST_TIE_CHARACTERS
 from contest.board.conflicts import conflict_declare
@@ -45,12 +43,10 @@ ROLE_WORDS: Mapping[PartyRole, str] = {
 NO_TIE, ASIDE = "none", "aside"
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def case_disclose(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def case_disclose(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Ask whether anything ties the member to the teams that a case is about, before anything of it is shown (R21)."""
-    member, now = board_member_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         case = case_seen_by(member, public_id)
         refuse_missing_parties(case, now=now)

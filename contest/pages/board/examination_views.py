@@ -4,19 +4,17 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import go_to, text
+from common.web.page import page
 from contest.attacks.selectors import picture_sent
 from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
@@ -31,16 +29,14 @@ from scoring.models import Defense
 from scoring.selectors import defense_named
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def examination(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def examination(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
     """Show the next rejected picture that an award waits for; take what the member says of it.
 
     `?at=3` shows the fourth of those that are left: what was passed over comes again. Http404 for a defense of a team
     that the member steps aside for (R21).
     """
-    member, defense, now = board_member_of(request.user), defense_named(public_id), domain_now()
+    defense, now = defense_named(public_id), domain_now()
     if not may_examine(member, defense, now=now):
         raise Http404("no such sweep for this member")
     if request.method != "POST":

@@ -9,19 +9,17 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.core.roles import board_member_of, roles_of
 from contest.defenses.eligibility import Failure, failures
 from policy.selectors import policy_in_force
@@ -44,12 +42,15 @@ class Form:
     reason: str = ""
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def framework(request: HttpRequest, public_id: str) -> HttpResponse:
+def _reader(user: Any) -> User:
+    """Return who may see a defense's source before the public: the board, and the organizers."""
+    return user if isinstance(user, User) and is_organizer(user) else board_member_of(user)
+
+
+@page(_reader, "GET POST")
+def framework(request: HttpRequest, reader: User, public_id: str) -> HttpResponse:
     """Show what was handed in and the earlier checks, and record a board member's answer."""
-    reader, now = _reader(request), domain_now()
+    now = domain_now()
     if request.method == "POST":
         reader = board_member_of(request.user)
     defense = defense_named(public_id)
@@ -65,26 +66,20 @@ def framework(request: HttpRequest, public_id: str) -> HttpResponse:
     return SeeOther(f"{reverse('framework', args=[defense.public_id])}#checks")
 
 
-@login_required
-@never_cache
-@require_safe
-def framework_source(request: HttpRequest, public_id: str) -> FileResponse:
+@page(_reader)
+def framework_source(request: HttpRequest, reader: User, public_id: str) -> FileResponse:
     """Stream the source zip for saving; nothing in it is ever shown by this site."""
-    _reader(request)
     defense = defense_named(public_id)
     name = f"source-{defense.public_id}.zip"
     return FileResponse(open_source(defense), as_attachment=True, filename=name, content_type="application/zip")
 
 
-@login_required
-@never_cache
-@require_safe
-def frameworks(request: HttpRequest) -> HttpResponse:
+@page(_reader)
+def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
     """List the defenses before their publication, those that nobody has checked yet first.
 
     One that failed a trial is left out: whatever the check says, it is not published.
     """
-    _reader(request)
     now = domain_now()
     unpublished = list(defenses_before_publication())
     failed = _failed_trials(unpublished, now)
@@ -105,14 +100,6 @@ def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tupl
     found = failures(defenses, now=now)
     trials = {pk: tuple(row for row in rows if row.condition != Condition.FRAMEWORK) for pk, rows in found.items()}
     return {pk: rows for pk, rows in trials.items() if rows}
-
-
-def _reader(request: HttpRequest) -> User:
-    """Return who may see a defense's source before the public: the board, and the organizers."""
-    user = request.user
-    if isinstance(user, User) and is_organizer(user):
-        return user
-    return board_member_of(user)
 
 
 def _form_of(request: HttpRequest) -> Form:

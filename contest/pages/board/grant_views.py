@@ -2,19 +2,17 @@
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, text
+from common.web.page import page
 from contest.board.motion_factories import grant_move, revoke_move
 from contest.board.open_motions import moved_for
 from contest.board.recusal import teams_stepped_aside_for
@@ -28,12 +26,9 @@ from contest.teams.selectors import entitlement_by_number, grants_given, teams_w
 from policy.selectors import policy_in_force
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def grants(request: HttpRequest) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def grants(request: HttpRequest, member: User) -> HttpResponse:
     """Show what the board has granted, and move to grant or to take a grant back."""
-    member = board_member_of(request.user)
     if request.method != "POST" or is_changed(request):
         return _page(request, member, None)
     move = _revoke if text(request, "action") == "revoke" else _grant

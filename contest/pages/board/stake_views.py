@@ -5,18 +5,16 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
+from common.web.page import page
 from contest.board.motion_factories import answer_move, stakes_move
 from contest.board.open_motions import Moved, moved_for
 from contest.board.recusal import teams_stepped_aside_for
@@ -37,12 +35,10 @@ BATCHES_SHOWN = 50
 KINDS = (DecisionKind.STAKE, DecisionKind.RETURN)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def stakes(request: HttpRequest) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def stakes(request: HttpRequest, member: User) -> HttpResponse:
     """Show what may be staked and what is, and move a batch or an answer to a team."""
-    member, now = board_member_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST" or is_changed(request):
         return _page(request, member, now)
     move = _answer if "stake" in request.POST else _stake

@@ -3,19 +3,17 @@
 from collections.abc import Iterable, Set
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import text
+from common.web.page import page
 from contest.board.motion_factories import return_move, withhold_move
 from contest.board.open_motions import Moved, moved_for
 from contest.board.recusal import teams_stepped_aside_for
@@ -34,12 +32,9 @@ from contest.teams.selectors import teams_but
 from contest.web.page_context import form_errors, frame
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def board_withheld(request: HttpRequest) -> HttpResponse:
+@page(board_member_of, "GET POST")
+def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
     """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
-    member = board_member_of(request.user)
     if request.method != "POST" or is_changed(request):
         return _page(request, member, None)
     try:

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.attacks.attack_states import standings
 from contest.attacks.models import NearDuplicate
 from contest.attacks.near_duplicates import pair_see, pairs_to_see
@@ -28,12 +27,9 @@ PAIRS_ON_A_PAGE = 20
 WEEKS_OFFERED = 60
 
 
-@login_required
-@never_cache
-@require_safe
-def all_attacks(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
     """List what every team sent, newest first, of one week or of all."""
-    organizer_of(request.user)
     now = domain_now()
     weeks = list(weeks_of_attacks()[:WEEKS_OFFERED])
     week = request.GET.get("week", "")
@@ -55,12 +51,10 @@ def all_attacks(request: HttpRequest) -> HttpResponse:
     return render(request, "attacks/organizer_attacks.html", context)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def near_duplicates(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the pairs that look alike side by side, with their distance and who sent them; one is marked as seen."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     seen = request.GET.get("show") == "seen"
     if request.method == "POST":
         pair_see(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)

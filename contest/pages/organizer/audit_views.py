@@ -6,19 +6,18 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.audit.seals import chain_check, newest_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.operations import audit_trail
 from contest.operations.audit_trail import Asked
 from contest.operations.audit_words import DID
@@ -30,12 +29,9 @@ _AT_ONCE = 500
 _LONGEST = 200
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def trail(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def trail(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the trail, newest first, with what is asked for; a POST checks the whole chain now."""
-    organizer_of(request.user)
     now = domain_now()
     if request.method == "POST":
         return _check(request, now)
@@ -71,12 +67,9 @@ def _check(request: HttpRequest, now: datetime) -> HttpResponse:
     return SeeOther(reverse("audit"))
 
 
-@login_required
-@never_cache
-@require_safe
-def trail_csv(request: HttpRequest) -> StreamingHttpResponse:
+@page(organizer_of)
+def trail_csv(request: HttpRequest, organizer: User) -> StreamingHttpResponse:
     """Answer the rows that are asked for as a CSV file, newest first."""
-    organizer_of(request.user)
     now = domain_now()
     answer = StreamingHttpResponse(_lines(_asked(request), _zone(now)), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="audit-{now:%Y-%m-%d}.csv"'

@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.board.reminders import case_remind
 from contest.core.weeks import week_called
 from contest.operations.deadlines import Waiting, deadlines
@@ -30,12 +29,9 @@ from monitoring.outline_drawing import drawn_outline
 MOST_SHOWN = 60
 
 
-@login_required
-@never_cache
-@require_safe
-def week_left(request: HttpRequest, week: str) -> HttpResponse:
+@page(organizer_of)
+def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
     """Show what of a week misses answers: first the pictures at risk, those with the least chance before."""
-    organizer_of(request.user)
     try:
         name = week_called(week).name
     except ValueError:
@@ -65,12 +61,9 @@ def _with_pictures(waiting: Sequence[Waiting], now: datetime) -> list[dict[str, 
     return [{"waits": each, "image": image, "url": picture_url(image, now=now)} for each, image in rows]
 
 
-@login_required
-@never_cache
-@require_safe
-def differing(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def differing(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the pictures ruled on lately on which the taskers differed most, with what each said, without names."""
-    organizer_of(request.user)
     now = domain_now()
     found = disagreement(now=now)
     answers = counted_answers([each.panel_id for each in found.pictures])
@@ -88,12 +81,9 @@ def differing(request: HttpRequest) -> HttpResponse:
     return render(request, "contest/cockpit/differing.html", {"found": found, "shown": shown})
 
 
-@login_required
-@never_cache
-@require_POST
-def remind(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "POST")
+def remind(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Remind the members of the board who did not vote on a case (R19), and lead back to the cockpit."""
-    organizer = organizer_of(request.user)
     try:
         told = case_remind(public_id=public_id, by=organizer, now=domain_now())
     except Conflict as refused:

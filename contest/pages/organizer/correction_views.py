@@ -3,12 +3,9 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
@@ -16,6 +13,7 @@ from common.errors import DomainError, InvalidInput, NotFound
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import go_to, text
+from common.web.page import page
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of, plain
 from contest.ledger.models import Correction
@@ -30,12 +28,9 @@ OVER_SHOWN = 20
 _REPAID = {"sum": "back_sum", "reason": "back_reason"}
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def corrections(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the corrections and what can be corrected; ask for one, or for what a team gave back."""
-    organizer = organizer_of(request.user)
     if request.method != "POST":
         return _page(request)
     repaid = "back" in request.POST
@@ -109,12 +104,9 @@ def corrected(each: Correction) -> tuple[Correction, str]:
     return each, f"{found.kind} of entry {each.corrects.pk}, {_way(found)}"
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def correction(request: HttpRequest, number: int) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def correction(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a correction; confirm it, or call it off."""
-    organizer = organizer_of(request.user)
     row = _row(number)
     if request.method != "POST":
         return _correction_page(request, row)

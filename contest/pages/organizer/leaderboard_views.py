@@ -1,26 +1,22 @@
 """The organizers' page about the nightly check of the leaderboard."""
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.record.leaderboard import snapshots
 from policy.selectors import policy_in_force
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def leaderboard_check(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
-    organizer = organizer_of(request.user)
     now = domain_now()
     if request.method == "POST":
         made = snapshots.boards_make_anew(by=organizer, now=now)

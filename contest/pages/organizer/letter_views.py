@@ -3,17 +3,16 @@
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from csp.decorators import csp, csp_update
 from django.contrib import messages as flash
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.form_fields import go_to, text
+from common.web.page import page
 from contest.operations import made_letters
 from policy.selectors import policy_in_force
 
@@ -30,12 +29,9 @@ _OF_A_LETTER = {
 }
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def letters(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def letters(request: HttpRequest, organizer: User) -> HttpResponse:
     """List letters, and let those that did not leave be tried again."""
-    organizer_of(request.user)
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
@@ -56,13 +52,10 @@ def letters(request: HttpRequest) -> HttpResponse:
     return render(request, "messages/outbox.html", context)
 
 
-@never_cache
-@require_safe
-@login_required
+@page(organizer_of)
 @csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]  # its types know views of one argument alone
-def letter(request: HttpRequest, name: str) -> HttpResponse:
+def letter(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Show one letter as it leaves, where all are shown."""
-    organizer_of(request.user)
     found, now = _shown(name), domain_now()
     mail = found.mail()
     context = {
@@ -75,14 +68,11 @@ def letter(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "messages/letter.html", context)
 
 
-@never_cache
-@require_safe
-@login_required
+@page(organizer_of)
 @csp(_OF_A_LETTER)  # type: ignore[arg-type]  # as above
 @xframe_options_sameorigin
-def letter_html(request: HttpRequest, name: str) -> HttpResponse:
+def letter_html(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Answer a letter's HTML part as a page that may do nothing."""
-    organizer_of(request.user)
     html = _html(_shown(name).mail())
     if not html:
         raise Http404("no such part")

@@ -5,18 +5,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, NotFound
 from common.web.error_status import http_status
 from common.web.form_fields import go_to, text
+from common.web.page import page
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import cents_of
 from contest.ledger.deposits import pool_deposit
@@ -41,12 +39,9 @@ from contest.web.page_context import before_of, form_errors, frame, sum_words
 PAYMENTS_SHOWN = 20
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def organizer_money(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def organizer_money(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the organizers' page, and take a deposit."""
-    organizer = organizer_of(request.user)
     if request.method != "POST":
         return _page(request)
     try:
@@ -86,12 +81,9 @@ def _page(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
     return render(request, "money/organizer.html", context | frame(now), status=status)
 
 
-@never_cache
-@login_required
-@require_POST
-def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "POST")
+def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Ask for the payment of all that is due to a team."""
-    organizer = organizer_of(request.user)
     team = team_by_id(public_id)
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
@@ -103,12 +95,9 @@ def payment_new(request: HttpRequest, public_id: str) -> HttpResponse:
     return go_to("organizer-money")
 
 
-@never_cache
-@login_required
-@require_http_methods(["GET", "HEAD", "POST"])
-def payment(request: HttpRequest, number: int) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
-    organizer = organizer_of(request.user)
     row = payment_numbered(number)
     if request.method != "POST":
         return _payment_page(request, row)
@@ -139,23 +128,17 @@ def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None 
     return render(request, "money/payment.html", context | frame(domain_now()), status=status)
 
 
-@never_cache
-@login_required
-@require_safe
-def payables_csv(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer what is due to each team as a CSV file."""
-    organizer_of(request.user)
     now = domain_now()
     currency = str(frame(now)["currency"])
     return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
 
 
-@never_cache
-@login_required
-@require_safe
-def receipts_csv(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def receipts_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer all that came in and went out as a CSV file."""
-    organizer_of(request.user)
     now = domain_now()
     rows = exports.receipt_rows(currency=str(frame(now)["currency"]))
     return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)

@@ -1,29 +1,22 @@
 """The organizers' overview."""
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.operations.overview import overview as read_overview
 
 
-@never_cache
-@require_safe
-@login_required
-def overview(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def overview(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the pipeline as it stands."""
-    organizer_of(request.user)
     return render(request, "contest/overview.html", {"page": read_overview(now=domain_now())})
 
 
-@never_cache
-@require_safe
-@login_required
-def overview_now(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def overview_now(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the changing part of the overview, for the page that refreshes itself."""
-    organizer_of(request.user)
     return render(request, "contest/_overview.html", {"page": read_overview(now=domain_now())})

@@ -6,11 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from accounts.locale import zone_names
@@ -20,6 +18,7 @@ from common.times import absolute
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to
+from common.web.page import page
 from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.pages.organizer.policy_forms import Typed
@@ -36,12 +35,10 @@ _ELSE = {"since": "From when on", "reason": "Reason"}
 TRIED = {"panel_size", "outline_gate", "min_box_fraction", "occlusion_allowed"}
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def policy(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def policy(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show every version with what it changed and by whom, and call back the newest one before it holds."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _page(request, now)
     version = whole_number(request.POST.get("version", ""), digits=9) or 0
@@ -72,12 +69,10 @@ def _page(request: HttpRequest, now: datetime, error: DomainError | None = None)
     return render(request, "policy/policy.html", context, status=http_status(error) if error else 200)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def policy_new(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
     """Take other numbers, a reason and a moment; show exactly what they change; then record them."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     zone = policy_in_force(now).policy.time_zone
     found = history(now=now)
     typed = _typed(request, found, now, zone)

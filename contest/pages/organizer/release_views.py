@@ -5,19 +5,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.queues import hint
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
@@ -50,21 +49,15 @@ class Published:
     changed: tuple[str, ...]
 
 
-@never_cache
-@require_safe
-@login_required
-def releases(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def releases(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show where the publication of each week stands."""
-    organizer_of(request.user)
     return render(request, "record/organizer.html", _context(domain_now()))
 
 
-@never_cache
-@require_safe
-@login_required
-def releases_now(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def releases_now(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the changing part of the page, for the page that refreshes itself."""
-    organizer_of(request.user)
     return render(request, "record/_organizer.html", _context(domain_now()))
 
 
@@ -110,12 +103,10 @@ def _changed(release: Release) -> list[str]:
     return found
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def build(request: HttpRequest, name: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Show what a release of the week would leave out, and ask for it once that is confirmed."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     week = _week(name)
     if request.method != "POST":
         return _build_page(request, week, now)

@@ -6,20 +6,18 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
@@ -37,12 +35,10 @@ PICTURES_SHOWN = 24
 BREAKS_SHOWN = 100
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def rerun_new(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     defense = defense_named(public_id)
     choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
     if request.method != "POST" or not choice.which:
@@ -85,23 +81,17 @@ def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
     return {"breaks": list(listed[:BREAKS_SHOWN]), "break_count": resting.count()}
 
 
-@login_required
-@never_cache
-@require_safe
-def rerun_page(request: HttpRequest, number: int) -> HttpResponse:
+@page(organizer_of)
+def rerun_page(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show how far a re-run is, and what differs so far."""
-    organizer_of(request.user)
     now, rerun = domain_now(), rerun_numbered(number)
     context = _standing(rerun, now) | _differences(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun.html", context)
 
 
-@login_required
-@never_cache
-@require_safe
-def rerun_now(request: HttpRequest, number: int) -> HttpResponse:
+@page(organizer_of)
+def rerun_now(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Answer how far a re-run is, for the page that refreshes itself."""
-    organizer_of(request.user)
     return render(request, "scoring_queue/_rerun.html", _standing(rerun_numbered(number), domain_now()))
 
 
@@ -209,12 +199,10 @@ ACTIONS = {
 }
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def rerun_action(request: HttpRequest, number: int, name: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     rerun, action = rerun_numbered(number), ACTIONS.get(name)
     if action is None:
         raise NotFound("There is no such action.", "not_found")

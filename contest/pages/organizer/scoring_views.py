@@ -3,13 +3,10 @@
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
@@ -17,6 +14,7 @@ from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue
 from defense_kit.faults import WORDS, Fault
@@ -26,30 +24,21 @@ from scoring.trials.selectors import trials_to_retry
 from scoring.trials.services import trials_retry
 
 
-@login_required
-@never_cache
-@require_safe
-def scoring_queue(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def scoring_queue(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show what waits, what runs, what gave up, and the scorers."""
-    organizer_of(request.user)
     return render(request, "scoring_queue/queue.html", {"page": queue(now=domain_now())})
 
 
-@login_required
-@never_cache
-@require_safe
-def scoring_queue_now(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def scoring_queue_now(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the changing part, for the page that refreshes itself."""
-    organizer_of(request.user)
     return render(request, "scoring_queue/_queue.html", {"page": queue(now=domain_now())})
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def runs_try_again(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def runs_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
     """Say which runs would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    organizer = organizer_of(request.user)
     form = request.POST if request.method == "POST" else request.GET
     run = _number(form.get("run", ""))
     if request.method != "POST":
@@ -61,12 +50,9 @@ def runs_try_again(request: HttpRequest) -> HttpResponse:
     return SeeOther(reverse("scoring-queue"))
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def trials_try_again(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def trials_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
     """Say which trials would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    organizer = organizer_of(request.user)
     form = request.POST if request.method == "POST" else request.GET
     trial = _number(form.get("trial", ""))
     if request.method != "POST":

@@ -5,13 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
@@ -19,6 +16,7 @@ from common.errors import Conflict, DomainError
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.defenses import selectors, stake_rows, staking
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
@@ -28,12 +26,10 @@ from scoring.trials.selectors import copy_flags_of
 LATEST = 50
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def stakes(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the stakes, and record a payment or drop a wish."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     if request.method != "POST":
         return _page(request, now)
     try:

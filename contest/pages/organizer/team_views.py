@@ -5,19 +5,17 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.form_fields import errors_of, go_to, text
+from common.web.page import page
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Team
 from contest.core.teams import final_team, team_by_id, team_named
@@ -37,12 +35,9 @@ def _status(error: DomainError) -> int:
     return 409 if isinstance(error, Conflict) else 400
 
 
-@never_cache
-@require_safe
-@login_required
-def teams(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def teams(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show what waits for an organizer, and every team."""
-    organizer_of(request.user)
     now, find = domain_now(), request.GET.get("find", "").replace("\x00", "").strip()
     page = Paginator(selectors.teams_found(find), _PER_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -57,12 +52,10 @@ def teams(request: HttpRequest) -> HttpResponse:
     return render(request, "teams/organizer_teams.html", context)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def team(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Show a team with its people; declare, end and take back associations, merge it into another one."""
-    organizer, shown = organizer_of(request.user), team_named(public_id)
+    shown = team_named(public_id)
     if request.method != "POST":
         return _team_page(request, shown)
     wanted = text(request, "action", 20)
@@ -166,12 +159,9 @@ def _end_of_day(request: HttpRequest) -> datetime | None:
     return _day(request, "until", days_later=1)
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def entitlement(request: HttpRequest, number: int) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a request with every step, decide about it, and take back what was accepted."""
-    organizer = organizer_of(request.user)
     found = selectors.entitlement_numbered(number)
     error: DomainError | None = None
     if request.method == "POST":
@@ -217,12 +207,9 @@ def _decide(request: HttpRequest, organizer: User, number: int) -> str:
     raise InvalidInput("Accept the request, ask something, refuse it, or revoke it.", "invalid")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def same_person(request: HttpRequest) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def same_person(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the accounts that look like one person, with the figures; look again when asked to."""
-    organizer = organizer_of(request.user)
     if request.method == "POST":
         new = same_persons_find(now=domain_now(), by=organizer)
         messages.success(request, f"Looked at every account: {new} new pair{'' if new == 1 else 's'}.")

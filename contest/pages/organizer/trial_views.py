@@ -6,18 +6,17 @@ from random import SystemRandom
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import RunState, TrialKind
@@ -60,12 +59,10 @@ KINDS = {
 }
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def trial_new(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(organizer_of, "GET POST")
+def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
-    organizer, now = organizer_of(request.user), domain_now()
+    now = domain_now()
     defense, posted = defense_named(public_id), request.method == "POST"
     kind = _kind((request.POST if posted else request.GET).get("kind", ""))
     if not posted or kind is None:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from accounts.access import organizer_of
 from adjudication.enums import Verdict
@@ -21,6 +19,7 @@ from adjudication.wording import reasons_words
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
+from common.web.page import page
 from contest.pages.organizer.what_if_forms import Typed
 from contest.policy_changes.number_words import GATES
 from labeling.pictures.addresses import picture_url
@@ -57,12 +56,9 @@ class Shown:
         return KINDS[self.kind]
 
 
-@login_required
-@never_cache
-@require_safe
-def what_if(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the form, and with something typed what it would change; the figures follow part by part."""
-    organizer_of(request.user)
     now = domain_now()
     policy = policy_in_force(now)
     typed = _typed(request, policy.policy)
@@ -78,12 +74,9 @@ def what_if(request: HttpRequest) -> HttpResponse:
     return render(request, "what_if/what_if.html", context | {"tried": True, "found": found})
 
 
-@login_required
-@never_cache
-@require_safe
-def part(request: HttpRequest) -> HttpResponse:
+@page(organizer_of)
+def part(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
-    organizer_of(request.user)
     now = domain_now()
     policy = policy_in_force(now).policy
     found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)

@@ -5,10 +5,9 @@ from datetime import timedelta
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows, standings
@@ -28,8 +27,7 @@ from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 
-@never_cache
-@require_safe
+@page()
 def week(request: HttpRequest, name: str) -> HttpResponse:
     """List the attacks of a week that has ended, for everybody; before that only when it will be."""
     now = domain_now()
@@ -54,8 +52,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "attacks/week.html", context)
 
 
-@never_cache
-@require_safe
+@page()
 def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
     now, (team, organizer) = domain_now(), reader_of(request.user)

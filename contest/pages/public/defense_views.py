@@ -7,12 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.typed import whole_number
+from common.web.page import page
 from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
@@ -33,8 +32,7 @@ COVERAGE = 80
 CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
 
 
-@never_cache
-@require_safe
+@page()
 def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
     public, now = _is_public(request), domain_now()
@@ -44,8 +42,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
     return render(request, "defenses/defenses.html", context | _zone(now))
 
 
-@never_cache
-@require_safe
+@page()
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
     public, now = _is_public(request), domain_now()
@@ -79,8 +76,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     return render(request, "defenses/defense.html", context | _zone(now) | more)
 
 
-@never_cache
-@require_safe
+@page()
 def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
@@ -106,7 +102,7 @@ def _due(request: HttpRequest, defense: Defense) -> datetime | None:
     return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
 
 
-@require_safe
+@page(cache=None)
 def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
     """Send a file of a published open defense, or the part that a broken download is missing (R33).
 

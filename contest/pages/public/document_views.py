@@ -2,10 +2,9 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.core.roles import roles_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
@@ -15,8 +14,7 @@ from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
 
 
-@never_cache
-@require_safe
+@page()
 def front_page(request: HttpRequest) -> HttpResponse:
     """Tell strangers what the contest is, what is at stake, and how to take part."""
     now = domain_now()
@@ -35,8 +33,7 @@ def front_page(request: HttpRequest) -> HttpResponse:
     return render(request, "front/front.html", context)
 
 
-@never_cache
-@require_safe
+@page()
 def rules(request: HttpRequest) -> HttpResponse:
     """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
     now = domain_now()
@@ -61,26 +58,25 @@ def _plain(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-@require_safe
+@page(cache=None)
 def defenses(request: HttpRequest) -> HttpResponse:
     """Tell how a defense is written, tried, packed and handed in."""
     return render(request, "front/document.html", {"document": document("defenses.md")})
 
 
-@require_safe
+@page(cache=None)
 def release_format(request: HttpRequest) -> HttpResponse:
     """Tell what lies in a release, and how it is checked."""
     return render(request, "front/document.html", {"document": document("release-format.md")})
 
 
-@require_safe
+@page(cache=None)
 def status(request: HttpRequest) -> HttpResponse:
     """Tell which of the rules the code has in force today."""
     return render(request, "front/document.html", {"document": document("status.md")})
 
 
-@never_cache
-@require_safe
+@page()
 def home(request: HttpRequest) -> HttpResponse:
     """Lead everybody to what their account can do now, and show strangers what the contest is."""
     if not request.user.is_authenticated:

@@ -10,10 +10,11 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
-from django.views.decorators.http import last_modified, require_safe
+from django.views.decorators.http import last_modified
 
 from adjudication.verifier import cells
 from common.times import file_size
+from common.web.page import page
 from contest.board.models import CaseDecision
 from contest.board.public_decisions import public_decision
 from contest.core.models import Release
@@ -118,15 +119,13 @@ def _newest_release(request: HttpRequest) -> datetime | None:
     return newest_released_at()
 
 
-@require_safe
-@last_modified(_newest_release)
+@page(cache=last_modified(_newest_release))
 def atom(request: HttpRequest) -> HttpResponse:
     """Answer the Atom feed of releases."""
     return _atom(_releases())
 
 
-@require_safe
-@last_modified(_newest_release)
+@page(cache=last_modified(_newest_release))
 def json_feed(request: HttpRequest) -> HttpResponse:
     """Answer the JSON feed of releases."""
     return _json(_releases())
@@ -165,15 +164,13 @@ def _newest_decision(request: HttpRequest) -> datetime | None:
     return max((at for _, at in with_told_at(public_decisions())), default=None)
 
 
-@require_safe
-@last_modified(_newest_decision)
+@page(cache=last_modified(_newest_decision))
 def decisions_atom(request: HttpRequest) -> HttpResponse:
     """Answer the Atom feed of what the board decided about pictures."""
     return _atom(_decisions())
 
 
-@require_safe
-@last_modified(_newest_decision)
+@page(cache=last_modified(_newest_decision))
 def decisions_json(request: HttpRequest) -> HttpResponse:
     """Answer the JSON feed of what the board decided about pictures."""
     return _json(_decisions())

@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
 from policy.selectors import policy_in_force
@@ -19,8 +18,7 @@ from policy.selectors import policy_in_force
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 
 
-@never_cache
-@require_safe
+@page()
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show both tables, of now or of a week that is over, each sorted as the address says."""
     now = domain_now()
@@ -60,8 +58,7 @@ def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str]
     return lambda value: f"?{urlencode(kept | {name: value})}#{name}"
 
 
-@never_cache
-@require_safe
+@page()
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
     name = "attackers" if request.GET.get("table") == "attackers" else "defenses"

@@ -2,16 +2,14 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.payments.statements import entries, money_figures
 from contest.web.page_context import before_of, frame
 
 
-@never_cache
-@require_safe
+@page()
 def money(request: HttpRequest) -> HttpResponse:
     """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
     now = domain_now()

@@ -5,12 +5,11 @@ import csv
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from adjudication.enums import Reason, Verdict
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.record.overrules import CSV_COLUMNS, OUTCOMES, Asked, csv_rows, decided, decisions_asked
 from labeling.enums import Label
 from policy.selectors import policy_in_force
@@ -18,8 +17,7 @@ from policy.selectors import policy_in_force
 ON_A_PAGE = 20
 
 
-@never_cache
-@require_safe
+@page()
 def overrules(request: HttpRequest) -> HttpResponse:
     """List the decisions that everybody may know of, the newest first: overrules, unless others are asked for."""
     now, asked = domain_now(), Asked.of(request.GET)
@@ -39,8 +37,7 @@ def overrules(request: HttpRequest) -> HttpResponse:
     return render(request, "record/overrules.html", context)
 
 
-@never_cache
-@require_safe
+@page()
 def overrules_csv(request: HttpRequest) -> HttpResponse:
     """Answer the same decisions as a CSV file, all pages of them."""
     answer = HttpResponse(content_type="text/csv; charset=utf-8")

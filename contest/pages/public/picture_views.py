@@ -2,17 +2,15 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.core.picture_access import Reader, picture_seen_by
 from contest.record.picture_page import picture_content
 from policy.selectors import policy_in_force
 
 
-@never_cache
-@require_safe
+@page()
 def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show all that the reader may know of a picture; NotFound for one under embargo as for one that is not there."""
     reader, now = Reader.of(request.user), domain_now()

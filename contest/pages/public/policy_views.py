@@ -2,17 +2,15 @@
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.policy_changes.numbers import GROUPS
 from contest.policy_changes.selectors import history
 from policy.selectors import policy_in_force
 
 
-@never_cache
-@require_safe
+@page()
 def policy_version(request: HttpRequest, number: int) -> HttpResponse:
     """Show one version."""
     now = domain_now()

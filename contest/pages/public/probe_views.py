@@ -5,23 +5,20 @@ from ipaddress import ip_address
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from common.web.page import page
 from contest.operations.metrics import prometheus_text
 from contest.operations.readiness import is_ready, readiness
 
 
-@require_safe
-@never_cache
+@page()
 def healthz(request: HttpRequest) -> HttpResponse:
     """Answer that this process serves requests; asks nobody else, so a slow database never restarts it."""
     return JsonResponse({"status": "ok"})
 
 
-@require_safe
-@never_cache
+@page()
 def readyz(request: HttpRequest) -> HttpResponse:
     """Answer 200 when everything this process needs can be reached, else 503; JSON with each check by name."""
     checks = readiness()
@@ -29,8 +26,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ready" if ready else "not ready", "checks": checks}, status=200 if ready else 503)
 
 
-@require_safe
-@never_cache
+@page()
 def metrics(request: HttpRequest) -> HttpResponse:
     """Answer Prometheus's text: to who sends METRICS_TOKEN, or, where none is set, to this machine alone."""
     if not _may_read_metrics(request):

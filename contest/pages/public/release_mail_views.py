@@ -2,18 +2,16 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
 
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
+from common.web.page import page
 from contest.releases import announcements
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def ask(request: HttpRequest) -> HttpResponse:
     """Take an address and write to it; nothing follows before its link is opened."""
     if request.method != "POST":
@@ -29,8 +27,7 @@ def ask(request: HttpRequest) -> HttpResponse:
     return render(request, "record/mail.html", {"step": "asked", "typed": typed})
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Confirm an address. A button, because mail programs open links by themselves."""
     try:
@@ -44,9 +41,8 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "record/mail.html", {"step": "confirmed", "typed": address})
 
 
+@page(methods="GET POST")
 @csrf_exempt  # mail programs post here without having seen a page (RFC 8058); the key in the link is the permission
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
 def end(request: HttpRequest, key: str) -> HttpResponse:
     """End the letters; the same link answers the same when they ended already."""
     if request.method == "POST":

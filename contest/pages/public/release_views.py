@@ -6,11 +6,10 @@ from django.conf import settings
 from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
+from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
@@ -23,8 +22,7 @@ FILES_SHOWN = 200
 PICTURES_SHOWN = 60
 
 
-@never_cache
-@require_safe
+@page()
 def release_list(request: HttpRequest) -> HttpResponse:
     """List every release, the newest first: when, what is in it, and how each holds the hash of the one before."""
     now = domain_now()
@@ -46,8 +44,7 @@ def _last_pictures(week: Week) -> str:
     return week_at(newest).name if newest else ""
 
 
-@never_cache
-@require_safe
+@page()
 def release_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one release: what is in it, every file with its hash, and how to check it."""
     release, now = selectors.release_named(name), domain_now()
@@ -75,7 +72,7 @@ def _page_of(request: HttpRequest, paginator: "Paginator[Any]") -> "Page[Any]":
     return paginator.get_page(request.GET.get("page", "")[:9])
 
 
-@require_safe
+@page(cache=None)
 def release_zip(request: HttpRequest, name: str) -> HttpResponse:
     """Send the zip of a release, or the part of it that a broken download is missing."""
     release = selectors.release_named(name)
@@ -91,7 +88,7 @@ def release_zip(request: HttpRequest, name: str) -> HttpResponse:
     )
 
 
-@require_safe
+@page(cache=None)
 def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
     """Send one file of a release."""
     release = selectors.release_named(name)
@@ -103,8 +100,7 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 # The pictures of a week, from its end on -----------------------------------------------------------------------------
 
 
-@never_cache
-@require_safe
+@page()
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()

@@ -2,15 +2,13 @@
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.record.search import LONGEST, Searching, asked_of
 
 
-@never_cache
-@require_safe
+@page()
 def search(request: HttpRequest) -> HttpResponse:
     """Lead to what an ID names, or list what has the words in its name."""
     asked = asked_of(request.GET.get("q", ""))

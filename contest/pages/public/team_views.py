@@ -3,10 +3,9 @@
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from common.domain_clock import domain_now
+from common.web.page import page
 from contest.core.models import Team
 from contest.core.teams import team_named
 from contest.record import public_teams
@@ -17,8 +16,7 @@ from policy.selectors import policy_in_force
 ON_A_PAGE = 24
 
 
-@never_cache
-@require_safe
+@page()
 def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show what everybody may know of a team: never who is in it, nor an address."""
     team, now = team_named(public_id), domain_now()

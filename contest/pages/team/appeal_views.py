@@ -6,27 +6,24 @@ from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from common.web.error_status import http_status
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.appeals import services
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.models import Appeal
 from contest.core.enums import CaseState
 from contest.core.models import Case, Team
 from contest.core.picture_access import picture_seen_by
-from contest.core.roles import refuse_other_team
+from contest.core.roles import own_team_of, refuse_other_team
 from contest.pages.team import appeal_rows
-from contest.web.appeal_access import team_appealing
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -35,12 +32,10 @@ from policy.selectors import policy_in_force
 ON_A_PAGE = 50
 
 
-@login_required
-@never_cache
-@require_safe
-def appeals_list(request: HttpRequest) -> HttpResponse:
+@page(own_team_of)
+def appeals_list(request: HttpRequest, team: Team) -> HttpResponse:
     """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
-    team, now = team_appealing(request.user), domain_now()
+    now = domain_now()
     grounds = Paginator(appealable(team, now), ON_A_PAGE).get_page(request.GET.get("page"))
     sent = Paginator(services.appeals_of(team), ON_A_PAGE).get_page(request.GET.get("sent"))
     cases = Paginator(appeal_rows.cases_of(team, now=now), ON_A_PAGE).get_page(request.GET.get("cases"))
@@ -73,12 +68,10 @@ class _Typed:
     preview: list[dict[str, Any]] | None = None
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def appeal_new(request: HttpRequest, image_id: str) -> HttpResponse:
+@page(own_team_of, "GET POST")
+def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
     """Show what may be appealed of a picture and take the appeal: typed, looked at once more, and sent."""
-    team, now = team_appealing(request.user), domain_now()
+    now = domain_now()
     image = picture_seen_by(image_id, reader_for(team), now=now)
     if request.method == "POST":
         return _posted(request, team, image, now)
@@ -173,12 +166,10 @@ WORDS = {
 # What became of it ----------------------------------------------------------------------------------------------------
 
 
-@login_required
-@never_cache
-@require_safe
-def appeal(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(own_team_of)
+def appeal(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
     """Show a team its appeal: the receipt, how far the board is, and what was said and decided."""
-    team, now = team_appealing(request.user), domain_now()
+    now = domain_now()
     found = services.appeal_seen_by(public_id, team)
     context = _case_context(found.case, team, now) | {
         "appeal": found,
@@ -202,13 +193,11 @@ def _case_context(case: Case, team: Team, now: datetime) -> dict[str, Any]:
     }
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def appeal_case(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(own_team_of, "GET POST")
+def appeal_case(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
     """Show a team a case that concerns it, and take its one answer to the appeals: typed, looked at once more, and
     sent. Its own appeal has a page."""
-    team, now = team_appealing(request.user), domain_now()
+    now = domain_now()
     case = services.case_of_party(public_id, team, now=now)
     own = _own_appeal(case, team)
     if own is not None:

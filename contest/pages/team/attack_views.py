@@ -4,19 +4,19 @@ from datetime import datetime
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
@@ -34,24 +34,22 @@ from contest.attacks.uploads import parts_of
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide
 from contest.core.models import Team
-from contest.core.roles import refuse_other_team
+from contest.core.roles import NoTeam, own_team_of, refuse_other_team
 from contest.core.weeks import week_called
 from contest.defenses.selectors import staked
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
-from contest.web.attack_uploads import NoTeam, bounded, for_script, member_of
+from contest.web.attack_uploads import bounded, for_script
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 
-@login_required
+@page(signed_in, "GET POST")
 @bounded
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def attacks(request: HttpRequest) -> HttpResponse:
+def attacks(request: HttpRequest, user: User) -> HttpResponse:
     """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
     try:
-        team = member_of(request.user)
+        team = own_team_of(user)
     except NoTeam as error:
         return render(request, "attacks/no_team.html", {"refused": error}, status=http_status(error))
     if request.method != "POST":
@@ -65,11 +63,10 @@ def attacks(request: HttpRequest) -> HttpResponse:
 
 @for_script
 @bounded
-@never_cache
-@require_POST
+@page(methods="POST")
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
-    team = member_of(request.user)
+    team = own_team_of(request.user)
     outcomes, now = _sent(request, team)
     policy = policy_in_force(now).policy
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
@@ -125,12 +122,10 @@ def _attacks_page(
     return answer
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-def withdraw(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(own_team_of, "GET POST")
+def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
     """Ask whether a picture is to be taken back, and take it back; while its week lasts."""
-    now, team = domain_now(), member_of(request.user)
+    now = domain_now()
     found = attack_seen_by(public_id, team=team, organizer=False, now=now)
     if not is_own(found, team):
         raise NotAllowed("Only the team that sent a picture withdraws it.", "not_yours")

@@ -4,29 +4,29 @@ from datetime import datetime
 from pathlib import Path
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.queues import hint
 from common.web.error_status import error_body, http_status, retry_headers
 from common.web.form_fields import SeeOther
+from common.web.page import page
 from contest.appeals.grounds import appealable
 from contest.core import upload_rates
 from contest.core.enums import AppealSide, UploadKind
-from contest.core.roles import refuse_other_team
+from contest.core.models import Team
+from contest.core.roles import own_team_of, refuse_other_team
 from contest.core.scoring_words import why_stuck
 from contest.core.teams import final_team
 from contest.defenses import entries, selectors, stake_rows, staking
 from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.models import Entry
-from contest.web.defense_holder import leads, own_entry, team_held_by
+from contest.web.defense_holder import leads, own_entry
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
@@ -35,12 +35,10 @@ from scoring.trials import selectors as trials
 from scoring.trials import submitted_files
 
 
-@login_required
-@never_cache
-@require_safe
-def defenses(request: HttpRequest) -> HttpResponse:
+@page(own_team_of)
+def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     """List what the team handed in."""
-    team, now = team_held_by(request.user), domain_now()
+    now = domain_now()
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -58,19 +56,17 @@ def defenses(request: HttpRequest) -> HttpResponse:
 
 def _may_hand_in(request: HttpRequest) -> None:
     """Refuse who may not, before a byte of their files is read."""
-    now, team = domain_now(), team_held_by(request.user)
+    now, team = domain_now(), own_team_of(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
     upload_rates.check(team, UploadKind.DEFENSE)
 
 
-@login_required
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(signed_in, "GET POST")
 @streamed(_may_hand_in)
-def defense_new(request: HttpRequest) -> HttpResponse:
+def defense_new(request: HttpRequest, user: User) -> HttpResponse:
     """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
-    team = team_held_by(request.user)
+    team = own_team_of(user)
     if request.method == "HEAD":  # how the script asks whether what it is about to send would be refused
         refuse_other_team(request.GET.get("team", ""), team)
     if request.method != "POST":
@@ -103,7 +99,7 @@ def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
 
 
 def _form(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
-    team, now = team_held_by(request.user), domain_now()
+    team, now = own_team_of(request.user), domain_now()
     policy = policy_in_force(now).policy
     context = {
         "team": team,
@@ -127,12 +123,10 @@ def _form(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
 # One defense ---------------------------------------------------------------------------------------------------------
 
 
-@login_required
-@never_cache
-@require_safe
-def defense(request: HttpRequest, public_id: str) -> HttpResponse:
+@page(signed_in)
+def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     """Show a team how far its defense is: trials as totals alone (R31), what is missing, its stake and its clock."""
-    return _page(request, own_entry(request.user, public_id))
+    return _page(request, own_entry(user, public_id))
 
 
 def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
@@ -171,14 +165,12 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
     return render(request, "stakes/team_defense.html", context, status=http_status(error) if error else 200)
 
 
-@login_required
-@never_cache
-@require_POST
-def defense_do(request: HttpRequest, public_id: str, name: str) -> HttpResponse:
+@page(signed_in, "POST")
+def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> HttpResponse:
     """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
     if name not in ("withdraw", "stake", "cancel", "ask"):
         raise Http404("there is nothing of this name to do")
-    entry, now = own_entry(request.user, public_id), domain_now()
+    entry, now = own_entry(user, public_id), domain_now()
     try:
         words = _do(request, name, entry, now)
     except DomainError as error:
@@ -214,16 +206,14 @@ def _confirmed(request: HttpRequest) -> None:
 
 
 def _belongs(request: HttpRequest) -> None:
-    upload_rates.check(team_held_by(request.user), UploadKind.DEFENSE)
+    upload_rates.check(own_team_of(request.user), UploadKind.DEFENSE)
 
 
-@login_required
-@never_cache
-@require_POST
+@page(signed_in, "POST")
 @streamed(_belongs)
-def defense_open(request: HttpRequest, public_id: str) -> HttpResponse:
+def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
-    entry = own_entry(request.user, public_id)
+    entry = own_entry(user, public_id)
     try:
         with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE):
             _open(request, entry)

@@ -9,22 +9,20 @@ from django.contrib.auth.password_validation import password_validators_help_tex
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
 from accounts.passwords import CONFIRM_WITHIN
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
 from common.web.form_fields import account_typed, errors_of, go_to, text
+from common.web.page import page
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
 from contest.teams import invitations, registration
 from contest.teams.models import TeamInvitation
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def register(request: HttpRequest) -> HttpResponse:
     """Ask for a link that makes an account. The answer is the same whether the address has one or not."""
     context: dict[str, Any] = {"days": CONFIRM_WITHIN.days, "errors": {}}
@@ -42,8 +40,7 @@ def register(request: HttpRequest) -> HttpResponse:
     return render(request, "teams/register_sent.html", context | {"address": address})
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def register_confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Choose a user name and a password, and begin."""
     try:
@@ -74,8 +71,7 @@ def _sign_in(request: HttpRequest, user: User) -> None:
     login(request, user, backend="accounts.session_store.UserBackend")
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@page(methods="GET POST")
 def team_join(request: HttpRequest, token: str) -> HttpResponse:
     """Join a team by its link: with the account that is signed in, or with a new one."""
     try:

@@ -4,18 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
+from accounts.access import signed_in
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
 from common.typed import whole_number
 from common.web.form_fields import errors_of, go_to, text
+from common.web.page import page
 from contest.core.enums import EntitlementState, EntitlementStepKind
 from contest.core.models import Member, Team
 from contest.core.roles import researcher_of
@@ -27,10 +26,8 @@ from policy.selectors import policy_in_force
 Action = Callable[[HttpRequest, User], str]
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
-@login_required
-def team_page(request: HttpRequest) -> HttpResponse:
+@page(signed_in, "GET POST")
+def team_page(request: HttpRequest, user: User) -> HttpResponse:
     """Show the signed-in researcher's team, or let them make one; do what its forms ask for."""
     user = researcher_of(request.user)
     if request.method != "POST":
