@@ -116,6 +116,7 @@ class SweepRun(models.Model):
     """When a sweep ran last, by the machine's clock, and since when it fails; see common.sweep_runs."""
 
     name = models.CharField(max_length=60, primary_key=True)
+    first_ran_at = models.DateTimeField()
     ran_at = models.DateTimeField()
     failing_since = models.DateTimeField(null=True)
 

@@ -4,10 +4,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
-from django.db import DatabaseError
+from django.db import Error, transaction
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from common.models import SweepRun
@@ -20,9 +21,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SweepAge:
-    """How long ago a sweep ran, and for how long it has failed; `failing` is None where its last run succeeded."""
+    """How long ago a sweep ran first and last, and for how long it has failed: None where its last run succeeded."""
 
-    ran: timedelta
+    first: timedelta
+    last: timedelta
     failing: timedelta | None
 
 
@@ -30,7 +32,9 @@ def sweep_ages() -> dict[str, SweepAge]:
     """Return sweep name -> when it ran; a sweep that never ran is not there."""
     now = timezone.now()
     return {
-        each.name: SweepAge(now - each.ran_at, now - each.failing_since if each.failing_since else None)
+        each.name: SweepAge(
+            now - each.first_ran_at, now - each.ran_at, now - each.failing_since if each.failing_since else None
+        )
         for each in SweepRun.objects.all()
     }
 
@@ -39,7 +43,7 @@ class SweepLog:
     """What this process noted of each sweep: whether it failed, and when that was written."""
 
     def __init__(self) -> None:
-        self._noted: dict[str, tuple[datetime | None, float]] = {}
+        self._noted: dict[str, tuple[bool, float]] = {}
 
     @contextmanager
     def running(self, name: str) -> Iterator[None]:
@@ -52,25 +56,28 @@ class SweepLog:
         self._note(name, failed=False)
 
     def _note(self, name: str, *, failed: bool) -> None:
-        since, noted = self._noted.get(name, (None, float("-inf")))
-        if failed == (since is not None) and time.monotonic() < noted + SECONDS_BETWEEN_NOTES:
+        failed_before, noted = self._noted.get(name, (False, float("-inf")))
+        if failed == failed_before and time.monotonic() < noted + SECONDS_BETWEEN_NOTES:
             return
-        now = timezone.now()
-        since = (since or now) if failed else None
+        self._noted[name] = (failed, time.monotonic())
         try:
-            SweepRun.objects.bulk_create(
-                [SweepRun(name=name, ran_at=now, failing_since=since)],
-                update_conflicts=True,
-                unique_fields=["name"],
-                update_fields=["ran_at", "failing_since"],
-            )
-        except DatabaseError as error:
+            _write(name, failed)
+        except Error as error:
             # What the sweep did counts, noted or not; during an outage the log has its line.
             if not outages.failed("noting sweeps", error):
                 log.exception("sweep_not_noted", sweep=name)
         else:
             outages.succeeded("noting sweeps")
-            self._noted[name] = (since, time.monotonic())
+
+
+def _write(name: str, failed: bool) -> None:
+    """Keep since when it fails, whichever process noted that first."""
+    now = timezone.now()
+    with transaction.atomic():
+        since = Coalesce("failing_since", now) if failed else None
+        if not SweepRun.objects.filter(name=name).update(ran_at=now, failing_since=since):
+            first = SweepRun(name=name, first_ran_at=now, ran_at=now, failing_since=now if failed else None)
+            SweepRun.objects.bulk_create([first], ignore_conflicts=True)
 
 
 sweep_log = SweepLog()

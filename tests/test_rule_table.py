@@ -64,7 +64,7 @@ def test_a_rule_that_is_built_and_has_no_test_fails(tmp_path: Path, capsys: pyte
 def test_every_rule_that_is_built_has_a_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert main() == 0, capsys.readouterr().err
     written = rules((ROOT / "docs/rules.md").read_text(encoding="utf-8"))
-    assert set(written) == set(range(1, len(written) + 1))
+    assert set(written) == set(range(1, len(written) + 1)) and len(written) >= 41
 
 
 def defined(path: str) -> set[str]:

@@ -14,6 +14,7 @@ class Migration(migrations.Migration):
             name='SweepRun',
             fields=[
                 ('name', models.CharField(max_length=60, primary_key=True, serialize=False)),
+                ('first_ran_at', models.DateTimeField()),
                 ('ran_at', models.DateTimeField()),
                 ('failing_since', models.DateTimeField(null=True)),
             ],

@@ -10,9 +10,9 @@ from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common.domain_clock import domain_now
-from common.sweep_runs import sweep_ages
 from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
+from contest.operations.sweep_health import SweepState, sweep_health
 from contest.outbox.models import Digest, Message
 from contest.outbox.posting import failing, given_up
 from contest.releases.models import ReleaseLetter
@@ -55,7 +55,7 @@ def pipeline_metrics(*, now: datetime) -> list[Metric]:
         *_runs(now),
         _rulings(),
         _letters(),
-        *_sweeps(),
+        *_sweeps(now),
     ]
 
 
@@ -122,13 +122,12 @@ def _letters() -> Metric:
     return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)
 
 
-def _sweeps() -> list[Metric]:
-    """A sweep that never ran has no age."""
-    found = sweep_ages()
-    ages = {name: each.ran.total_seconds() for name, each in found.items()}
-    failing = {name: (each.failing.total_seconds() if each.failing else 0.0) for name, each in found.items()}
+def _sweeps(now: datetime) -> list[Metric]:
+    found = sweep_health(now=now)
+    late = {each.name: int(each.state == SweepState.LATE) for each in found}
+    failing = {each.name: _age(each.failing_since, now) for each in found}
     return [
-        _by_state("unanimous_sweeps_ran_seconds", "How long ago a sweep ran.", ages, label="sweep"),
+        _by_state("unanimous_sweeps_late", "1 for a sweep that has not run for too long.", late, label="sweep"),
         _by_state("unanimous_sweeps_failing_seconds", "For how long a sweep has failed.", failing, label="sweep"),
     ]
 

@@ -154,7 +154,7 @@ class Overview:
     @property
     def sweeps_wrong(self) -> int:
         """Return how many sweeps are late or fail."""
-        return sum(each.state != SweepState.ON_TIME for each in self.sweeps)
+        return sum(each.state in (SweepState.LATE, SweepState.FAILING) for each in self.sweeps)
 
     @property
     def ruled(self) -> int:

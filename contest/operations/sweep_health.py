@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from django.conf import settings
+
 from common.queues import Sweep
 from common.sweep_runs import SweepAge, sweep_ages
 from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
 from contest.operations.waiting_items import Waits
 
-# A sweep is late when it has not run for so long, or for three of its periods: a release may take minutes, and holds up
-# the others of its queue.
-LATE = timedelta(minutes=15)
+# A sweep is late when it has not run for so long, or for three of its periods. A release and a scoring run take long,
+# and hold up the others of their queue; without a broker one worker runs both queues.
+LATE = {"quick": timedelta(minutes=15), "slow": timedelta(hours=1), "gpu": timedelta(hours=1)}
 
 
 class SweepState(StrEnum):
@@ -42,39 +44,35 @@ class SweepHealth:
         """Return how often it is asked for, for example `5 s`."""
         return distance(self.every)
 
-    @property
-    def stands_still(self) -> bool:
-        """Say whether nobody runs it."""
-        return self.state in (SweepState.NEVER_RAN, SweepState.LATE)
-
 
 def sweep_health(*, now: datetime) -> tuple[SweepHealth, ...]:
     """Return all sweeps in the order in which a picture meets them."""
     ages = sweep_ages()
-    return tuple(_health(each, ages.get(each.name), now) for each in SWEEPS)
+    begun = max((each.first for each in ages.values()), default=None)
+    return tuple(_health(each, ages.get(each.name), begun, now) for each in SWEEPS)
 
 
-def _health(sweep: Sweep, age: SweepAge | None, now: datetime) -> SweepHealth:
+def _health(sweep: Sweep, age: SweepAge | None, begun: timedelta | None, now: datetime) -> SweepHealth:
     every = timedelta(seconds=sweep.every)
+    most = max(LATE[sweep.queue], 3 * every)
     declared = (sweep.name, sweep.words, sweep.queue, every)
     if age is None:
-        return SweepHealth(*declared, SweepState.NEVER_RAN)
+        return SweepHealth(*declared, SweepState.LATE if begun is None or begun > most else SweepState.NEVER_RAN)
     since = now - age.failing if age.failing is not None else None
-    late = age.ran > max(LATE, 3 * every)
-    state = SweepState.LATE if late else SweepState.FAILING if since else SweepState.ON_TIME
-    return SweepHealth(*declared, state, now - age.ran, since)
+    state = SweepState.LATE if age.last > most else SweepState.FAILING if since else SweepState.ON_TIME
+    return SweepHealth(*declared, state, now - age.last, since)
 
 
 def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[Waits]:
     """Yield what an organizer has to know: which queue nobody works on, and which sweeps are late or fail."""
-    idle = {queue for queue in QUEUES if all(each.stands_still for each in sweeps if _is_often(each, queue))}
+    idle = {queue for queue in QUEUES if all(each.state == SweepState.LATE for each in sweeps if each.queue == queue)}
     if len(idle) == len(QUEUES):
-        yield _waits("no worker runs: start one with ./unanimous work", [each.ran_at for each in sweeps], since=max)
+        yield _waits(_nobody("no sweep runs", ""), [each.ran_at for each in sweeps], since=max)
         return
     for queue in sorted(idle):
-        words = f"no worker runs the queue {queue}: start one with ./unanimous work --queue {queue}"
+        words = _nobody(f"no sweep of the queue {queue} runs", f" --queue {queue}")
         yield _waits(words, [each.ran_at for each in sweeps if each.queue == queue], since=max)
-    late = [each for each in sweeps if each.stands_still and each.queue not in idle]
+    late = [each for each in sweeps if each.state == SweepState.LATE and each.queue not in idle]
     if late:
         yield _waits(f"late in the background: {_names(late)}", [each.ran_at for each in late])
     failing = [each for each in sweeps if each.state == SweepState.FAILING]
@@ -82,8 +80,10 @@ def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[Waits]:
         yield _waits(f"failing in the background: {_names(failing)}", [each.failing_since for each in failing])
 
 
-def _is_often(sweep: SweepHealth, queue: str) -> bool:
-    return sweep.queue == queue and 3 * sweep.every <= LATE
+def _nobody(what: str, options: str) -> str:
+    if settings.CELERY_BROKER_URL:
+        return f"{what}: look at the beat, and at the workers"
+    return f"{what}: start a worker with ./unanimous work{options}"
 
 
 def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> Waits:

@@ -68,7 +68,7 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "organizer": organizer,
         "never_published": found.image.origin not in RELEASED_ORIGINS,
         "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
-        "timeline": attack_timeline(found, all_told=organizer, now=now) if told else [],
+        "timeline": attack_timeline(found, own=own, organizer=organizer, now=now) if told else [],
         "policy": found.policy,
         "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
         "currency": policy_in_force(now).policy.currency,

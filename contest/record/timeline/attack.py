@@ -1,6 +1,6 @@
-"""The timeline of an attack, for who sent it: what happened so far, and what is awaited."""
+"""The timeline of an attack, for who sent it: what happened so far, and where it stands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from adjudication.enums import Verdict
@@ -20,7 +20,7 @@ from contest.core.breaks import standing_breaks
 from contest.core.models import Attack
 from contest.core.weeks import week_called
 from contest.record.timeline import events
-from contest.record.timeline.events import Event, awaited
+from contest.record.timeline.events import Event, holds_now
 from contest.record.timeline.outputs import first_by_defense
 from labeling.enums import PanelState
 from labeling.selectors import panels_of
@@ -31,30 +31,33 @@ _COPIED = (
 )
 
 
-def attack_timeline(attack: Attack, *, all_told: bool, now: datetime) -> list[Event]:
-    """Return what happened to the attack and what is awaited, as far as who sent it may know, or, `all_told`, an
-    organizer."""
-    return events.in_order(_events(attack, all_told, now))
+def attack_timeline(attack: Attack, *, own: bool, organizer: bool, now: datetime) -> list[Event]:
+    """Return what happened to the attack and where it stands, for a member of the team that sent it (`own`), an
+    organizer, or, once it is released, anybody (R8, R24)."""
+    return events.in_order(_events(attack, own, organizer, now))
 
 
-def _events(attack: Attack, all_told: bool, now: datetime) -> Iterator[Event]:
+def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterator[Event]:
     yield events.attack_received(attack)
     if attack.withdrawn_at is not None:
         yield events.attack_withdrawn(attack)
-        yield awaited("It is never labeled nor published.", LOOKS[AttackState.WITHDRAWN])
+        yield holds_now("It is never labeled nor published.", LOOKS[AttackState.WITHDRAWN])
     elif now < week_called(attack.week).end:
         words = "Under embargo until the week ends. Only your team and the organizers know of it."
-        yield awaited(words, LOOKS[AttackState.EMBARGO])
+        yield holds_now(words, LOOKS[AttackState.EMBARGO])
     elif kept_out([attack]):
+        yield events.week_ended(attack.week, public=False)
         words = "Kept out by the organizers: nothing comes of it unless they let it in."
-        yield awaited(words, LOOKS[AttackState.KEPT_OUT])
+        yield holds_now(words, LOOKS[AttackState.KEPT_OUT])
     else:
         yield events.week_ended(attack.week)
-        if not all_told and untold_copies([attack]):
-            yield awaited(_COPIED, LOOKS[AttackState.COPY])
+        if not organizer and untold_copies([attack]):
+            yield holds_now(_COPIED, LOOKS[AttackState.COPY])
         else:
-            yield from _panels(attack)
-            yield from _rulings(attack, now)
+            rulings = list(rulings_on(attack.image).select_related("panel"))
+            all_panels = organizer or (own and attack.copy_of_id is None)
+            yield from _panels(attack) if all_panels else events.panels_counted(rulings)
+            yield from _rulings(attack, rulings, now)
 
 
 def _panels(attack: Attack) -> Iterator[Event]:
@@ -63,13 +66,12 @@ def _panels(attack: Attack) -> Iterator[Event]:
         if panel.joined_at is not None:
             yield events.taskers_joined(panel)
         if panel.state == PanelState.HELD:
-            yield awaited("An organizer looks at a report on the picture.", "open")
+            yield holds_now("An organizer looks at a report on the picture.", "open")
 
 
-def _rulings(attack: Attack, now: datetime) -> Iterator[Event]:
-    rulings = list(rulings_on(attack.image))
+def _rulings(attack: Attack, rulings: Sequence[Ruling], now: datetime) -> Iterator[Event]:
     if not rulings:
-        yield awaited("It is being labeled.", LOOKS[AttackState.LABELING])
+        yield holds_now("It is being labeled.", LOOKS[AttackState.LABELING])
         return
     yield from map(events.ruling_made, rulings)
     if rulings[-1].verdict == Verdict.VALID:
@@ -86,7 +88,7 @@ def _scoring(attack: Attack, now: datetime) -> Iterator[Event]:
         yield _unscored(done, asked)
     elif not broken:
         words = "Every published defense was asked, and none was confidently wrong." if asked else "No defense yet."
-        yield awaited(words, LOOKS[AttackState.UNBROKEN])
+        yield holds_now(words, LOOKS[AttackState.UNBROKEN])
 
 
 def _unscored(done: int, asked: int) -> Event:
@@ -97,12 +99,12 @@ def _unscored(done: int, asked: int) -> Event:
             f"This copy was made from releases, and has {done} of {asked} answers of the published defenses. It "
             "runs no defense: later parts of the release have the others."
         )
-    return awaited(words, LOOKS[state])
+    return holds_now(words, LOOKS[state])
 
 
 def _appeals(attack: Attack, ruling: Ruling, now: datetime) -> Event:
     rejected = ruling.verdict == Verdict.REJECTED
     ends = closes_for_sender(attack, ruling) if rejected else closes_at(ruling)
     if ends is None:
-        return awaited("The window for appeals begins with the release of the picture's week.")
-    return awaited(f"The window for appeals {'ends' if now < ends else 'ended'}.", at=ends)
+        return holds_now("The window for appeals begins with the release of the picture's week.")
+    return holds_now(f"The window for appeals {'ends' if now < ends else 'ended'}.", at=ends)

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from adjudication.selectors import rulings_on
 from contest.attacks.selectors import public_attacks_with
-from contest.board.recusal import cases_seen_by
+from contest.board.recusal import cases_seen_by, cases_undisclosed
 from contest.board.selectors import appeals_on, cases_on, statements_on
 from contest.record.timeline import events
 from contest.record.timeline.events import Event
@@ -47,17 +47,20 @@ def _rulings(image: Image) -> Iterator[Event]:
 
 
 def _cases(image: Image, member: User) -> Iterator[Event]:
-    seen = cases_seen_by(member)
-    appeals = list(appeals_on(image, within=seen))
-    appealed = {each.case_id for each in appeals}
-    for appeal in appeals:
-        page = reverse("board-case", args=[appeal.case.public_id])
-        yield events.appeal_sent(appeal).linked("argument", f"{page}#appeal-{appeal.public_id}")
-    for statement in statements_on(image, within=seen):
-        yield events.statement_sent(statement)
-    for case in cases_on(image, member):
+    """Yield the cases, and what was argued and decided in those of which the member said that nothing ties them."""
+    appeals = list(appeals_on(image, within=cases_seen_by(member)))
+    cases = list(cases_on(image, member))
+    waiting = cases_undisclosed(cases, member)
+    for case in cases:
         page = reverse("board-case", args=[case.public_id])
-        yield events.case_opened(case, appealed=case.pk in appealed).linked("case", page)
+        yield events.case_opened(case, by_appeal=events.is_by_appeal(case, appeals)).linked("case", page)
         decision = getattr(case, "decision", None)
-        if decision is not None:
+        if decision is not None and case.pk not in waiting:
             yield events.case_decided(decision).linked("case", page)
+    for appeal in appeals:
+        if appeal.case_id not in waiting:
+            page = reverse("board-case", args=[appeal.case.public_id])
+            yield events.appeal_sent(appeal).linked("argument", f"{page}#appeal-{appeal.public_id}")
+    for statement in statements_on(image, within=cases_seen_by(member)):
+        if statement.case_id not in waiting:
+            yield events.statement_sent(statement)

@@ -1,10 +1,11 @@
 """What can happen to a picture: each fact is one event with one sentence, whoever reads it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.urls import reverse
+from django.utils.text import capfirst
 
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
@@ -32,10 +33,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened, or that is awaited: a sentence, its permanent anchor, and links to its evidence.
+    """One thing that happened, or that holds now: a sentence, its permanent anchor, and links to its evidence.
 
-    `at` is None while it is awaited without a known time. `kind` is one of _ORDER, `release` or `awaited`; `look` is
-    one of the site's states. What follows is there for the kinds that show it.
+    `at` is None for what holds now. `kind` is one of _ORDER, `release` or `now`; `look` is one of the site's states.
+    What follows is there for the kinds that show it.
     """
 
     at: datetime | None
@@ -55,7 +56,7 @@ class Event:
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Return events in the order in which they happened, and what is awaited last."""
+    """Return events in the order in which they happened, and what holds now last."""
     told = list(events)
     happened = [(each.at, _place(each), each) for each in told if each.at is not None]
     return [each for *_, each in sorted(happened, key=lambda row: row[:2])] + [each for each in told if each.at is None]
@@ -65,9 +66,9 @@ def _place(event: Event) -> int:
     return _ORDER.index(event.kind) if event.kind in _ORDER else len(_ORDER)
 
 
-def awaited(words: str, look: str = "", *, at: datetime | None = None) -> Event:
-    """Return what is still to come, at a known time or not."""
-    return Event(at, "awaited", "", words, look)
+def holds_now(words: str, look: str = "", *, at: datetime | None = None) -> Event:
+    """Return where the picture stands, or what ends `at`."""
+    return Event(at, "now", "", words, look)
 
 
 # Links ----------------------------------------------------------------------------------------------------------------
@@ -113,14 +114,24 @@ def image_imported(image: Image) -> Event:
     return Event(image.received_at, "sent", "received", words)
 
 
-def week_ended(name: str) -> Event:
-    """Return that the week of an attack ended."""
-    words = f"Week {name} ended: its attacks became public."
-    link = Link("its pictures", reverse("week", args=[name]))
-    return Event(week_called(name).end, "week", f"week-{name}", words, links=(link,))
+def week_ended(name: str, *, public: bool = True) -> Event:
+    """Return that the week of an attack ended, which made it `public`."""
+    words = f"Week {name} ended: its attacks became public." if public else f"Week {name} ended."
+    links = (Link("its pictures", reverse("week", args=[name])),) if public else ()
+    return Event(week_called(name).end, "week", f"week-{name}", words, links=links)
 
 
 # Answers and rulings --------------------------------------------------------------------------------------------------
+
+
+def panels_counted(rulings: Iterable[Ruling]) -> Iterator[Event]:
+    """Yield the panels that these rulings counted, with who joined before. Who is asked at present is told to nobody
+    but who sent the picture first, organizers and the board (R8)."""
+    last = {each.panel: each.decided_at for each in rulings}
+    for panel, ruled_at in last.items():
+        yield panel_opened(panel)
+        if panel.joined_at is not None and panel.joined_at <= ruled_at:
+            yield taskers_joined(panel)
 
 
 def panel_opened(panel: Panel) -> Event:
@@ -139,8 +150,8 @@ def taskers_joined(panel: Panel) -> Event:
 
 def ruling_made(ruling: Ruling) -> Event:
     """Return what a ruling says."""
-    by = "the board" if ruling.decided_by == DecidedBy.BOARD else "the rules"
-    words = f"Ruling {ruling.number} by {by}: {ruling.words}."
+    by = "board" if ruling.decided_by == DecidedBy.BOARD else "rules"
+    words = f"Ruling {ruling.number} ({by}). {capfirst(ruling.words)}."
     look = "valid" if ruling.label else "rejected"
     return Event(ruling.decided_at, "ruling", f"ruling-{ruling.number}", words, look)
 
@@ -148,11 +159,16 @@ def ruling_made(ruling: Ruling) -> Event:
 # The board ------------------------------------------------------------------------------------------------------------
 
 
-def case_opened(case: Case, *, appealed: bool) -> Event:
+def case_opened(case: Case, *, by_appeal: bool) -> Event:
     """Return that a case was opened: by an appeal, or else by a member of the board."""
-    by = "" if appealed else " by a member of the board"
-    on = f" on ruling {case.ruling.number}" if case.ruling is not None else ""
-    return Event(case.opened_at, "case", f"opened-{case.public_id}", f"Case {case.public_id} was opened{by}{on}.")
+    by = "by an appeal" if by_appeal else "by a member of the board"
+    about = f", about ruling {case.ruling.number}" if case.ruling is not None else ""
+    return Event(case.opened_at, "case", f"opened-{case.public_id}", f"Case {case.public_id} was opened {by}{about}.")
+
+
+def is_by_appeal(case: Case, appeals: Iterable[Appeal]) -> bool:
+    """Say whether one of these appeals opened the case; others may have come into it later."""
+    return any(each.case_id == case.pk and each.sent_at <= case.opened_at for each in appeals)
 
 
 def appeal_sent(appeal: Appeal) -> Event:

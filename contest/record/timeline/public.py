@@ -58,7 +58,8 @@ def public_timeline(
 
     `rulings` are those that the reader may know of; `all_told` adds what defenses answered and what money followed.
     """
-    parts = [_received(known), _weeks(known, now), _panels(rulings), _rulings(rulings, cases), _cases(cases)]
+    counted = events.panels_counted(each.ruling for each in rulings)
+    parts = [_received(known), _weeks(known, now), counted, _rulings(rulings, cases), _cases(cases)]
     if all_told:
         image = known.image
         parts += [output_events(image), break_events(by_published_defenses(all_breaks(), image), rulings)]
@@ -83,15 +84,6 @@ def _weeks(known: Known, now: datetime) -> Iterator[Event]:
             yield events.week_ended(name)
 
 
-def _panels(rulings: Sequence[RulingShown]) -> Iterator[Event]:
-    """Yield the panels that the rulings counted. Who is asked at present is nobody's affair (R8)."""
-    last = {each.ruling.panel: each.ruling.decided_at for each in rulings}
-    for panel, ruled_at in last.items():
-        yield events.panel_opened(panel)
-        if panel.joined_at is not None and panel.joined_at <= ruled_at:
-            yield events.taskers_joined(panel)
-
-
 def _rulings(rulings: Iterable[RulingShown], cases: PublicCases) -> Iterator[Event]:
     """Yield the rulings; the explanation of one that the board made stands with its decision."""
     made_by = {each.ruling_id: each.case for each in cases.decisions if each.ruling_id is not None}
@@ -105,10 +97,9 @@ def _rulings(rulings: Iterable[RulingShown], cases: PublicCases) -> Iterator[Eve
 
 
 def _cases(cases: PublicCases) -> Iterator[Event]:
-    appealed = {each.case_id for each in cases.appeals}
     for case in cases.cases:
-        if case.pk not in appealed:
-            yield events.case_opened(case, appealed=False)
+        if not events.is_by_appeal(case, cases.appeals):
+            yield events.case_opened(case, by_appeal=False)
     marks = iter(cases.marks())
     for appeal in cases.appeals:
         drawn = tuple(next(marks) for _ in appeal.marks)

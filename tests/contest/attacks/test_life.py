@@ -69,7 +69,7 @@ def state(attack: Attack, now: datetime) -> str:
 
 def told(attack: Attack, now: datetime) -> list[str]:
     attack.refresh_from_db()
-    return [each.words for each in attack_timeline(attack, all_told=False, now=now)]
+    return [each.words for each in attack_timeline(attack, own=True, organizer=False, now=now)]
 
 
 def test_before_the_boundary_and_after_it(attack: Attack, now: datetime) -> None:
@@ -105,10 +105,10 @@ def scored(*answers: int) -> Callable[[Attack], object]:
 BECAME: list[tuple[Callable[[Attack], object], str, list[str]]] = [
     (withdrawn, "withdrawn", ["withdrew it. It counts for the quota of its day.",
                               "It is never labeled nor published."]),
-    (rejected, "rejected", ["Ruling 1 by the rules: rejected: a tasker was not sure; the object is too small; "
+    (rejected, "rejected", ["Ruling 1 (rules). Rejected: a tasker was not sure; the object is too small; "
                             "the object is cut off."]),
     (scored(1), "being scored", ["Being scored: 1 of 2 answers of the published defenses are in.",
-                                 "Ruling 1 by the rules: valid, a bird."]),
+                                 "Ruling 1 (rules). Valid, a bird."]),
     (scored(1, -1), "broke nothing", ["Every published defense was asked, and none was confidently wrong."]),
 ]  # fmt: skip
 
@@ -129,14 +129,14 @@ def test_it_broke_each_defense_once_until_the_board_overrules(attack: Attack) ->
     overruled = {"verdict": "rejected", "label": "", "reasons": ["depiction"], "explanation": "A toy."}
     ruled(attack, number=2, decided_by="board", **overruled)
     said = told(attack, LATER)
-    assert state(attack, LATER) == "rejected" and "Ruling 2 by the board: rejected: it is a depiction." in said
+    assert state(attack, LATER) == "rejected" and "Ruling 2 (board). Rejected: it is a depiction." in said
     assert "broke" not in " ".join(said)
 
 
 @pytest.mark.parametrize(("days", "words"), [(6.99, "ends."), (7, "ended."), (30, "ended.")])
 def test_the_window_for_appeals_is_counted_from_the_ruling_that_holds(attack: Attack, days: float, words: str) -> None:
     ruling = ruled(attack)
-    told = attack_timeline(attack, all_told=False, now=ruling.decided_at + timedelta(days=days))
+    told = attack_timeline(attack, own=True, organizer=False, now=ruling.decided_at + timedelta(days=days))
     assert [(each.at, each.words) for each in told if "window" in each.words] == [
         (ruling.decided_at + timedelta(days=7), f"The window for appeals {words}")
     ]
@@ -165,7 +165,7 @@ def test_of_the_contests_own_pictures_the_page_says_what_it_says_of_one_with_a_r
     other = send(Team.objects.get(), 9, now=attack.received_at)
     dealt()
     Panel.objects.filter(image=other.image).update(state=PanelState.HELD)
-    assert own == told(other, LATER) == [RECEIVED, KEPT_OUT]
+    assert own == told(other, LATER) == [RECEIVED, "Week 2026-W47 ended.", KEPT_OUT]
     assert state(other, LATER) == "kept out"
 
 
@@ -187,7 +187,7 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
         "their week is released."
     ]
     assert standings([copy], all_told=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
-    assert BROKE.format("A net") in [each.words for each in attack_timeline(copy, all_told=True, now=LATER)]
+    assert BROKE.format("A net") in [each.words for each in attack_timeline(copy, own=False, organizer=True, now=LATER)]
     cast.release()
     assert state(copy, LATER) == "broke 1 defense" and BROKE.format("A net") in told(copy, LATER)
 
@@ -210,8 +210,11 @@ def test_who_sent_it_first_reads_of_more_taskers_when_the_board_tells_them_so() 
     (letter,) = Message.objects.filter(kind=MessageKind.CASE_DECIDED, user__username="rob")
     assert letter.facts["outcome"] == "more taskers are asked"
     assert joined(scene.attack) == [letter.made_at] and joined(copy) == []
+    cast.release(scene.attack.week)
+    assert joined(scene.attack) == [letter.made_at]
+    assert joined(copy) == joined(scene.attack, own=False) == [], "nobody else reads what taskers are asked (R8)"
 
 
-def joined(attack: Attack) -> list[datetime | None]:
-    told = attack_timeline(attack, all_told=False, now=board.LATER + timedelta(days=1))
+def joined(attack: Attack, *, own: bool = True) -> list[datetime | None]:
+    told = attack_timeline(attack, own=own, organizer=False, now=board.LATER + timedelta(days=1))
     return [each.at for each in told if "more taskers were asked to join" in each.words]

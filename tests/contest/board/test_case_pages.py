@@ -261,9 +261,9 @@ def test_the_timeline_tells_everything_once_with_its_evidence(opened: Case, scen
     assert {
         f"Team red sent it in week {scene.attack.week}, aimed at: all at stake.",
         "Panel 1: 3 taskers were asked.",
-        "Ruling 1 by the rules: rejected: a tasker was not sure.",
+        "Ruling 1 (rules). Rejected: a tasker was not sure.",
         f"Team red appealed ruling 1 as the sender of the picture: {opened.appeals.get().public_id}.",
-        f"Case {opened.public_id} was opened on ruling 1.",
+        f"Case {opened.public_id} was opened by an appeal, about ruling 1.",
     } <= {each.words for each in entries}
 
 

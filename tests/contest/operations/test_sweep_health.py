@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 import structlog
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from common import sweep_runs
@@ -20,7 +21,7 @@ from contest.operations.sweep_health import SweepHealth, SweepState, sweep_healt
 from tests.contest.operations.sweeps import sweeps_ran
 
 pytestmark = pytest.mark.django_db
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
@@ -75,22 +76,26 @@ def test_while_nothing_changes_a_process_writes_every_five_minutes(monkeypatch: 
 
 def test_a_failure_is_noted_at_once_and_its_end_too() -> None:
     probe(0).run()
-    for _ in range(2):
-        with pytest.raises(ValueError, match="broken"):
-            probe(ValueError("broken")).run()
-    failing = sweep_ages()["probe"].failing
-    assert failing is not None and failing < MINUTE
+    with pytest.raises(ValueError, match="broken"):
+        probe(ValueError("broken")).run()
+    began = SweepRun.objects.get().failing_since
+    with pytest.raises(ValueError, match="again"), SweepLog().running("probe"):
+        raise ValueError("again")
+    assert began is not None and SweepRun.objects.get().failing_since == began, "another process keeps since when"
     probe(0).run()
     assert sweep_ages()["probe"].failing is None
 
 
-def test_a_database_that_is_away_takes_nothing_from_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [OperationalError("the server closed the connection"), InterfaceError("closed")])
+def test_a_database_that_is_away_takes_nothing_from_the_sweep(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def away(*_: object, **__: object) -> None:
-        raise OperationalError("the server closed the connection")
+        raise error
 
     outages = OutageLog()
     monkeypatch.setattr(sweep_runs, "outages", outages)
-    monkeypatch.setattr(SweepRun.objects, "bulk_create", away)
+    monkeypatch.setattr(sweep_runs, "_write", away)
     with structlog.testing.capture_logs() as logged:
         assert probe(2).run() == 2
     assert [(line["event"], line["work"]) for line in logged] == [("outage", "noting sweeps")]
@@ -103,17 +108,18 @@ SLOW = tuple(each.name for each in SWEEPS if each.queue == "slow")
 NOT_SLOW = tuple(each.name for each in SWEEPS if each.queue != "slow")
 HOURLY = next(each for each in SWEEPS if each.every == 3600.0).name
 ROWS = [
-    ("nothing ever ran", [], ["no worker runs: start one with ./unanimous work"]),
+    ("nothing ever ran", [], ["no sweep runs: start a worker with ./unanimous work"]),
     ("all on time", [{}], []),
-    ("all stopped", [{"ago": 16 * MINUTE}], ["no worker runs: start one with ./unanimous work"]),
+    ("all stopped", [{"ago": 10 * HOUR}], ["no sweep runs: start a worker with ./unanimous work"]),
     ("within a quarter of an hour", [{"ago": 14 * MINUTE}], []),
-    ("one queue has no worker", [{"but": SLOW}, {"but": NOT_SLOW, "ago": 20 * MINUTE}],
-     ["no worker runs the queue slow: start one with ./unanimous work --queue slow"]),
-    ("one is late", [{"but": ("letters sent",)}, {"but": BUT_ONE, "ago": 20 * MINUTE}],
+    ("one queue has no worker", [{"but": SLOW}, {"but": NOT_SLOW, "ago": 10 * HOUR}],
+     ["no sweep of the queue slow runs: start a worker with ./unanimous work --queue slow"]),
+    ("one is late", [{"but": ("letters sent",)}, {"but": BUT_ONE, "ago": 70 * MINUTE}],
      ["late in the background: letters sent"]),
     ("one fails", [{"but": ("letters sent",)}, {"but": BUT_ONE, "failing": 3 * MINUTE}],
      ["failing in the background: letters sent"]),
-    ("one is new", [{"but": ("letters sent",)}], ["late in the background: letters sent"]),
+    ("one never ran", [{"but": ("letters sent",)}], ["late in the background: letters sent"]),
+    ("one is new", [{"but": ("letters sent",), "begun": 59 * MINUTE}], []),
 ]  # fmt: skip
 
 
@@ -122,6 +128,13 @@ def test_what_is_told(name: str, runs: list[dict[str, object]], told: list[str],
     for each in runs:
         sweeps_ran(**each)  # type: ignore[arg-type]
     assert [each.words for each in sweeps_in_trouble(sweep_health(now=now))] == told
+
+
+def test_with_a_broker_the_beat_is_named(settings: Any, now: datetime) -> None:
+    settings.CELERY_BROKER_URL = "redis://localhost"
+    assert [each.words for each in sweeps_in_trouble(sweep_health(now=now))] == [
+        "no sweep runs: look at the beat, and at the workers"
+    ]
 
 
 def test_an_hourly_sweep_is_late_after_three_hours(now: datetime) -> None:
@@ -148,6 +161,6 @@ def test_overview_and_metrics_count_them(now: datetime) -> None:
     page = read_overview(now=now)
     assert page.sweeps_wrong == len(SWEEPS) and "failing in the background" in page.waits[0].words
     found = {metric.name: metric.samples for metric in pipeline_metrics(now=now)}
-    for name in ("unanimous_sweeps_ran_seconds", "unanimous_sweeps_failing_seconds"):
+    for name in ("unanimous_sweeps_late", "unanimous_sweeps_failing_seconds"):
         assert {sample.labels["sweep"] for sample in found[name]} == {each.name for each in SWEEPS}
     assert all(100 < sample.value < 200 for sample in found["unanimous_sweeps_failing_seconds"])

@@ -33,6 +33,7 @@ from scoring.models import Defense, Run
 from scoring.trials import services as trials
 from tests import factories
 from tests.at_once import at_once
+from tests.contest.operations.sweeps import sweeps_ran
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
 
@@ -207,6 +208,7 @@ def test_metrics_with_a_token_are_for_who_sends_it(header: str, status: int, cli
 
 @pytest.mark.both("it counts with statements of its own")
 def test_what_waits_and_since_when(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
+    sweeps_ran()
     factories.image(label_from=now - timedelta(minutes=5))
     factories.image(label_from=now + timedelta(hours=1))  # not due yet
     waiting = factories.panel(dealt_at=now - timedelta(minutes=3))

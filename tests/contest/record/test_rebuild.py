@@ -346,7 +346,7 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
     (state,) = attack_states.standings([attack], all_told=True, now=cast.NOW).values()
     assert state.state is attack_states.AttackState.NOT_HERE
-    words = " ".join(each.words for each in attack_timeline(attack, all_told=True, now=cast.NOW))
+    words = " ".join(each.words for each in attack_timeline(attack, own=False, organizer=True, now=cast.NOW))
     assert ("runs no defense" in words, "Being scored" in words) == (True, False)
     asked = {"scope": Scope("All."), "reason": "A test.", "by": factories.user("o"), "now": cast.NOW}
     with pytest.raises(Conflict, match="its program is not here"):

@@ -29,7 +29,7 @@ def _made_as_of(folder: Path, revision: int) -> Forger:
     """Make a release one of an earlier revision: without what was added since, and under the first rule book."""
     coco = folder / form.COCO
     written = f'"version": "{form.rule_book_of(revision)}"'
-    coco.write_text(coco.read_text().replace('"version": "2"', written, 1))
+    coco.write_text(coco.read_text().replace(f'"version": "{form.RULE_BOOK_VERSION}"', written, 1))
     for name in release_tables.FILES - release_tables.files_of(revision):
         (folder / name).unlink()
     forger = Forger(folder, release_fixtures.Contest([]))
