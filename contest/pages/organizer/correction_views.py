@@ -9,80 +9,44 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import DomainError, InvalidInput, NotFound
+from common.errors import DomainError, NotFound
 from common.typed import whole_number
 from common.web.error_status import http_status
-from common.web.form_fields import go_to, text
+from common.web.form_fields import go_to
 from common.web.page import page
-from contest.core.teams import team_by_id
-from contest.ledger.amounts import cents_of, plain
+from contest.ledger.amounts import plain
 from contest.ledger.models import Correction
-from contest.ledger.services import MOST_WORDS
+from contest.pages.organizer.money_forms import CorrectionForm, RepaymentForm
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
 from contest.web.page_context import form_errors, frame, sum_words
 
 MOVEMENTS_SHOWN = 20
 OVER_SHOWN = 20
-# The fields of the form for what a team gave back, beside those of the other form on the same page.
-_REPAID = {"sum": "back_sum", "reason": "back_reason"}
 
 
 @page(organizer_of, "GET POST")
 def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the corrections and what can be corrected; ask for one, or for what a team gave back."""
-    if request.method != "POST":
-        return _page(request)
-    repaid = "back" in request.POST
-    try:
-        asked = _repayment(request, organizer) if repaid else _correction(request, organizer)
-    except DomainError as error:
-        return _page(request, error, repaid=repaid)
-    messages.success(request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.")
-    return go_to("corrections")
-
-
-def _correction(request: HttpRequest, by: User) -> Correction:
-    entry = whole_number(text(request, "entry", 18))
-    reason = text(request, "reason", MOST_WORDS + 1)
-    return correcting.correction_ask(
-        entry=entry or 0, cents=_cents(request, "sum"), reason=reason, by=by, now=domain_now()
-    )
-
-
-def _repayment(request: HttpRequest, by: User) -> Correction:
-    team = team_by_id(text(request, "team", 20))
-    if team is None:
-        raise InvalidInput("Choose the team that gave money back.", "invalid", field="team")
-    reason = text(request, "back_reason", MOST_WORDS + 1)
-    return correcting.repayment_ask(
-        team=team, cents=_cents(request, "back_sum"), reason=reason, by=by, now=domain_now()
-    )
-
-
-def _cents(request: HttpRequest, name: str) -> int:
-    cents = cents_of(text(request, name, 30))
-    if cents is None:
-        raise InvalidInput("Write the sum like 1234.50.", "invalid", field="cents")
-    return cents
-
-
-def _page(request: HttpRequest, error: DomainError | None = None, *, repaid: bool = False) -> HttpResponse:
-    errors = form_errors(error)
+    now, owed = domain_now(), correcting.owed()
+    shown = frame(now)
+    correction = CorrectionForm.of(request, currency=shown["currency"], initial=_chosen(request))
+    repayment = RepaymentForm.of(request, action="repay", prefix="back", currency=shown["currency"], owed=owed)
+    if asked := correction.submit(by=organizer) or repayment.submit(by=organizer):
+        messages.success(request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.")
+        return go_to("corrections")
+    sent = repayment if repayment.is_bound else correction
+    over = correcting.corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
     context: dict[str, Any] = {
         "open": [corrected(each) for each in correcting.corrections_open()],
-        "over": [
-            corrected(each)
-            for each in correcting.corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
-        ],
+        "over": [corrected(each) for each in over],
         "movements": [(each, _way(each)) for each in correcting.movements(MOVEMENTS_SHOWN)],
-        "owed": correcting.owed(),
-        "longest": MOST_WORDS,
-        "errors": {_REPAID.get(name, name): words for name, words in errors.items()} if repaid else errors,
-        "typed": request.POST if error else _chosen(request),
+        "owed": owed,
+        "correction": correction,
+        "repayment": repayment,
+        "form": sent,
     }
-    status = http_status(error) if error else 200
-    return render(request, "money/corrections.html", context | frame(domain_now()), status=status)
+    return render(request, "money/corrections.html", context | shown, status=sent.status)
 
 
 def _chosen(request: HttpRequest) -> dict[str, str]:

@@ -11,30 +11,26 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import DomainError, InvalidInput, NotFound
-from common.web.error_status import http_status
-from common.web.form_fields import go_to, text
+from common.errors import DomainError, NotFound
+from common.web.form_fields import go_to
 from common.web.page import page
 from contest.core.teams import team_by_id
-from contest.ledger.amounts import cents_of
-from contest.ledger.deposits import pool_deposit
-from contest.ledger.models import Payment
-from contest.ledger.services import MOST_WORDS, check
+from contest.ledger.services import check
 from contest.pages.organizer.correction_views import corrected
+from contest.pages.organizer.money_forms import CancelForm, DepositForm, PaidForm
 from contest.payments import exports
 from contest.payments.corrections import corrections_open
 from contest.payments.payable import payables
 from contest.payments.services import (
     payment_ask,
-    payment_cancel,
     payment_numbered,
-    payment_pay,
     payments_open,
     payments_over,
 )
 from contest.payments.statements import entries, money_figures
 from contest.prizes.unpaid_breaks import conflicts
-from contest.web.page_context import before_of, form_errors, frame, sum_words
+from contest.web.page_context import before_of, frame, sum_words
+from policy.selectors import policy_in_force
 
 PAYMENTS_SHOWN = 20
 
@@ -42,22 +38,19 @@ PAYMENTS_SHOWN = 20
 @page(organizer_of, "GET POST")
 def organizer_money(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the organizers' page, and take a deposit."""
-    if request.method != "POST":
-        return _page(request)
-    try:
-        cents = cents_of(text(request, "sum", 30))
-        if cents is None:
-            raise InvalidInput("Write the sum like 1234.50.", "invalid", field="sum")
-        entry = pool_deposit(
-            cents=cents, reason=text(request, "reason", MOST_WORDS + 1), by=organizer, now=domain_now()
-        )
-    except DomainError as error:
-        return _page(request, error)
-    messages.success(request, f"{sum_words(entry.cents)} came into the pool, half of it for each side.")
-    return go_to("organizer-money")
+    form = DepositForm.of(request, currency=_currency())
+    if entry := form.submit(by=organizer):
+        messages.success(request, f"{sum_words(entry.cents)} came into the pool, half of it for each side.")
+        return go_to("organizer-money")
+    return _page(request, form)
 
 
-def _page(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
+def _currency() -> str:
+    currency: str = policy_in_force(domain_now()).policy.currency
+    return currency
+
+
+def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
     now = domain_now()
     shown, more = entries(told_at=None, before=before_of(request))
     under_way = list(payments_open())
@@ -73,12 +66,9 @@ def _page(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
         "entries": shown,
         "more": more,
         "before": before_of(request),
-        "longest": MOST_WORDS,
-        "errors": form_errors(error),
-        "typed": request.POST if error else {},
+        "form": form,
     }
-    status = http_status(error) if error else 200
-    return render(request, "money/organizer.html", context | frame(now), status=status)
+    return render(request, "money/organizer.html", context | frame(now), status=form.status)
 
 
 @page(organizer_of, "POST")
@@ -90,7 +80,9 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
     try:
         payment = payment_ask(team=team, by=organizer, now=domain_now())
     except DomainError as error:
-        return _page(request, error)
+        form = DepositForm(currency=_currency())
+        form.refuse(error)
+        return _page(request, form)
     messages.success(request, f"{sum_words(payment.cents)} to team {team.name} wait for another organizer to pay them.")
     return go_to("organizer-money")
 
@@ -99,33 +91,21 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
 def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
     row = payment_numbered(number)
-    if request.method != "POST":
-        return _payment_page(request, row)
-    try:
-        words = _do(request, row, organizer)
-    except DomainError as error:
-        return _payment_page(request, payment_numbered(number), error)
-    messages.success(request, words)
-    return go_to("organizer-money")
-
-
-def _do(request: HttpRequest, row: Payment, by: User) -> str:
-    if "cancel" in request.POST:
-        payment_cancel(payment_id=row.pk, by=by, now=domain_now())
-        return f"The payment to team {row.team.name} is cancelled. Nothing was moved."
-    payment_pay(payment_id=row.pk, reference=text(request, "reference", 300), by=by, now=domain_now())
-    return f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid."
-
-
-def _payment_page(request: HttpRequest, row: Payment, error: DomainError | None = None) -> HttpResponse:
+    paid, cancelled = PaidForm.of(request), CancelForm.of(request, action="cancel")
+    if cancelled.submit(payment=row, by=organizer):
+        messages.success(request, f"The payment to team {row.team.name} is cancelled. Nothing was moved.")
+        return go_to("organizer-money")
+    if paid.submit(payment=row, by=organizer):
+        messages.success(request, f"{sum_words(row.cents)} to team {row.team.name} are recorded as paid.")
+        return go_to("organizer-money")
+    form = cancelled if cancelled.is_bound else paid
     context = {
-        "payment": row,
-        "own": row.asked_by_id == request.user.pk,
-        "errors": form_errors(error),
-        "typed": request.POST if error else {},
+        "payment": payment_numbered(number),
+        "own": row.asked_by_id == organizer.pk,
+        "form": paid,
+        "sent": form,
     }
-    status = http_status(error) if error else 200
-    return render(request, "money/payment.html", context | frame(domain_now()), status=status)
+    return render(request, "money/payment.html", context | frame(domain_now()), status=form.status)
 
 
 @page(organizer_of)

@@ -263,7 +263,7 @@ def test_corrections_by_the_pages(olga: User, olaf: User, stan: User, signed_in:
     assert lacking(words(first, address), *told) == []
     wrong = cast.deposit(1_000, olga, CLOSED)
     form = main(first, f"{address}?entry={wrong.pk}")
-    assert f'required value="{wrong.pk}"' in form and 'value="10.00"' in form
+    assert f'value="{wrong.pk}"' in form and 'value="10.00"' in form
     asked = {"entry": wrong.pk, "sum": "10", "reason": "Twice."}
     assert (client.post(address, asked).status_code, signed_in(stan).post(address, asked).status_code) == (302, 404)
     bad = first.post(address, asked | {"sum": "10.01"})
@@ -288,11 +288,11 @@ def test_corrections_by_the_pages(olga: User, olaf: User, stan: User, signed_in:
 def test_what_a_team_gave_back_by_the_pages(owing: Team, olga: User, olaf: User, signed_in: Any) -> None:
     first, address = signed_in(olga), "/organizer/money/corrections/"
     assert "red: owes USD 100.01" in first.get(address).content.decode()
-    form = {"back": "1", "team": owing.public_id, "back_sum": "100.02", "back_reason": "Wire 9."}
+    form = {"action": "repay", "back-team": owing.public_id, "back-sum": "100.02", "back-reason": "Wire 9."}
     assert first.post(address, form).status_code == 409
-    wrong = [first.post(address, form | other) for other in ({"back_sum": "1,2"}, {"team": "G-0"})]
-    assert [each.status_code for each in wrong] == [400, 400] and 'id="back_sum-error"' in wrong[0].content.decode()
-    first.post(address, form | {"back_sum": "100.01"})
+    wrong = [first.post(address, form | other) for other in ({"back-sum": "1,2"}, {"back-team": "G-0"})]
+    assert [each.status_code for each in wrong] == [400, 400] and 'id="back-sum_error"' in wrong[0].content.decode()
+    first.post(address, form | {"back-sum": "100.01"})
     one, second = f"{address}{Correction.objects.get().pk}/", signed_in(olaf)
     assert "called off. Nothing was moved." in second.post(one, {"cancel": "1"}, follow=True).content.decode()
     assert "Called off" in second.get(one).content.decode() and balance(owing) == 0

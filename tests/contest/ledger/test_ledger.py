@@ -207,7 +207,7 @@ def test_a_payment_is_asked_for_and_called_off_by_the_page(red: Team, olga: User
     assert "Ask for payment" not in shown
     asked = [client.post(f"/organizer/money/ask/{team}/").status_code for team in (makers.public_id, "G-00000")]
     assert asked == [409, 404], "a team without money, and none"
-    shown = plain(client.post(f"/organizer/money/payments/{payment.pk}/", {"cancel": "1"}, follow=True))
+    shown = plain(client.post(f"/organizer/money/payments/{payment.pk}/", {"action": "cancel"}, follow=True))
     assert "is cancelled. Nothing was moved." in shown and balance(red) == PRIZE
 
 

@@ -1,0 +1,85 @@
+"""The organizers' forms of money: deposits, payments, corrections, and what teams gave back."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from common.domain_clock import domain_now
+from common.web.forms import Form, TextField, WholeNumberField
+from contest.core.teams import team_by_id
+from contest.ledger.amounts import money
+from contest.ledger.deposits import pool_deposit
+from contest.ledger.models import Correction, LedgerEntry, Payment
+from contest.ledger.services import MOST_WORDS
+from contest.payments import corrections
+from contest.payments.services import payment_cancel, payment_pay
+from contest.payments.statements import Debt
+from contest.web.money_forms import MoneyForm, SumField
+
+_NO_TEAM = "Choose the team that gave money back."
+
+
+class DepositForm(MoneyForm):
+    """What was received for the prizes."""
+
+    sum = SumField()
+    reason = TextField("Where it came from (it is public)", most=MOST_WORDS, rows=2)
+
+    def save(self, *, by: User) -> LedgerEntry:
+        """Post the deposit."""
+        return pool_deposit(cents=self.cleaned_data["sum"], reason=self.cleaned_data["reason"], by=by, now=domain_now())
+
+
+class PaidForm(Form):
+    """That a payment was made."""
+
+    reference = TextField("The bank's reference", most=200)
+
+    def save(self, *, payment: Payment, by: User) -> Payment:
+        """Post the payment."""
+        return payment_pay(payment_id=payment.pk, reference=self.cleaned_data["reference"], by=by, now=domain_now())
+
+
+class CancelForm(Form):
+    """That a payment is not made."""
+
+    def save(self, *, payment: Payment, by: User) -> Payment:
+        """Cancel the payment."""
+        return payment_cancel(payment_id=payment.pk, by=by, now=domain_now())
+
+
+class CorrectionForm(MoneyForm):
+    """What moved wrongly, and how much of it is taken back."""
+
+    entry = WholeNumberField("Number of the entry", error="Write the number of the entry.")
+    sum = SumField("Sum to take back")
+    reason = TextField("What was wrong (it is public)", most=MOST_WORDS, rows=2)
+
+    def save(self, *, by: User) -> Correction:
+        """Ask for the correction, which another organizer confirms."""
+        data = self.cleaned_data
+        return corrections.correction_ask(
+            entry=data["entry"], cents=data["sum"], reason=data["reason"], by=by, now=domain_now()
+        )
+
+
+class RepaymentForm(MoneyForm):
+    """What a team gave back."""
+
+    team = forms.ChoiceField(label="Team", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
+    sum = SumField()
+    reason = TextField("Which transfer it was (it is public)", most=MOST_WORDS, rows=2)
+
+    def __init__(self, *arguments: Any, owed: list[Debt], currency: str, **named: Any) -> None:
+        super().__init__(*arguments, currency=currency, **named)
+        rows = ((each.team.public_id, f"{each.team.name}: owes {money(each.cents, currency)}") for each in owed)
+        self.fields["team"].choices = [("", "Choose a team"), *rows]  # type: ignore[attr-defined]
+
+    def save(self, *, by: User) -> Correction:
+        """Ask for the repayment to be recorded, which another organizer confirms."""
+        team = team_by_id(self.cleaned_data["team"])
+        assert team is not None, "it is one of the choices"
+        return corrections.repayment_ask(
+            team=team, cents=self.cleaned_data["sum"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
+        )
