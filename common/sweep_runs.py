@@ -1,4 +1,4 @@
-"""When each sweep ran last, and whether it fails: noted by whoever runs it, read by organizers and by Prometheus."""
+"""When each sweep last ran, and whether it fails: recorded by who runs it, for organizers and Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from django.utils import timezone
 from common.models import SweepRun
 from common.outages import outages
 
-# A process writes this often at most while nothing changes: each commit wakes the workers of other processes.
+# While nothing changes, a process writes at most this often: each commit wakes the workers of other processes.
 SECONDS_BETWEEN_NOTES = 300.0
 log = structlog.get_logger(__name__)
 
@@ -40,7 +40,7 @@ def sweep_ages() -> dict[str, SweepAge]:
 
 
 class SweepLog:
-    """What this process noted of each sweep: whether it failed, and when that was written."""
+    """What this process recorded of each sweep: whether it failed, and when it wrote that."""
 
     def __init__(self) -> None:
         self._noted: dict[str, tuple[bool, float]] = {}

@@ -1,4 +1,4 @@
-"""Django's forms as the pages use them: one template for a field, and refusals of services beside what was typed."""
+"""The base of all forms: one template for a field, and errors of services beside the field they are about."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
@@ -15,15 +15,15 @@ from common.web.form_fields import errors_of
 
 
 class FormRenderer(TemplatesSetting):
-    """Draws each field with label, help and error by one template."""
+    """Renders each field with its label, help and errors by one template."""
 
     field_template_name = "forms/field.html"
 
 
 class TextField(forms.CharField):
-    """Text of at most `most` characters, in so many `rows`.
+    """Text of at most `most` characters; with `rows`, in a text area of this height.
 
-    Only the browser asks for it: what is missing or too long is the service's to say, to pages and programs alike.
+    The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
     def __init__(self, label: str, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
@@ -35,7 +35,7 @@ class TextField(forms.CharField):
         self._most = most
 
     def to_python(self, value: Any) -> str:
-        """Return the text without what is around it, and without what no database keeps."""
+        """Return the text without surrounding white space and NUL characters."""
         return str(value or "").replace("\x00", "").strip()[: self._most + 1]
 
 
@@ -56,9 +56,9 @@ class WholeNumberField(forms.Field):
 
 
 class Form(forms.Form):
-    """A form that a service accepts or refuses: `save` calls it, and `refused` is its refusal.
+    """A form whose `save` calls a service. `refused` is the error that the service raised.
 
-    `names` maps what a service calls an input to the field of the form, where that differs.
+    `names` maps the service's name of an input to the form's, where they differ.
     """
 
     names: ClassVar[Mapping[str, str]] = {}
@@ -71,8 +71,8 @@ class Form(forms.Form):
 
     @classmethod
     def of(cls, request: HttpRequest, *, action: str = "", **named: Any) -> Self:
-        """Return the form as it was sent, or an empty one. `action` is the value of its button, where there are several
-        forms on a page."""
+        """Return the form as it was sent, or an empty one. On a page with several forms `action` is the value of this
+        one's button."""
         sent = request.method == "POST" and request.POST.get("action", "") == action
         return cls(request.POST if sent else None, **named)
 
@@ -87,7 +87,7 @@ class Form(forms.Form):
             return None
 
     def refuse(self, error: DomainError) -> None:
-        """Show what a service refuses, beside its field where it has one."""
+        """Show an error of a service, beside its field where it has one."""
         self.refused = error
         if not self.is_bound:
             self.full_clean()

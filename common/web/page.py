@@ -1,4 +1,4 @@
-"""How a page is declared: who opens it, by which methods, and what may be kept of it by caches."""
+"""How a page is declared: who may open it, its methods, and how it is cached."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -20,16 +20,15 @@ def page(
 ) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
     """Declare a page; its services open the transactions.
 
-    `role` returns who `request.user` is, for example `organizer_of`, and raises NotAllowed, NotFound or Http404 for
-    others; strangers are sent to sign in first. The view gets what it returns after the request. Without a role the
-    page is open to everybody. `methods` are words, and HEAD goes with GET; `cache` is a decorator, None where the view
-    says itself what may be kept.
+    `role` takes `request.user` and returns the person or team that may open the page, for example `organizer_of`; it
+    raises NotAllowed, NotFound or Http404 for others. The view gets the result as its second argument. Strangers are
+    sent to sign in first; without a role the page is public. `methods` are separated by blanks, and GET includes HEAD.
+    `cache` is a decorator; None where the view sets its own headers.
     """
-
     allowed = methods.replace("GET", "GET HEAD").split()
 
     def declare(view: Callable[..., Answer]) -> Callable[..., Answer]:
-        declared: Any = require_http_methods(allowed)(_for(role, view) if role else view)
+        declared: Any = require_http_methods(allowed)(_with_role(role, view) if role else view)
         declared = login_required(declared) if role else declared
         answers: Callable[..., Answer] = cache(declared) if cache else declared
         return answers
@@ -37,7 +36,7 @@ def page(
     return declare
 
 
-def _for(role: Callable[[Any], Any], view: Callable[..., Any]) -> Callable[..., Any]:
+def _with_role(role: Callable[[Any], Any], view: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(view)
     def opened(request: HttpRequest, *arguments: Any, **named: Any) -> Any:
         return view(request, role(request.user), *arguments, **named)

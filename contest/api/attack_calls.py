@@ -99,7 +99,7 @@ class Attacks(APIView):
             )
         except SentBefore as error:
             return Response(refusal_json(error, error.attack), status=status.HTTP_409_CONFLICT)
-        receipt = receipt_json(receipt_of(attack, all_told=False, now=now))
+        receipt = receipt_json(receipt_of(attack, unrestricted=False, now=now))
         left = quota.left(team, policy=policy, now=now)
         return Response(receipt | {"quota_left": left}, status=status.HTTP_201_CREATED)
 
@@ -132,7 +132,7 @@ class Attacks(APIView):
         team, now = own_team_of(request.user), domain_now()
         page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
-        found = standings(shown, all_told=False, now=now)
+        found = standings(shown, unrestricted=False, now=now)
         following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
         return Response(
             {
@@ -140,7 +140,7 @@ class Attacks(APIView):
                 "quota_left": quota.left(team, policy=policy_in_force(now).policy, now=now),
                 "next": following,
                 "results": [
-                    receipt_json(receipt_of(each, all_told=False, now=now), state=found[each.pk]) for each in shown
+                    receipt_json(receipt_of(each, unrestricted=False, now=now), state=found[each.pk]) for each in shown
                 ],
             }
         )

@@ -96,7 +96,7 @@ class Defenses(APIView):
         known = eligibilities_waiting([entry.defense], now=now)
         standing = selectors.standings([entry.defense], now=now, known=known)[entry.defense_id]
         failed = failures([entry.defense], now=now, known=known).get(entry.defense_id, ())
-        body = defense_json(entry.defense, standing, stake, failed=failed, all_told=True)
+        body = defense_json(entry.defense, standing, stake, failed=failed, unrestricted=True)
         return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
     @extend_schema(
@@ -124,7 +124,7 @@ class Defenses(APIView):
                     found[each.pk],
                     stakes.get(each.pk),
                     failed=failed.get(each.pk, ()),
-                    all_told=roles.organizer or each.pk in own,
+                    unrestricted=roles.organizer or each.pk in own,
                 )
                 for each in rows
             ]

@@ -36,8 +36,8 @@ def appeals_tell_late(case: Case, team: Team, *, now: datetime) -> int:
     if case.state != CaseState.OPEN or team not in _may_answer(case, now):
         return 0
     appeals = case.appeals.select_related("case", "image").order_by("pk")
-    untold = [each for each in appeals if not was_told(team, MessageKind.APPEAL_AGAINST, each.public_id)]
-    return sum(notify_appeal_against(each, team, now=now) for each in untold)
+    not_notified = [each for each in appeals if not was_told(team, MessageKind.APPEAL_AGAINST, each.public_id)]
+    return sum(notify_appeal_against(each, team, now=now) for each in not_notified)
 
 
 def _facts(appeal: Appeal) -> dict[str, str]:

@@ -72,12 +72,12 @@ class Standing:
         return str(self.state)
 
 
-def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> dict[int, Standing]:
+def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, Standing]:
     """Return attack id -> where it stands, with as many questions for a page of them as for one.
 
-    `all_told` is for organizers: what comes of a copy is told to others with the release of the picture's week.
+    `unrestricted` is for organizers: what comes of a copy is told to others with the release of the picture's week.
     """
-    untold = set() if all_told else untold_copies(attacks)
+    unreleased = set() if unrestricted else unreleased_copies(attacks)
     images = [attack.image_id for attack in attacks]
     rulings, broken, scored = newest_rulings(images), _breaks_of(images), _scored_images(images, now)
     kept = kept_out(attacks)
@@ -90,7 +90,7 @@ def standings(attacks: Sequence[Attack], *, all_told: bool, now: datetime) -> di
             AttackState.WITHDRAWN: attack.withdrawn_at is not None,
             AttackState.EMBARGO: attack.received_at >= began,
             AttackState.KEPT_OUT: attack.image_id in kept,
-            AttackState.COPY: attack.pk in untold,
+            AttackState.COPY: attack.pk in unreleased,
             AttackState.LABELING: ruling is None,
             AttackState.REJECTED: ruling is not None and ruling.verdict != Verdict.VALID,
         }
@@ -112,7 +112,7 @@ def kept_out(attacks: Iterable[Attack]) -> set[int]:
     return set(images.filter(~Q(origin__in=RELEASED_ORIGINS) | Exists(held)).values_list("pk", flat=True))
 
 
-def untold_copies(attacks: Iterable[Attack]) -> set[int]:
+def unreleased_copies(attacks: Iterable[Attack]) -> set[int]:
     """Return the copies of pictures that are not released: what comes of them, the first sender alone knows (R24)."""
     copies = {attack.pk: attack.image_id for attack in attacks if attack.copy_of_id is not None}
     if not copies:
@@ -131,8 +131,8 @@ def _breaks_of(images: Iterable[int]) -> dict[int, int]:
 
 def _scored_images(images: Iterable[int], now: datetime) -> set[int]:
     """Return those that every defense in force has answered in every round, or never will (R29, R30)."""
-    done, asked = rounds_done(images), rounds_asked(now)
-    return {image for image, rounds in done.items() if rounds >= asked} if asked else set()
+    done, required = rounds_done(images), rounds_required(now)
+    return {image for image, rounds in done.items() if rounds >= required} if required else set()
 
 
 def state_of_unscored() -> AttackState:
@@ -141,7 +141,7 @@ def state_of_unscored() -> AttackState:
     return AttackState.NOT_HERE if copied else AttackState.SCORING
 
 
-def rounds_asked(now: datetime) -> int:
+def rounds_required(now: datetime) -> int:
     """Return how many answers of defenses in force a valid picture needs (R30)."""
     return len(defenses_in_force()) * policy_in_force(now).policy.evaluation_runs
 
@@ -153,5 +153,5 @@ def rounds_done(images: Iterable[int]) -> dict[int, int]:
 
 
 def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
-    found = standings(shown, all_told=False, now=now)
+    found = standings(shown, unrestricted=False, now=now)
     return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]

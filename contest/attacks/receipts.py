@@ -34,14 +34,18 @@ class Receipt:
     first: Attack | None
 
 
-def receipt_of(attack: Attack, *, all_told: bool, now: datetime) -> Receipt:
-    """Return the receipt; of which other attack it is a copy is told once that one is public, or where `all_told`.
+def receipt_of(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
+    """Return the receipt; of which other attack it is a copy is told once that one is public, or where `unrestricted`.
 
     Until then it would tell a team what another one has sent (R24).
     """
     week = week_called(attack.week)
     first = attack.copy_of
-    if first is not None and not all_told and not Attack.objects.filter(attacks_public(now=now), pk=first.pk).exists():
+    if (
+        first is not None
+        and not unrestricted
+        and not Attack.objects.filter(attacks_public(now=now), pk=first.pk).exists()
+    ):
         first = None
     targets = tuple(attack.targets.order_by("public_id").values_list("public_id", flat=True))
     return Receipt(attack, week.end, zone_of(week), targets, first)
@@ -90,7 +94,7 @@ def _day_ends(policy: Policy, now: datetime) -> str:
 def _outcome_json(outcome: Outcome, now: datetime) -> dict[str, Any]:
     told: dict[str, Any] = {"name": outcome.name}
     if outcome.attack is not None:
-        receipt = receipt_of(outcome.attack, all_told=False, now=now)
+        receipt = receipt_of(outcome.attack, unrestricted=False, now=now)
         told["receipt"] = receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
     if outcome.refused is not None:
         told["refused"] = refusal_json(outcome.refused, outcome.earlier)

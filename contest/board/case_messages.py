@@ -126,13 +126,13 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
         "explanation": decision.explanation,
     }
     about = reverse("appeal-case", args=[case.public_id])
-    teams = _not_told(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_informed(case, now=now)
+    teams = _not_notified(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_informed(case, now=now)
     return sum(
         write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
     )
 
 
-def _not_told(late: Team, kind: MessageKind, key: str) -> list[Team]:
+def _not_notified(late: Team, kind: MessageKind, key: str) -> list[Team]:
     return [] if was_told(late, kind, key) else [late]
 
 
@@ -147,7 +147,7 @@ def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team 
         "explanation": "",
     }
     about, key = reverse("appeal-case", args=[case.public_id]), f"{case.public_id} ruled"
-    teams = _not_told(late, MessageKind.CASE_DECIDED, key) if late else teams_informed(case, now=now)
+    teams = _not_notified(late, MessageKind.CASE_DECIDED, key) if late else teams_informed(case, now=now)
     return sum(write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
 
 
@@ -165,7 +165,7 @@ def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Te
         "followed": _followed(was, holds),
     }
     about, key = reverse("picture-record", args=[holds.image.public_id]), f"ruling {holds.pk}"
-    teams = _not_told(late, MessageKind.RULING_CHANGED, key) if late else _concerned(holds.image, now)
+    teams = _not_notified(late, MessageKind.RULING_CHANGED, key) if late else _concerned(holds.image, now)
     return sum(write(team, MessageKind.RULING_CHANGED, about=about, now=now, key=key, **told) for team in teams)
 
 

@@ -25,8 +25,8 @@ def was_known(attack: Attack) -> bool:
     return image.origin != Origin.ATTACK and image.label_from is not None and image.label_from <= attack.received_at
 
 
-def first_receipts(images: Iterable[int], *, all_told: bool, now: datetime) -> dict[int, Attack]:
+def first_receipts(images: Iterable[int], *, unrestricted: bool, now: datetime) -> dict[int, Attack]:
     """Return picture -> its first receipt that was not taken back; of those that everybody may know of, or all."""
-    told = Q(withdrawn_at__isnull=True) if all_told else attacks_public(now=now)
+    told = Q(withdrawn_at__isnull=True) if unrestricted else attacks_public(now=now)
     rows = Attack.objects.filter(told, image__in=list(images)).select_related("team", "image")
     return {attack.image_id: attack for attack in rows.order_by("-received_at", "-pk")}

@@ -95,12 +95,12 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
     """
     attacks = tuple(_attacks(image, reader, now))
     in_record = is_released(image)
-    all_told = in_record or reader.organizer or not attacks
+    unrestricted = in_record or reader.organizer or not attacks
     ended = () if reader.organizer else tuple(_ended(attacks, now))
     return Known(
         image=image,
-        origin=image.origin if all_told else Origin.ATTACK.value,
-        received_at=image.received_at if all_told else attacks[0].received_at,
+        origin=image.origin if unrestricted else Origin.ATTACK.value,
+        received_at=image.received_at if unrestricted else attacks[0].received_at,
         public=bool(ended) or Image.objects.filter(published(now=now), pk=image.pk).exists(),
         in_record=in_record,
         released=in_record or Release.objects.filter(part=0, week__in=[each.week for each in ended[:1]]).exists(),

@@ -96,7 +96,7 @@ class NoTeam(NotAllowed):
     """A researcher who is in no team yet."""
 
     def __init__(self) -> None:
-        words = "Only a team does this, and you are in none yet. Found one, or join one by its invitation."
+        words = "Only a team can do this, and you are in none yet. Found one, or join one by its invitation."
         super().__init__(words, "no_team")
 
 
@@ -110,7 +110,7 @@ def own_team_of(user: Any) -> Team:
         return team
     roles = roles_of(user)
     if roles.names:
-        raise NotAllowed("Only members of a team open this page; this account has another role.", "not_in_a_team")
+        raise NotAllowed("Only members of a team can do this; this account has another role.", "not_in_a_team")
     if roles.competes:
         raise NoTeam
     raise Http404("nothing here for a stranger")

@@ -166,8 +166,8 @@ class _Broke:
         first = {attack.image_id: attack for attack in sent}
         moments = {pk: first[pk].received_at if pk in first else image.received_at for pk, image in told.items()}
         week = week_at(min(moments.values())).name if moments else ""
-        untold = [week_at(image.received_at).name for pk, image in images.items() if pk not in told]
-        earliest = min(untold, default="")
+        unreleased = [week_at(image.received_at).name for pk, image in images.items() if pk not in told]
+        earliest = min(unreleased, default="")
         found = [attack for attack in first.values() if attack.week == week]
         by_receipt = sorted(found, key=lambda attack: (attack.received_at, attack.pk))
         return cls(week, by_receipt, earliest if not week or earliest <= week else "")

@@ -155,9 +155,9 @@ def defense_json(
     stake: StakeShown | None,
     *,
     failed: Iterable[Failure] = (),
-    all_told: bool,
+    unrestricted: bool,
 ) -> dict[str, Any]:
-    """Return what may be told of a defense: `all_told` to its own team and to organizers."""
+    """Return what may be told of a defense: `unrestricted` to its own team and to organizers."""
     entry: Entry | None = getattr(defense, "entry", None)
     told = {
         "id": defense.public_id,
@@ -171,7 +171,9 @@ def defense_json(
         "published_at": moment_json(defense.published_at),
         "stake": stake_json(stake) if stake else None,
     }
-    return told | (_own(entry, standing, failed) if all_told else {"received_at": None, "due_at": None, "failed": []})
+    return told | (
+        _own(entry, standing, failed) if unrestricted else {"received_at": None, "due_at": None, "failed": []}
+    )
 
 
 def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[Failure]) -> dict[str, Any]:

@@ -81,8 +81,8 @@ def _notify_broken(defense: Defense, breaks: Sequence[Break], now: datetime) -> 
     owner = owner_of(defense)
     if owner is None:
         return 0
-    untold = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
-    wanted = set(untold.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
+    not_notified = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
+    wanted = set(not_notified.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
     receipts = receipts_of((each.image_id for each in breaks), now=now)
     fresh = [each for each in breaks if each.pk in wanted and each.image_id in receipts]
     if not fresh:

@@ -33,8 +33,8 @@ def notify_verdicts(*, now: datetime) -> int:
     a verdict later is told by who changes it.
     """
     lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
-    untold = ~told(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
-    rows = Attack.objects.filter(told_to_senders(now=now), Exists(lately), untold).select_related("image", "team")
+    not_notified = ~told(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
+    rows = Attack.objects.filter(told_to_senders(now=now), Exists(lately), not_notified).select_related("image", "team")
     groups = of_teams(rows.order_by("received_at", "pk"))
     return sum(_notify_verdicts(team, week, attacks, now) for (team, week), attacks in groups.items())
 

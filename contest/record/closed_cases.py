@@ -45,13 +45,13 @@ def public_statements(image: Image) -> QuerySet[Statement]:
     return rows.select_related("case", "team").order_by("sent_at", "pk")
 
 
-def with_told_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:
+def with_published_at(decisions: Iterable[CaseDecision]) -> list[tuple[CaseDecision, datetime]]:
     """Return decisions with when everybody could know of each: with its case's end, or with its week's release."""
     releases = dict(Release.objects.filter(part=0).values_list("week", "released_at"))
-    return [(each, _told_at(each.case, releases)) for each in decisions]
+    return [(each, _published_at(each.case, releases)) for each in decisions]
 
 
-def _told_at(case: Case, releases: dict[str, datetime]) -> datetime:
+def _published_at(case: Case, releases: dict[str, datetime]) -> datetime:
     assert case.image is not None and case.closed_at is not None, "a public case has both"
     return max(case.closed_at, releases[week_at(case.image.received_at).name])
 

@@ -214,7 +214,7 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow
     for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
         once.setdefault(each.image_id, each)
     shown = list(once.values())[:MOST_BREAKS]
-    attacks = first_receipts(list(once), all_told=not public, now=now)
+    attacks = first_receipts(list(once), unrestricted=not public, now=now)
     # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
     known = [(each, attack) for each in shown if (attack := attacks.get(each.image_id))]
     return [BreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
@@ -261,7 +261,7 @@ def _of_kind(defense: Defense, kind: str) -> Q:
 
 def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[Shown]:
     ids = [image.pk for image in images]
-    rulings, attacks = newest_rulings(ids), first_receipts(ids, all_told=not public, now=now)
+    rulings, attacks = newest_rulings(ids), first_receipts(ids, unrestricted=not public, now=now)
     answers: dict[int, list[Prediction]] = {}
     for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
         answers.setdefault(each.image_id, []).append(each)

@@ -36,7 +36,7 @@ from scoring.models import Defense
 def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
     """Return what the page of a picture that the reader may see shows; the timeline has the newest last."""
     known = known_of(image, reader, now=now)
-    all_told = known.in_record or reader.organizer
+    unrestricted = known.in_record or reader.organizer
     answers, rulings = _answers_and_rulings(image, reader, known, now)
     cases = PublicCases.about(image)
     release = _release(known)
@@ -53,8 +53,8 @@ def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str,
         "marks": cases.marks(),
         "zoom": zoom_of(image.width, WIDE),
         "zoom_phone": zoom_of(image.width, NARROW),
-        "timeline": public_timeline(known, rulings, cases, all_told=all_told, release=release, now=now),
-        "defenses": _broken(image) if all_told else [],
+        "timeline": public_timeline(known, rulings, cases, unrestricted=unrestricted, release=release, now=now),
+        "defenses": _broken(image) if unrestricted else [],
         "release": release,
     }
 

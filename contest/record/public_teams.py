@@ -99,7 +99,7 @@ def sent(attacks: Sequence[Attack], *, now: datetime) -> list[Sent]:
     images = [each.image_id for each in attacks]
     told = set(Image.objects.filter(released(), pk__in=images).values_list("pk", flat=True))
     shown, rulings, broke = (
-        standings_of_attacks(attacks, all_told=False, now=now),
+        standings_of_attacks(attacks, unrestricted=False, now=now),
         newest_rulings(told),
         broken_by(told),
     )

@@ -32,7 +32,7 @@ class WeekPicture:
 def week_pictures(images: Sequence[Image], parts: Sequence[Release], *, now: datetime) -> list[WeekPicture]:
     """Return pictures of a week with what everybody may know of each: as many questions for many as for one."""
     ids = [image.pk for image in images]
-    attacks = first_receipts(ids, all_told=False, now=now)
+    attacks = first_receipts(ids, unrestricted=False, now=now)
     told = set(Image.objects.filter(released(), pk__in=ids).values_list("pk", flat=True))
     rulings, broke = newest_rulings(told), broken_by(told)
     return [

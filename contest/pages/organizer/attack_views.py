@@ -36,7 +36,7 @@ def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
     asked = week if week in weeks else ""
     page = Paginator(attacks_received(asked), ON_A_PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
-    found = standings(shown, all_told=True, now=now)
+    found = standings(shown, unrestricted=True, now=now)
     context = {
         "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
         "page": page,

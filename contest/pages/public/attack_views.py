@@ -58,16 +58,16 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     now, (team, organizer) = domain_now(), reader_of(request.user)
     found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
     own = is_own(found, team)
-    all_told = own or organizer
+    unrestricted = own or organizer
     in_record = is_released(found.image)
-    told = all_told or in_record
+    told = unrestricted or in_record
     context = {
         "attack": found,
-        "receipt": receipt_of(found, all_told=organizer, now=now),
+        "receipt": receipt_of(found, unrestricted=organizer, now=now),
         "own": own,
         "organizer": organizer,
         "never_published": found.image.origin not in RELEASED_ORIGINS,
-        "standing": standings([found], all_told=organizer, now=now)[found.pk] if told else None,
+        "standing": standings([found], unrestricted=organizer, now=now)[found.pk] if told else None,
         "timeline": attack_timeline(found, own=own, organizer=organizer, now=now) if told else [],
         "policy": found.policy,
         "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],

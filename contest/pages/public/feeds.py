@@ -18,7 +18,7 @@ from common.web.page import page
 from contest.board.models import CaseDecision
 from contest.board.public_decisions import public_decision
 from contest.core.models import Release
-from contest.record.closed_cases import public_decisions, with_told_at
+from contest.record.closed_cases import public_decisions, with_published_at
 from contest.record.overrules import OUTCOMES
 from contest.releases.selectors import newest_released_at, releases
 
@@ -161,7 +161,7 @@ def summary_of(release: Release) -> str:
 
 
 def _newest_decision(request: HttpRequest) -> datetime | None:
-    return max((at for _, at in with_told_at(public_decisions())), default=None)
+    return max((at for _, at in with_published_at(public_decisions())), default=None)
 
 
 @page(cache=last_modified(_newest_decision))
@@ -178,7 +178,7 @@ def decisions_json(request: HttpRequest) -> HttpResponse:
 
 def _decisions() -> Feed:
     """The decisions that everybody came to know of last: that is with the release of the week, where it came later."""
-    told = sorted(with_told_at(public_decisions()), key=lambda pair: (pair[1], pair[0].pk), reverse=True)
+    told = sorted(with_published_at(public_decisions()), key=lambda pair: (pair[1], pair[0].pk), reverse=True)
     items = [_of_decision(each, at) for each, at in told[:MOST_DECISIONS]]
     return Feed("decisions", DECISIONS_TITLE, DECISIONS_WORDS, "overrules", items)
 

@@ -126,7 +126,7 @@ def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
 
 def _verdicts(now: datetime) -> Iterator[VerdictShown]:
     latest = newest_rulings_released(MOST_VERDICTS)
-    attacks = first_receipts([ruling.image_id for ruling in latest], all_told=False, now=now)
+    attacks = first_receipts([ruling.image_id for ruling in latest], unrestricted=False, now=now)
     for ruling in latest:
         url = picture_url(ruling.image, now=now)
         yield VerdictShown(ruling.image, url, ruling, attacks.get(ruling.image_id))
@@ -139,7 +139,7 @@ def _breaks(now: datetime) -> Iterator[BreakShown]:
     for each in latest:
         once.setdefault((each.defense_id, each.image_id), each)
     shown = list(once.values())[:MOST_BREAKS]
-    attacks = first_receipts([each.image_id for each in shown], all_told=False, now=now)
+    attacks = first_receipts([each.image_id for each in shown], unrestricted=False, now=now)
     for each in shown:
         if attack := attacks.get(each.image_id):  # the clock of a copy may be behind the releases it is made of
             yield BreakShown(each.defense, each.image, attack, each.found_at)

@@ -143,7 +143,7 @@ def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
     over = found.withdrawn_at is not None or now >= week_called(found.week).end
     context = {
         "attack": found,
-        "receipt": receipt_of(found, all_told=False, now=now),
+        "receipt": receipt_of(found, unrestricted=False, now=now),
         "over": over,
         "refused": refused,
         "url": picture_url(found.image, now=now),

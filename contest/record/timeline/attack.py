@@ -10,10 +10,10 @@ from contest.attacks.attack_states import (
     LOOKS,
     AttackState,
     kept_out,
-    rounds_asked,
     rounds_done,
+    rounds_required,
     state_of_unscored,
-    untold_copies,
+    unreleased_copies,
 )
 from contest.core.appeal_window import closes_at, closes_for_sender
 from contest.core.breaks import standing_breaks
@@ -51,7 +51,7 @@ def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterat
         yield holds_now(words, LOOKS[AttackState.KEPT_OUT])
     else:
         yield events.week_ended(attack.week)
-        if not organizer and untold_copies([attack]):
+        if not organizer and unreleased_copies([attack]):
             yield holds_now(_COPIED, LOOKS[AttackState.COPY])
         else:
             rulings = list(rulings_on(attack.image).select_related("panel"))
@@ -83,20 +83,20 @@ def _scoring(attack: Attack, now: datetime) -> Iterator[Event]:
     breaks = standing_breaks().filter(image=attack.image_id).select_related("defense", "ruling")
     broken = first_by_defense(breaks.order_by("found_at", "pk"))
     yield from map(events.defense_broken, broken)
-    done, asked = rounds_done([attack.image_id]).get(attack.image_id, 0), rounds_asked(now)
-    if done < asked:
-        yield _unscored(done, asked)
+    done, required = rounds_done([attack.image_id]).get(attack.image_id, 0), rounds_required(now)
+    if done < required:
+        yield _unscored(done, required)
     elif not broken:
-        words = "Every published defense was asked, and none was confidently wrong." if asked else "No defense yet."
+        words = "Every published defense was asked, and none was confidently wrong." if required else "No defense yet."
         yield holds_now(words, LOOKS[AttackState.UNBROKEN])
 
 
-def _unscored(done: int, asked: int) -> Event:
+def _unscored(done: int, required: int) -> Event:
     state = state_of_unscored()
-    words = f"Being scored: {done} of {asked} answers of the published defenses are in."
+    words = f"Being scored: {done} of {required} answers of the published defenses are in."
     if state is AttackState.NOT_HERE:
         words = (
-            f"This copy was made from releases, and has {done} of {asked} answers of the published defenses. It "
+            f"This copy was made from releases, and has {done} of {required} answers of the published defenses. It "
             "runs no defense: later parts of the release have the others."
         )
     return holds_now(words, LOOKS[state])

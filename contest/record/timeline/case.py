@@ -47,13 +47,14 @@ def _rulings(image: Image) -> Iterator[Event]:
 
 
 def _cases(image: Image, member: User) -> Iterator[Event]:
-    """Yield the cases, and what was argued and decided in those of which the member said that nothing ties them."""
-    appeals = list(appeals_on(image, within=cases_seen_by(member)))
+    """Yield the cases; what was argued and decided only after the member declared to have no conflict (R21)."""
+    seen = cases_seen_by(member)
+    appeals = list(appeals_on(image, within=seen))
     cases = list(cases_on(image, member))
     waiting = cases_undisclosed(cases, member)
     for case in cases:
         page = reverse("board-case", args=[case.public_id])
-        yield events.case_opened(case, by_appeal=events.is_by_appeal(case, appeals)).linked("case", page)
+        yield events.case_opened(case, by_appeal=events.opened_by_appeal(case, appeals)).linked("case", page)
         decision = getattr(case, "decision", None)
         if decision is not None and case.pk not in waiting:
             yield events.case_decided(decision).linked("case", page)
@@ -61,6 +62,6 @@ def _cases(image: Image, member: User) -> Iterator[Event]:
         if appeal.case_id not in waiting:
             page = reverse("board-case", args=[appeal.case.public_id])
             yield events.appeal_sent(appeal).linked("argument", f"{page}#appeal-{appeal.public_id}")
-    for statement in statements_on(image, within=cases_seen_by(member)):
+    for statement in statements_on(image, within=seen):
         if statement.case_id not in waiting:
             yield events.statement_sent(statement)

@@ -57,9 +57,9 @@ class Event:
 
 def in_order(events: Iterable[Event]) -> list[Event]:
     """Return events in the order in which they happened, and what holds now last."""
-    told = list(events)
-    happened = [(each.at, _place(each), each) for each in told if each.at is not None]
-    return [each for *_, each in sorted(happened, key=lambda row: row[:2])] + [each for each in told if each.at is None]
+    listed = list(events)
+    timed = [(each.at, _place(each), each) for each in listed if each.at is not None]
+    return [each for *_, each in sorted(timed, key=lambda row: row[:2])] + [each for each in listed if each.at is None]
 
 
 def _place(event: Event) -> int:
@@ -166,7 +166,7 @@ def case_opened(case: Case, *, by_appeal: bool) -> Event:
     return Event(case.opened_at, "case", f"opened-{case.public_id}", f"Case {case.public_id} was opened {by}{about}.")
 
 
-def is_by_appeal(case: Case, appeals: Iterable[Appeal]) -> bool:
+def opened_by_appeal(case: Case, appeals: Iterable[Appeal]) -> bool:
     """Say whether one of these appeals opened the case; others may have come into it later."""
     return any(each.case_id == case.pk and each.sent_at <= case.opened_at for each in appeals)
 

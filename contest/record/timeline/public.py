@@ -50,23 +50,23 @@ def public_timeline(
     rulings: Sequence[RulingShown],
     cases: PublicCases,
     *,
-    all_told: bool,
+    unrestricted: bool,
     release: Release | None,
     now: datetime,
 ) -> list[Event]:
     """Return what happened to a picture, the newest last.
 
-    `rulings` are those that the reader may know of; `all_told` adds what defenses answered and what money followed.
+    `rulings` are those that the reader may know of; `unrestricted` adds what defenses answered and what money followed.
     """
     counted = events.panels_counted(each.ruling for each in rulings)
     parts = [_received(known), _weeks(known, now), counted, _rulings(rulings, cases), _cases(cases)]
-    if all_told:
+    if unrestricted:
         image = known.image
         parts += [output_events(image), break_events(by_published_defenses(all_breaks(), image), rulings)]
         parts += [mistake_events(by_published_defenses(mistakes_outside(), image))]
         parts += [money_events(by_published_defenses(recorded_mistakes(), image), now)]
-    told = [each for part in parts for each in part]
-    return events.in_order(told if release is None else [*told, events.record_published(release)])
+    listed = [each for part in parts for each in part]
+    return events.in_order(listed if release is None else [*listed, events.record_published(release)])
 
 
 def _received(known: Known) -> Iterator[Event]:
@@ -98,7 +98,7 @@ def _rulings(rulings: Iterable[RulingShown], cases: PublicCases) -> Iterator[Eve
 
 def _cases(cases: PublicCases) -> Iterator[Event]:
     for case in cases.cases:
-        if not events.is_by_appeal(case, cases.appeals):
+        if not events.opened_by_appeal(case, cases.appeals):
             yield events.case_opened(case, by_appeal=False)
     marks = iter(cases.marks())
     for appeal in cases.appeals:

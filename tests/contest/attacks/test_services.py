@@ -316,7 +316,7 @@ def test_one_of_the_contests_own_pictures_is_taken_like_any_other_and_no_case_co
     """R6: whoever sends it learns nothing."""
     image = among_the_contests_own(origin, use, labeled=labeled)
     own, other = send(red, now=now), send(red, 8, now=now)
-    receipts = [receipt_json(receipt_of(each, all_told=False, now=now)) for each in (own, other)]
+    receipts = [receipt_json(receipt_of(each, unrestricted=False, now=now)) for each in (own, other)]
     differing = {name for name in receipts[0] if receipts[0][name] != receipts[1][name]}
     assert differing == {"id", "image", "sha256_pixels", "file_name", "of_quota"}, why
     send(blue, now=now + SECOND)

@@ -267,6 +267,20 @@ def test_the_timeline_tells_everything_once_with_its_evidence(opened: Case, scen
     } <= {each.words for each in entries}
 
 
+def test_the_timeline_tells_nothing_of_a_case_before_the_member_declared_about_its_teams(
+    case: Case, scene: Scene, mia: User
+) -> None:
+    """R21: another case of the picture may be about other teams."""
+    case_cast.said(case, scene.blue)
+    told = [each.words for each in picture_content(case, mia, now=LATER)["timeline"]]
+    assert [each for each in told if case.public_id in each] == [
+        f"Case {case.public_id} was opened by an appeal, about ruling 1."
+    ]
+    assert not any("appealed" in each for each in told)
+    cast.tell(case, mia)
+    assert any("appealed" in each.words for each in picture_content(case, mia, now=LATER)["timeline"])
+
+
 def test_other_appeals_of_a_team_are_counted_as_far_as_the_reader_may_know(
     opened: Case, scene: Scene, mia: User
 ) -> None:

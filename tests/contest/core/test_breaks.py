@@ -245,7 +245,7 @@ READERS: dict[str, Reader] = {
     "the senders' attacks": lambda w, how: any(
         each.breaks
         for each in attack_states.standings(
-            list(w.image[how].attacks.filter(withdrawn_at=None, copy_of=None)), all_told=True, now=NOW
+            list(w.image[how].attacks.filter(withdrawn_at=None, copy_of=None)), unrestricted=True, now=NOW
         ).values()
     ),
 }

@@ -344,7 +344,7 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     refusal = refused("a_copy", release_week, cast.W47, out=tmp_path / "again", now=cast.NOW)
     assert "filled from releases and runs no defense" in str(refusal)
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
-    (state,) = attack_states.standings([attack], all_told=True, now=cast.NOW).values()
+    (state,) = attack_states.standings([attack], unrestricted=True, now=cast.NOW).values()
     assert state.state is attack_states.AttackState.NOT_HERE
     words = " ".join(each.words for each in attack_timeline(attack, own=False, organizer=True, now=cast.NOW))
     assert ("runs no defense" in words, "Being scored" in words) == (True, False)
