@@ -143,7 +143,7 @@ def _next_picture() -> dict[str, Words]:
 def _telling() -> dict[str, Words]:
     return {
         "reported": _("Thank you. An organizer looks at that picture; you do not get it again."),
-        "asked": _("Thank you. An organizer answers your question, for everybody where it helps everybody."),
+        "questionSent": _("Thank you. An organizer answers your question, for everybody where it helps everybody."),
         "takeABreak": _forms(
             lambda many: ngettext(
                 "You have labeled for {count} minute without a break. A few minutes away from the screen do good; "

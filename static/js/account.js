@@ -4,7 +4,7 @@ const button = document.getElementById("device-zone");
 const field = document.getElementById("id_time_zone");
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-if (button && field && zone) {
+if (button && field instanceof HTMLInputElement && zone) {
   button.hidden = false;
   button.addEventListener("click", () => {
     field.value = zone;

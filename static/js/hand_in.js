@@ -1,6 +1,9 @@
 // Sends a hand-in's files and shows how far they are. Without this script the form sends itself, and only the progress
 // is missing.
 import { csrfToken } from "./csrf.js";
+import { find, findAll } from "./dom.js";
+
+/** @typedef {{address?: string, detail?: string, fields?: Record<string, string[]>}} Answer of the server to an upload */
 
 const MEGABYTE = 1_000_000;
 const CONFLICT = 409;
@@ -11,31 +14,42 @@ const OTHER_TEAM =
   "This page was opened for team {team}, and you are signed in as a member of another team now. Nothing was sent, and your files stay chosen here: sign in for team {team} again, or reload this page to hand in for the other one.";
 const TOO_LARGE = "This file has more than is allowed. Make it smaller.";
 
+/** @param {number} bytes */
 const size = (bytes) =>
   bytes >= 1000 * MEGABYTE ? `${(bytes / 1000 / MEGABYTE).toFixed(2)} GB` : `${(bytes / MEGABYTE).toFixed(1)} MB`;
 
+/** @param {number} seconds */
 function span(seconds) {
   if (seconds < 100) return `${Math.ceil(seconds)} s`;
   return seconds < 6000 ? `${Math.ceil(seconds / 60)} min` : `${Math.ceil(seconds / 3600)} h`;
 }
 
 class HandIn {
+  /** @param {HTMLFormElement} form */
   constructor(form) {
     this.form = form;
-    this.button = form.querySelector("button[type=submit]");
-    this.progress = form.querySelector(".progress");
-    this.refused = form.querySelector("[data-refused]");
+    this.button = find(form, "button[type=submit]", HTMLButtonElement);
+    this.progress = find(form, ".progress");
+    this.refused = find(form, "[data-refused]");
     form.addEventListener("submit", (event) => this.submit(event));
-    for (const input of form.querySelectorAll("input[type=file]")) {
+    for (const input of this.inputs) {
       input.addEventListener("change", () => this.check(input));
     }
   }
 
-  /** Mark a field as wrong with words, or as right without. */
+  get inputs() {
+    return findAll(this.form, "input[type=file]", HTMLInputElement);
+  }
+
+  /**
+   * Mark a field as wrong with words, or as right without.
+   * @param {string} name
+   * @param {string} words
+   */
   mark(name, words) {
     const place = this.form.querySelector(`[data-wrong="${CSS.escape(name)}"]`);
     const input = this.form.elements.namedItem(name);
-    if (!place || !input) return false;
+    if (!(place instanceof HTMLElement && input instanceof HTMLElement)) return false;
     place.textContent = words;
     place.hidden = !words;
     input.toggleAttribute("aria-invalid", Boolean(words));
@@ -43,18 +57,19 @@ class HandIn {
     return true;
   }
 
+  /** @param {HTMLInputElement} input */
   check(input) {
-    const file = input.files[0];
+    const file = input.files?.[0];
     const wrong = file && file.size > Number(input.dataset.most) ? TOO_LARGE : "";
     this.mark(input.name, wrong);
     return !wrong;
   }
 
+  /** @param {SubmitEvent} event */
   submit(event) {
     event.preventDefault();
-    this.tell("");
-    const inputs = [...this.form.querySelectorAll("input[type=file]")];
-    const wrong = inputs.filter((input) => !this.check(input));
+    this.showRefusal("");
+    const wrong = this.inputs.filter((input) => !this.check(input));
     if (wrong.length > 0) {
       wrong[0].focus();
       return;
@@ -68,18 +83,19 @@ class HandIn {
    */
   async sendIfSignedIn() {
     this.button.disabled = true;
-    const asked = await fetch(this.form.action, { method: "HEAD", redirect: "manual" }).catch(() => null);
-    if (asked?.status === CONFLICT && this.form.dataset.team) {
-      this.over(OTHER_TEAM.replaceAll("{team}", () => this.form.dataset.team));
+    const { signIn = "", team = "" } = this.form.dataset;
+    const answer = await fetch(this.form.action, { method: "HEAD", redirect: "manual" }).catch(() => null);
+    if (answer?.status === CONFLICT && team) {
+      this.end(OTHER_TEAM.replaceAll("{team}", () => team));
       return;
     }
-    if (asked?.type !== "opaqueredirect") {
+    if (answer?.type !== "opaqueredirect") {
       this.send();
       return;
     }
-    this.over(SIGNED_OUT);
+    this.end(SIGNED_OUT);
     const link = document.createElement("a");
-    link.href = this.form.dataset.signIn;
+    link.href = signIn;
     link.target = "_blank";
     link.textContent = "Sign in, in a new tab";
     this.refused.append(" ", link);
@@ -93,7 +109,7 @@ class HandIn {
     const began = performance.now();
     request.upload.addEventListener("progress", (event) => this.show(event, (performance.now() - began) / 1000));
     request.addEventListener("load", () => this.answered(request));
-    request.addEventListener("error", () => this.over(ENDED_EARLY));
+    request.addEventListener("error", () => this.end(ENDED_EARLY));
     // A closed tab is told before it throws an upload of hours away.
     window.addEventListener("beforeunload", leaving);
     this.button.disabled = true;
@@ -103,9 +119,13 @@ class HandIn {
     request.send(body);
   }
 
+  /**
+   * @param {ProgressEvent} event
+   * @param {number} seconds since the upload began
+   */
   show({ loaded, total }, seconds) {
-    const bar = this.progress.querySelector("progress");
-    const words = this.progress.querySelector("[data-progress]");
+    const bar = find(this.progress, "progress", HTMLProgressElement);
+    const words = find(this.progress, "[data-progress]");
     bar.value = total ? loaded / total : 0;
     if (loaded >= total) {
       words.textContent = `${size(total)} are sent. The server checks and keeps them.`;
@@ -115,7 +135,9 @@ class HandIn {
     words.textContent = `${size(loaded)} of ${size(total)} sent, ${size(rate)} a second, ${span((total - loaded) / rate)} left`;
   }
 
+  /** @param {XMLHttpRequest} request */
   answered(request) {
+    /** @type {Answer} */
     let answer = {};
     try {
       answer = JSON.parse(request.responseText);
@@ -124,28 +146,32 @@ class HandIn {
     }
     if (request.status === 201) {
       window.removeEventListener("beforeunload", leaving);
-      window.location.assign(answer.address);
+      window.location.assign(answer.address ?? "");
       return;
     }
     const fields = Object.entries(answer.fields ?? {});
     const shown = fields.filter(([name, words]) => this.mark(name, words.join(" ")));
-    if (shown.length > 0) this.form.elements.namedItem(shown[0][0]).focus();
-    this.over(shown.length > 0 && shown.length === fields.length ? "Nothing was taken in. Change what is marked." : answer.detail);
+    if (shown.length > 0) find(this.form, `[name="${CSS.escape(shown[0][0])}"]`).focus();
+    const allMarked = shown.length > 0 && shown.length === fields.length;
+    this.end(allMarked ? "Nothing was taken in. Change what is marked." : (answer.detail ?? ""));
   }
 
-  over(words) {
+  /** @param {string} words */
+  end(words) {
     window.removeEventListener("beforeunload", leaving);
     this.button.disabled = false;
     this.progress.hidden = true;
-    this.tell(words);
+    this.showRefusal(words);
   }
 
-  tell(words) {
+  /** @param {string} words */
+  showRefusal(words) {
     this.refused.textContent = words;
     this.refused.hidden = !words;
   }
 }
 
+/** @param {Event} event */
 const leaving = (event) => event.preventDefault();
 
-for (const form of document.querySelectorAll("form[data-upload]")) new HandIn(form);
+for (const form of findAll(document, "form[data-upload]", HTMLFormElement)) new HandIn(form);

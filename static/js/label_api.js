@@ -3,13 +3,27 @@
 import { csrfToken } from "./csrf.js";
 import { fill, words } from "./label_words.js";
 
+/** @typedef {Record<string, string[]>} FieldErrors what to change, by field */
+/** @typedef {{code?: string, detail?: string, fields?: FieldErrors}} ErrorBody */
+/**
+ * @template [Body=unknown]
+ * @typedef {{status: number, data: Body, retryAfter: number}} Reply with the seconds after which to ask again
+ */
+
 const PATIENCE_MS = 20000;
 
 /** The server said no: `status`, the stable `code`, `detail` in words, and `fields` for a 400. */
 export class Refusal extends Error {
+  /**
+   * @param {number} status
+   * @param {ErrorBody} body
+   */
   constructor(status, { code = "", detail = "", fields = {} }) {
     super(detail);
-    Object.assign(this, { status, code, detail, fields });
+    this.status = status;
+    this.code = code;
+    this.detail = detail;
+    this.fields = fields;
   }
 
   /** Whether signing in again may help: nobody is signed in, or the page's CSRF token is an old one. */
@@ -21,18 +35,35 @@ export class Refusal extends Error {
 /** No answer, or one that says nothing about the request: worth the same try again. */
 export class Unreachable extends Error {}
 
-/** POST `body` as JSON. Returns {status, data, retryAfter}; throws Refusal or Unreachable. */
+/**
+ * POST `body` as JSON; throws Refusal or Unreachable.
+ * @template [Body=unknown]
+ * @param {string} url
+ * @param {object} body
+ * @returns {Promise<Reply<Body>>}
+ */
 export function post(url, body = {}) {
   const headers = { "Content-Type": "application/json", "X-CSRFToken": csrfToken() };
-  return ask(url, { method: "POST", headers, body: JSON.stringify(body) });
+  return send(url, { method: "POST", headers, body: JSON.stringify(body) });
 }
 
-/** As `post`, without a body. */
+/**
+ * As `post`, without a body.
+ * @template [Body=unknown]
+ * @param {string} url
+ * @returns {Promise<Reply<Body>>}
+ */
 export function get(url) {
-  return ask(url, {});
+  return send(url, {});
 }
 
-async function ask(url, options) {
+/**
+ * @template Body
+ * @param {string} url
+ * @param {RequestInit} options
+ * @returns {Promise<Reply<Body>>}
+ */
+async function send(url, options) {
   const response = await reach(url, options);
   if (response.status >= 500 || response.status === 429) throw new Unreachable(`status ${response.status}`);
   const data = response.status === 204 ? null : await jsonOf(response);
@@ -41,12 +72,15 @@ async function ask(url, options) {
 }
 
 /**
- * Sign in through the site's own page with {username, password, otp}. Returns {} when done, else in words why nobody
- * was signed in, and whether the code of a second factor is asked for: {refused, needsCode}.
+ * Sign in through the site's own page. Returns {} when done, else in words why nobody was signed in, and whether the
+ * code of a second factor is needed.
+ * @param {string} url
+ * @param {Record<string, string>} fields username, password, and otp where there is a second factor
+ * @returns {Promise<{refused?: string, needsCode?: boolean}>}
  */
-export async function signIn(url, { otp = "", ...given }) {
+export async function signIn(url, { otp = "", ...fields }) {
   if (!csrfToken()) await reach(url, {});
-  const body = new URLSearchParams({ ...given, otp, csrfmiddlewaretoken: csrfToken() });
+  const body = new URLSearchParams({ ...fields, otp, csrfmiddlewaretoken: csrfToken() });
   // A redirect is the page's way to say yes; where it leads does not matter here.
   const response = await reach(url, { method: "POST", body, redirect: "manual" });
   if (response.type === "opaqueredirect") return {};
@@ -57,6 +91,10 @@ export async function signIn(url, { otp = "", ...given }) {
   return { refused: fill(words.signInAnswered, { status: response.status }) };
 }
 
+/**
+ * @param {string} url
+ * @param {RequestInit} options
+ */
 async function reach(url, options) {
   try {
     return await fetch(url, {
@@ -66,15 +104,16 @@ async function reach(url, options) {
       ...options,
     });
   } catch (error) {
-    throw new Unreachable(error.message);
+    throw new Unreachable(String(error));
   }
 }
 
+/** @param {Response} response */
 async function jsonOf(response) {
   try {
     return await response.json();
   } catch (error) {
     // A proxy's page, or an answer cut off half way.
-    throw new Unreachable(error.message);
+    throw new Unreachable(String(error));
   }
 }

@@ -1,36 +1,53 @@
-// What the page tells: how an answer fared, what is kept on this device, what waits, and messages to be put away.
+// The lines of status: how an answer fared, what is kept on this device, what waits, and messages to be put away.
 
+import { byId, copyOfTemplate, find } from "./dom.js";
 import { clock, counted, fill, put, words } from "./label_words.js";
 import { WAITS_FOR } from "./label_outbox.js";
 
-const byId = (id) => document.getElementById(id);
+/** @typedef {{savedAt?: Date, unkept?: boolean}} Saved when the draft was saved; `unkept` where this device keeps nothing */
 
 export class Bar {
   #messages = byId("messages");
+  /** @type {WeakMap<Element, () => void>} */
   #onDismiss = new WeakMap();
 
-  /** One line on how things stand. */
-  tell(text, kind = "") {
+  /**
+   * One line on the state of things.
+   * @param {string} text
+   * @param {"" | "error"} kind
+   */
+  show(text, kind = "") {
     const status = byId(byId("label-form").hidden ? "empty-status" : "status");
     put(status, text);
     status.classList.toggle("is-wrong", kind === "error");
   }
 
-  /** Where it was put down: {savedAt} or {unkept}; nothing when there is nothing to keep yet. */
-  tellKept({ savedAt, unkept } = {}) {
+  /**
+   * When the draft was saved; nothing when there is nothing to keep yet.
+   * @param {Saved} saved
+   */
+  showSaved({ savedAt, unkept } = {}) {
     byId("saved").textContent = unkept ? words.notKept : savedAt ? fill(words.saved, { time: clock(savedAt) }) : "";
     byId("saved").classList.toggle("is-wrong", Boolean(unkept));
   }
 
-  /** How many answers wait, for what, and whether this device keeps them. */
-  tellWaiting(count, why, unkept) {
+  /**
+   * How many answers wait, for what, and whether this device would lose them.
+   * @param {number} count
+   * @param {string | undefined} why
+   * @param {boolean} unkept
+   */
+  showWaiting(count, why, unkept) {
     const line = byId("waiting");
     const forms = why === WAITS_FOR.signIn ? words.waitForSignIn : words.waitForNetwork;
     // Empty and never hidden: a status that comes into the page together with its words is not read out.
     line.textContent = count ? counted(forms, count) + (unkept ? ` ${counted(words.leaveOpen, count)}` : "") : "";
   }
 
-  /** For a screen reader, after what the editor says of the same step. */
+  /**
+   * For a screen reader, after what the editor says of the same step.
+   * @param {string} text
+   */
   speak(text) {
     queueMicrotask(() => {
       byId("spoken").textContent = `${byId("spoken").textContent} ${text}`.trim();
@@ -41,30 +58,36 @@ export class Bar {
     byId("spoken").textContent = "";
   }
 
+  /** @param {string} text */
   say(text) {
     byId("spoken").textContent = text;
   }
 
-  /** A message that stays until it is put away. One with a `name` is shown once at a time. */
+  /**
+   * A message that stays until it is dismissed. One with a `name` is shown once at a time.
+   * @param {string} text
+   * @param {{name?: string, onDismiss?: () => void}} options
+   */
   leave(text, { name = "", onDismiss = () => {} } = {}) {
     if (name && this.#messages.querySelector(`[data-name="${name}"]`)) return;
-    const message = byId("message").content.firstElementChild.cloneNode(true);
+    const message = copyOfTemplate("message");
     message.dataset.name = name;
-    put(message.querySelector("p"), text);
-    message.querySelector("button").addEventListener("click", () => this.#dismiss(message));
+    put(find(message, "p"), text);
+    find(message, "button").addEventListener("click", () => this.#dismiss(message));
     this.#onDismiss.set(message, onDismiss);
     this.#messages.append(message);
   }
 
-  /** Put the oldest message away; returns whether there was one. */
+  /** Dismiss the oldest message; returns whether there was one. */
   dismiss() {
     const [message] = this.#messages.children;
     if (message) this.#dismiss(message);
     return Boolean(message);
   }
 
+  /** @param {Element} message */
   #dismiss(message) {
     message.remove();
-    this.#onDismiss.get(message)();
+    this.#onDismiss.get(message)?.();
   }
 }

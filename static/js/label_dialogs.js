@@ -1,27 +1,35 @@
 // The dialogs over the form. The browser keeps the focus inside and gives it back.
 
+import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { get, post, Refusal, signIn } from "./label_api.js";
 import { clock, dayOf, fill, words } from "./label_words.js";
 
-const byId = (id) => document.getElementById(id);
+/** @import { Receipt } from "./label_drafts.js" */
+/** @import { Assignment } from "./label_words.js" */
+/** @typedef {{id: string, text: string}} Notice of an organizer to the tasker */
+/** @typedef {{version: number, since: string, summary: string, clarification: string}} NewsItem of the instructions */
 
 export function anyOpen() {
   return document.querySelector("dialog[open]") !== null;
 }
 
 export function openInstructions() {
-  byId("instructions-dialog").showModal();
+  byId("instructions-dialog", HTMLDialogElement).showModal();
 }
 
 export function closeWithButtons() {
-  for (const button of document.querySelectorAll("dialog [data-close]")) {
-    button.addEventListener("click", () => button.closest("dialog").close());
+  for (const dialog of findAll(document, "dialog", HTMLDialogElement)) {
+    for (const button of findAll(dialog, "[data-close]")) button.addEventListener("click", () => dialog.close());
   }
 }
 
+/** @type {Promise<boolean> | null} */
 let signingIn = null;
 
-/** Ask over the form; resolves to true once signed in, to false when put off. Whoever asks meanwhile gets the same. */
+/**
+ * Ask over the form; resolves to true once signed in, to false when put off. A second call meanwhile gets the same.
+ * @param {string} address
+ */
 export function askToSignIn(address) {
   signingIn ??= askIn("sign-in", byId("sign-in-password"), (fields) => signingInWith(address, fields)).finally(() => {
     byId("sign-in-code").hidden = true;
@@ -30,31 +38,48 @@ export function askToSignIn(address) {
   return signingIn;
 }
 
+/**
+ * @param {string} address
+ * @param {Record<string, string>} fields
+ */
 async function signingInWith(address, fields) {
-  const { refused = null, needsCode } = await signIn(address, Object.fromEntries(fields));
+  const { refused = null, needsCode = false } = await signIn(address, fields);
   byId("sign-in-code").hidden = !needsCode;
-  byId(needsCode ? "sign-in-otp" : "sign-in-password").value = "";
+  byId(needsCode ? "sign-in-otp" : "sign-in-password", HTMLInputElement).value = "";
   if (needsCode) byId("sign-in-otp").focus();
   return refused;
 }
 
-/** Ask what is wrong with the picture and give it back. Resolves to true when it is gone. */
+/**
+ * Ask what is wrong with the picture and give it back. Resolves to true when it is gone.
+ * @param {string} api
+ * @param {Assignment} assignment
+ * @param {() => Promise<boolean>} signInAgain
+ */
 export function askToReport(api, { id, lease_token }, signInAgain) {
-  const first = byId("report-form").querySelector("input");
+  const first = find(byId("report-form"), "input");
   return askIn("report", first, (fields) => {
-    const { kind, problem } = Object.fromEntries(fields);
-    return told(() => post(`${api}${id}/release/`, { lease_token, kind, problem: problem.trim() }), signInAgain);
+    const { kind, problem } = fields;
+    return reasonNot(() => post(`${api}${id}/release/`, { lease_token, kind, problem: problem.trim() }), signInAgain);
   });
 }
 
-/** Ask a question to the organizers. Resolves to true when they have it. */
+/**
+ * Ask a question to the organizers. Resolves to true when they have it.
+ * @param {string} address
+ * @param {() => Promise<boolean>} signInAgain
+ */
 export function askQuestion(address, signInAgain) {
-  const field = byId("question-text");
-  return askIn("question", field, () => told(() => post(address, { text: field.value.trim() }), signInAgain));
+  const field = byId("question-text", HTMLTextAreaElement);
+  return askIn("question", field, () => reasonNot(() => post(address, { text: field.value.trim() }), signInAgain));
 }
 
-/** Do it; null when done, else in words why not. */
-async function told(act, signInAgain) {
+/**
+ * Do it; null when done, else in words why not.
+ * @param {() => Promise<unknown>} act
+ * @param {() => Promise<boolean>} signInAgain
+ */
+async function reasonNot(act, signInAgain) {
   try {
     await act();
     return null;
@@ -65,9 +90,17 @@ async function told(act, signInAgain) {
   }
 }
 
-/** Open a dialog until `act` answers null (resolves to true) or it is closed (false); else show what `act` says. */
+/**
+ * Open a dialog until `act` returns null (resolves to true) or it is closed (false); else show what `act` returns.
+ * @param {string} name
+ * @param {HTMLElement} field that gets the focus
+ * @param {(fields: Record<string, string>) => Promise<string | null>} act
+ * @returns {Promise<boolean>}
+ */
 function askIn(name, field, act) {
-  const [dialog, form, problem] = [byId(`${name}-dialog`), byId(`${name}-form`), byId(`${name}-error`)];
+  const dialog = byId(`${name}-dialog`, HTMLDialogElement);
+  const form = byId(`${name}-form`, HTMLFormElement);
+  const problem = byId(`${name}-error`);
   const listening = new AbortController();
   const { signal } = listening;
   form.reset();
@@ -75,7 +108,7 @@ function askIn(name, field, act) {
   dialog.showModal();
   field.focus();
   return new Promise((resolve) => {
-    const end = (done) => {
+    const end = (/** @type {boolean} */ done) => {
       listening.abort();
       dialog.close();
       form.reset();
@@ -87,18 +120,25 @@ function askIn(name, field, act) {
       acting(form, act).then((text) => {
         if (text === null) return end(true);
         problem.textContent = text;
-        if (!form.contains(document.activeElement) || document.activeElement.type === "submit") field.focus();
+        const { activeElement: active } = document;
+        const isSubmit = active instanceof HTMLButtonElement && active.type === "submit";
+        if (!form.contains(active) || isSubmit) field.focus();
         return undefined;
       });
     }, { signal });
   });
 }
 
+/**
+ * @param {HTMLFormElement} form
+ * @param {(fields: Record<string, string>) => Promise<string | null>} act
+ */
 async function acting(form, act) {
-  const button = form.querySelector("[type=submit]");
+  const button = find(form, "[type=submit]", HTMLButtonElement);
   button.disabled = true;
   try {
-    return await act(new FormData(form));
+    const fields = Array.from(new FormData(form), ([name, value]) => [name, String(value)]);
+    return await act(Object.fromEntries(fields));
   } catch {
     return words.noAnswer;
   } finally {
@@ -108,23 +148,44 @@ async function acting(form, act) {
 
 // What changed in the instructions.
 
-/** Fetch what changed after `version`; null when that cannot be had just now. */
-export function newsSince(address, version) {
-  return get(`${address}?since=${version}`).then(({ data }) => data, () => null);
+/**
+ * Fetch what changed after `version`; null when that cannot be had just now.
+ * @param {string} address
+ * @param {number} version
+ * @returns {Promise<NewsItem[] | null>}
+ */
+export async function newsSince(address, version) {
+  try {
+    return /** @type {NewsItem[]} */ ((await get(`${address}?since=${version}`)).data);
+  } catch {
+    return null;
+  }
 }
 
-/** Fetch what the tasker is told and has not seen; nothing when that cannot be had just now. */
-export function notices(address) {
-  return get(address).then(({ data }) => data, () => []);
+/**
+ * Fetch the notices that the tasker has not seen; none when that cannot be had just now.
+ * @param {string} address
+ * @returns {Promise<Notice[]>}
+ */
+export async function notices(address) {
+  try {
+    return /** @type {Notice[]} */ ((await get(address)).data);
+  } catch {
+    return [];
+  }
 }
 
-/** Show what changed until it is acknowledged. `news` is as `newsSince` gives it. */
+/**
+ * Show what changed until it is acknowledged.
+ * @param {NewsItem[] | null} news
+ * @returns {Promise<void>}
+ */
 export function showNews(news) {
-  const dialog = byId("news-dialog");
+  const dialog = byId("news-dialog", HTMLDialogElement);
   byId("news-list").replaceChildren(...(news ?? []).map(newsItem));
   byId("news-missing").hidden = Boolean(news?.length);
   dialog.showModal();
-  byId("news-form").querySelector("button").focus();
+  find(byId("news-form"), "button").focus();
   // Escape would open the form of a picture without the news being read.
   const listening = new AbortController();
   const { signal } = listening;
@@ -138,26 +199,31 @@ export function showNews(news) {
   });
 }
 
+/** @param {NewsItem} news */
 function newsItem({ version, since, summary, clarification }) {
-  const item = byId("news-item").content.firstElementChild.cloneNode(true);
-  item.querySelector("h3").textContent = fill(words.newsOf, { version, day: dayOf(new Date(since)) });
-  item.querySelector(".summary").textContent = summary;
-  item.querySelector(".clarification").textContent = clarification;
+  const item = copyOfTemplate("news-item");
+  find(item, "h3").textContent = fill(words.newsOf, { version, day: dayOf(new Date(since)) });
+  find(item, ".summary").textContent = summary;
+  find(item, ".clarification").textContent = clarification;
   return item;
 }
 
 // Receipts.
 
-/** Show the last receipts, [{receipt, received_at, counted}], newest first. */
+/**
+ * Show the last receipts, newest first.
+ * @param {Receipt[]} receipts
+ */
 export function showReceipts(receipts) {
   byId("receipts-rows").replaceChildren(...receipts.map(receiptRow));
   byId("receipts-none").hidden = receipts.length > 0;
   byId("receipts-table").hidden = receipts.length === 0;
-  byId("receipts-dialog").showModal();
+  byId("receipts-dialog", HTMLDialogElement).showModal();
 }
 
+/** @param {Receipt} receipt */
 function receiptRow({ receipt, received_at, counted }) {
-  const row = byId("receipts-row").content.firstElementChild.cloneNode(true);
+  const row = copyOfTemplate("receipts-row");
   const at = new Date(received_at);
   const [time, number, kept] = row.children;
   time.textContent = `${dayOf(at)}, ${clock(at)}`;

@@ -4,6 +4,48 @@
 // A draft has a revision that grows with every change. A write never replaces a higher revision, nor what was
 // submitted: the check and the write are one transaction, and IndexedDB runs those one after the other, over all tabs.
 
+/** @import { Line } from "./geometry_plane.js" */
+/** @import { Drawing } from "./outline_drawing.js" */
+/** @import { Assignment, Question, Statement } from "./label_words.js" */
+/** @typedef {Partial<Record<Question, string | null>>} Answers to questions 1 and 2 */
+/** @typedef {Partial<Record<Statement, boolean | null>>} Statements of question 4 */
+/** @typedef {{drawing: Drawing, statements: Statements, cannotOutline: boolean}} ClassWork the answers about a class */
+/**
+ * @typedef {object} Form what is filled in, to be kept and filled in again
+ * @property {Answers} [answers]
+ * @property {Statements} [statements]
+ * @property {boolean} [cannotOutline]
+ * @property {Drawing} [drawing]
+ * @property {string | null} [askedLast] the class that the drawing belongs to
+ * @property {Record<string, ClassWork>} [kept] by class, for when an answer changes back
+ * @property {number} [seconds] of work
+ */
+/** @typedef {{revision: number, savedAt?: number, form?: Form}} Draft */
+/** @typedef {Draft & {assignment: string, account: string, savedAt: number}} KeptDraft */
+/** @typedef {{lease_token: string, outline: Line[] | null, seconds: number} & Answers & Statements} Answer as it is sent */
+/**
+ * @typedef {object} SubmittedAnswer
+ * @property {string} assignment
+ * @property {string} api the address that takes it
+ * @property {Assignment} shown
+ * @property {Answer} answer
+ * @property {Form} form
+ * @property {number} revision
+ */
+/** @typedef {SubmittedAnswer & {account: string, order: number}} QueuedAnswer */
+/** @typedef {{receipt: string, received_at: string, counted: boolean, go?: string}} Receipt `go` leads to the next page */
+/** @typedef {Partial<Receipt> & {assignment: string, account: string, settledAt: number}} SettledAnswer */
+/** @typedef {{savedAt?: Date, newer?: true, submitted?: true, unkept?: true}} Kept what came of keeping a draft */
+/**
+ * @template Row
+ * @typedef {object} Store an object store whose requests are promises
+ * @property {(key: string) => Promise<Row | undefined>} get
+ * @property {() => Promise<Row[]>} all
+ * @property {(row: Row) => Promise<unknown>} put
+ * @property {(key: string) => Promise<unknown>} delete
+ */
+/** @typedef {{drafts: Store<KeptDraft>, outbox: Store<QueuedAnswer>, receipts: Store<SettledAnswer>}} Stores */
+
 const DATABASE = "unanimous";
 const DAY_MS = 24 * 3600 * 1000;
 const OLDEST_DRAFT_MS = 14 * DAY_MS;
@@ -12,12 +54,14 @@ const STORES = ["drafts", "outbox", "receipts"];
 
 export class Device {
   #account;
-  #database = null; // a promise of the open database
+  /** @type {Promise<IDBDatabase> | null} */
+  #database = null;
   // What the database would not take. It lasts as long as the page does.
+  /** @type {{drafts: Map<string, KeptDraft>, outbox: Map<string, QueuedAnswer>}} */
   #unkept = { drafts: new Map(), outbox: new Map() };
   #order = 0;
 
-  /** `account` is the user name: what others left on this device is neither shown nor sent. */
+  /** @param {string} account the user name: what others left on this device is neither shown nor sent */
   constructor(account) {
     this.#account = account;
   }
@@ -49,25 +93,37 @@ export class Device {
     await storage.persist();
   }
 
-  /** The draft of an assignment as {revision, savedAt, form}, or null. */
+  /**
+   * The draft of an assignment, or null.
+   * @param {string} assignment
+   * @returns {Promise<KeptDraft | null>}
+   */
   async draftOf(assignment) {
     const unkept = this.#unkept.drafts.get(assignment);
     if (unkept) return unkept;
     const draft = await this.#run(({ drafts }) => drafts.get(assignment), "readonly").catch(() => null);
-    return draft?.account === this.#account ? draft : null;
+    return draft && draft.account === this.#account ? draft : null;
   }
 
   /**
    * Keep a draft. Returns {savedAt}; {newer: true} where another window has kept a later one; {submitted: true} where
    * the answer is on its way or received already; and {unkept: true} where this device takes nothing.
+   * @param {string} assignment
+   * @param {number} revision
+   * @param {Form} form
+   * @returns {Promise<Kept>}
    */
   async keep(assignment, revision, form) {
     const draft = { assignment, account: this.#account, revision, savedAt: Date.now(), form };
     try {
       const refused = await this.#run(async ({ drafts, outbox, receipts }) => {
-        if ((await outbox.get(assignment)) || (await receipts.get(assignment))) return { submitted: true };
-        if ((await drafts.get(assignment))?.revision >= revision) return { newer: true };
-        return void (await drafts.put(draft));
+        /** @type {Kept | null} */
+        let reason = null;
+        const before = await drafts.get(assignment);
+        if ((await outbox.get(assignment)) || (await receipts.get(assignment))) reason = { submitted: true };
+        else if (before && before.revision >= revision) reason = { newer: true };
+        else await drafts.put(draft);
+        return reason;
       });
       this.#unkept.drafts.delete(assignment);
       return refused ?? { savedAt: new Date(draft.savedAt) };
@@ -77,6 +133,7 @@ export class Device {
     }
   }
 
+  /** @param {string} assignment */
   async dropDraft(assignment) {
     this.#unkept.drafts.delete(assignment);
     await this.#run(({ drafts }) => drafts.delete(assignment)).catch(() => {});
@@ -85,6 +142,7 @@ export class Device {
   /**
    * Put an answer into the outbox in place of its draft, in one transaction. Returns whether it is kept; where it is
    * not, the outbox of this page has it all the same.
+   * @param {SubmittedAnswer} entry
    */
   async queue(entry) {
     this.#order = Math.max(this.#order + 1, Date.now());
@@ -104,12 +162,17 @@ export class Device {
 
   /** The answers of this account that are not confirmed yet, in the order in which they were given. */
   async outbox() {
+    /** @type {QueuedAnswer[]} */
     const kept = await this.#run(({ outbox }) => outbox.all(), "readonly").catch(() => []);
     const mine = kept.filter(({ account }) => account === this.#account);
     return [...mine, ...this.#unkept.outbox.values()].sort((one, other) => one.order - other.order);
   }
 
-  /** The server has an answer: with `receipt` this one, without one that was given elsewhere. */
+  /**
+   * The server has an answer: with `receipt` this one, without one that was given elsewhere.
+   * @param {string} assignment
+   * @param {Receipt | null} receipt
+   */
   async settle(assignment, receipt = null) {
     this.#unkept.outbox.delete(assignment);
     this.#unkept.drafts.delete(assignment);
@@ -123,7 +186,11 @@ export class Device {
     }).catch(() => {});
   }
 
-  /** The server wants an answer changed: it becomes a draft again. */
+  /**
+   * The server wants an answer changed: it becomes a draft again.
+   * @param {QueuedAnswer} answer
+   * @returns {Promise<KeptDraft>}
+   */
   async giveBack({ assignment, revision, form }) {
     const draft = { assignment, account: this.#account, revision: revision + 1, savedAt: Date.now(), form };
     this.#unkept.outbox.delete(assignment);
@@ -138,24 +205,36 @@ export class Device {
     return draft;
   }
 
-  /** The last receipts of this account, newest first. */
+  /**
+   * The last receipts of this account, newest first.
+   * @returns {Promise<Receipt[]>}
+   */
   async receipts() {
+    /** @type {SettledAnswer[]} */
     const all = await this.#run(({ receipts }) => receipts.all(), "readonly").catch(() => []);
     return all
-      .filter(({ account, receipt }) => account === this.#account && receipt)
+      .filter(({ account }) => account === this.#account)
+      .filter(isReceipt)
       .sort((one, other) => other.settledAt - one.settledAt);
   }
 
-  /** One transaction over all stores. `work` may wait for nothing but the stores it is given. */
+  /**
+   * One transaction over all stores. `work` may wait for nothing but the stores it is given.
+   * @template Result
+   * @param {(stores: Stores) => Promise<Result>} work
+   * @param {IDBTransactionMode} mode
+   * @param {IDBTransactionDurability} durability
+   * @returns {Promise<Result>}
+   */
   async #run(work, mode = "readwrite", durability = "relaxed") {
     const database = await this.#opened();
     const transaction = database.transaction(STORES, mode, { durability });
     const done = new Promise((resolve, reject) => {
-      transaction.oncomplete = resolve;
+      transaction.oncomplete = () => resolve(undefined);
       transaction.onabort = () => reject(transaction.error ?? new Error("aborted"));
     });
     const stores = Object.fromEntries(STORES.map((name) => [name, promised(transaction.objectStore(name))]));
-    const working = work(stores).catch((error) => {
+    const working = work(/** @type {Stores} */ (/** @type {unknown} */ (stores))).catch((error) => {
       transaction.abort();
       throw error;
     });
@@ -163,7 +242,7 @@ export class Device {
   }
 
   #opened() {
-    this.#database ??= opened(() => {
+    this.#database ??= openDatabase(() => {
       this.#database = null;
     }).catch((error) => {
       this.#database = null;
@@ -173,8 +252,20 @@ export class Device {
   }
 }
 
-/** Open the database; `onGone` is called when the browser, or a newer page, has closed it. */
-function opened(onGone) {
+/**
+ * @param {SettledAnswer} settled
+ * @returns {settled is SettledAnswer & Receipt}
+ */
+function isReceipt(settled) {
+  return Boolean(settled.receipt);
+}
+
+/**
+ * Open the database; `onGone` is called when the browser, or a newer page, has closed it.
+ * @param {() => void} onGone
+ * @returns {Promise<IDBDatabase>}
+ */
+function openDatabase(onGone) {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => {
@@ -194,8 +285,16 @@ function opened(onGone) {
   });
 }
 
-/** An object store whose requests are promises. */
+/**
+ * @param {IDBObjectStore} store
+ * @returns {Store<unknown>}
+ */
 function promised(store) {
+  /**
+   * @template Result
+   * @param {IDBRequest<Result>} request
+   * @returns {Promise<Result>}
+   */
   const wait = (request) =>
     new Promise((resolve, reject) => {
       request.onsuccess = () => resolve(request.result);

@@ -1,23 +1,35 @@
 // The four questions on the page: which is open, what is chosen, what is asked (R10), and what is still missing.
 
+import { find, findAll } from "./dom.js";
 import { fill, listed, words as say } from "./label_words.js";
 
+/** @import { FieldErrors } from "./label_api.js" */
+/** @import { Answers, Form, Statements } from "./label_drafts.js" */
+/** @import { Gate, Question, Statement } from "./label_words.js" */
+/** @typedef {{field: string, words: string}} Missing what is still to be filled in */
+
+/** @type {Question[]} */
 export const QUESTIONS = ["contains_bird", "contains_bicycle"];
+/** @type {Statement[]} */
 export const STATEMENTS = ["complete", "unoccluded", "real"];
 export const CANNOT_OUTLINE = "cannot_outline";
 
-const TRUTH = { true: true, false: false };
+const isStatement = (/** @type {string} */ field) => STATEMENTS.some((each) => each === field);
 
 export class LabelForm {
   #root;
+  /** @type {Gate} */
   #gate = {};
   #followUps;
   #onChange;
   #byArrow = false;
 
   /**
-   * `followUps` maps a class to the words of questions 3 and 4 about it.
-   * `onChange(field, goOn)` follows every answer; `goOn` is false while arrow keys still walk through the answers.
+   * @param {HTMLElement} root
+   * @param {object} options
+   * @param {Record<string, Record<string, string>>} options.followUps words of questions 3 and 4 by class
+   * @param {(field: string, goOn: boolean) => void} options.onChange follows every answer; `goOn` is false while arrow keys
+   *   still walk through the answers
    */
   constructor(root, { followUps, onChange }) {
     this.#root = root;
@@ -34,18 +46,28 @@ export class LabelForm {
       this.#byArrow = false;
     });
     this.#root.addEventListener("change", ({ target }) => {
+      if (!(target instanceof HTMLInputElement)) return;
       if (target.type === "radio") this.#changed(target.name, !this.#byArrow);
       else if (target.name === CANNOT_OUTLINE) this.#onChange(CANNOT_OUTLINE, true);
     });
-    for (const question of this.#root.querySelectorAll(".question")) {
-      question.querySelector("summary").addEventListener("click", (event) => {
+    for (const question of this.#questions()) {
+      find(question, "summary").addEventListener("click", (event) => {
         // One question is always open: another one is opened, none is closed.
         event.preventDefault();
-        this.show(question.dataset.field);
+        this.show(question.dataset.field ?? "");
       });
     }
   }
 
+  /** @param {string} selector */
+  #questions(selector = ".question") {
+    return findAll(this.#root, selector, HTMLDetailsElement);
+  }
+
+  /**
+   * @param {string} field
+   * @param {boolean} goOn
+   */
   #changed(field, goOn) {
     this.#setError(field, "");
     this.refresh();
@@ -54,14 +76,24 @@ export class LabelForm {
 
   // Reading.
 
-  /** {field: chosen value or null} of questions 1 and 2. */
+  /**
+   * The chosen values of questions 1 and 2.
+   * @returns {Answers}
+   */
   get answers() {
     return Object.fromEntries(QUESTIONS.map((field) => [field, this.#radio(field)?.value ?? null]));
   }
 
-  /** {field: true, false or null} of question 4, asked or not. */
+  /**
+   * What is chosen in question 4, asked or not.
+   * @returns {Statements}
+   */
   get statements() {
-    return Object.fromEntries(STATEMENTS.map((field) => [field, TRUTH[this.#radio(field)?.value] ?? null]));
+    const chosen = (/** @type {Statement} */ field) => {
+      const radio = this.#radio(field);
+      return radio?.value ? radio.value === "true" : null;
+    };
+    return Object.fromEntries(STATEMENTS.map((field) => [field, chosen(field)]));
   }
 
   /** Whether it is ticked that nothing can be outlined, asked or not. */
@@ -73,7 +105,10 @@ export class LabelForm {
     this.#tick.checked = cannot;
   }
 
-  /** "<bird> <bicycle>" -> the class questions 3 and 4 are about, as it is for the picture shown. */
+  /**
+   * Which class questions 3 and 4 are about, as it is for the picture shown.
+   * @param {Gate} gate
+   */
   set gate(gate) {
     this.#gate = gate;
   }
@@ -86,16 +121,17 @@ export class LabelForm {
 
   /** The field of the question that is open. */
   get open() {
-    return this.#root.querySelector(".question[open]:not([hidden])")?.dataset.field ?? null;
+    return this.#questions(".question[open]:not([hidden])")[0]?.dataset.field ?? null;
   }
 
   /**
-   * What is still missing, as [{field, words}], in the order of the questions. `outlineWords` says what the outline
-   * still needs, which is the editor's to judge; null when nothing.
+   * What is still missing, in the order of the questions.
+   * @param {string | null} outlineWords what the outline still needs, which is the editor's to judge; null when nothing
    */
   missing(outlineWords) {
+    /** @type {Missing[]} */
     const found = QUESTIONS.map((field, index) => ({ field, words: fill(say.questionNumber, { number: index + 1 }) }))
-      .filter(({ field }) => this.answers[field] === null);
+      .filter((_, index) => this.answers[QUESTIONS[index]] === null);
     if (!this.asked) return found;
     if (outlineWords) found.push({ field: "outline", words: outlineWords });
     const open = STATEMENTS.flatMap((field, index) => (this.statements[field] === null ? [index + 1] : []));
@@ -104,24 +140,32 @@ export class LabelForm {
   }
 
   get #tick() {
-    return this.#root.querySelector(`input[name="${CANNOT_OUTLINE}"]`);
+    return find(this.#root, `input[name="${CANNOT_OUTLINE}"]`, HTMLInputElement);
   }
 
+  /** @param {string} field */
   #radio(field) {
-    return this.#root.querySelector(`input[name="${field}"]:checked`);
+    return this.#radios(field).find(({ checked }) => checked) ?? null;
   }
 
+  /** @param {string} field */
   #radios(field) {
-    return [...this.#root.querySelectorAll(`input[name="${field}"]`)];
+    return findAll(this.#root, `input[name="${field}"]`, HTMLInputElement);
   }
 
+  /** @param {string} field */
   #question(field) {
-    return this.#root.querySelector(`.question[data-field="${STATEMENTS.includes(field) ? "statements" : field}"]`);
+    const name = isStatement(field) ? "statements" : field;
+    return find(this.#root, `.question[data-field="${name}"]`, HTMLDetailsElement);
   }
 
   // Filling in.
 
-  /** Press the answer with this key (1, 2, ...) of question 1 or 2. */
+  /**
+   * Press the answer with this key (1, 2, ...) of question 1 or 2.
+   * @param {string} field
+   * @param {number} key
+   */
   choose(field, key) {
     const radio = this.#radios(field)[key - 1];
     if (!radio) return;
@@ -129,24 +173,32 @@ export class LabelForm {
     this.#changed(field, true);
   }
 
-  /** Switch statement `key` (1, 2, 3): first to true, then back and forth. */
+  /**
+   * Switch statement `key` (1, 2, 3): first to true, then back and forth.
+   * @param {number} key
+   */
   toggleStatement(key) {
     const field = STATEMENTS[key - 1];
     if (!field) return;
     const value = String(this.statements[field] !== true);
     const radio = this.#radios(field).find((each) => each.value === value);
+    if (!radio) return;
     radio.checked = true;
     this.show("statements");
     radio.focus({ preventScroll: true });
     this.#changed(field, true);
   }
 
+  /** @param {Statements} statements */
   setStatements(statements) {
     for (const field of STATEMENTS) this.#check(field, statements[field] ?? null);
     this.refresh();
   }
 
-  /** Fill in the form as it was, or nothing, and open the first question. */
+  /**
+   * Fill in the form as it was, or nothing, and open the first question.
+   * @param {Form} form
+   */
   fill({ answers = {}, statements = {}, cannotOutline = false } = {}) {
     this.cannotOutline = cannotOutline;
     for (const field of QUESTIONS) this.#check(field, answers[field] ?? null);
@@ -155,6 +207,10 @@ export class LabelForm {
     this.show(QUESTIONS[0]);
   }
 
+  /**
+   * @param {string} field
+   * @param {string | boolean | null} value
+   */
   #check(field, value) {
     for (const radio of this.#radios(field)) radio.checked = value !== null && radio.value === String(value);
   }
@@ -164,10 +220,10 @@ export class LabelForm {
   /** Bring summaries, the words of the class and the follow-up questions up to date. */
   refresh() {
     const { asked } = this;
-    for (const question of this.#root.querySelectorAll(".follow-up")) question.hidden = !asked;
+    for (const question of findAll(this.#root, ".follow-up")) question.hidden = !asked;
     if (asked) {
-      for (const words of this.#root.querySelectorAll("[data-words]")) {
-        words.textContent = this.#followUps[asked][words.dataset.words];
+      for (const words of findAll(this.#root, "[data-words]")) {
+        words.textContent = this.#followUps[asked][words.dataset.words ?? ""];
       }
     }
     for (const field of QUESTIONS) this.setShort(field, this.#radio(field)?.dataset.short ?? "");
@@ -175,11 +231,16 @@ export class LabelForm {
     if (!this.open) this.show(QUESTIONS[1]);
   }
 
-  /** The short form of a question's answer, beside its name. */
+  /**
+   * The short form of a question's answer, beside its name.
+   * @param {string} field
+   * @param {string} words
+   */
   setShort(field, words) {
-    this.#question(field).querySelector(".short").textContent = words;
+    find(this.#question(field), ".short").textContent = words;
   }
 
+  /** @param {string} field */
   show(field) {
     const question = this.#question(field);
     question.open = true;
@@ -187,29 +248,39 @@ export class LabelForm {
     question.scrollIntoView({ block: "nearest" });
   }
 
-  /** Open the question `step` after the open one, round and round. Returns its field. */
+  /**
+   * Open the question `step` after the open one, round and round. Returns its field.
+   * @param {number} step
+   */
   openNext(step) {
-    const questions = [...this.#root.querySelectorAll(".question:not([hidden])")];
+    const questions = this.#questions(".question:not([hidden])");
     const at = questions.findIndex(({ open }) => open);
-    const { field } = questions.at((at + step) % questions.length).dataset;
+    const { field = "" } = questions[(at + step + questions.length) % questions.length].dataset;
     this.show(field);
     return field;
   }
 
+  /** @param {HTMLDetailsElement} question */
   #closeOthers(question) {
-    for (const other of this.#root.querySelectorAll(".question[open]")) {
+    for (const other of this.#questions(".question[open]")) {
       if (other !== question) other.open = false;
     }
   }
 
-  /** Put the focus where the open question is answered: on its chosen answer, or the first open one. */
+  /**
+   * Put the focus where the open question is answered: on its chosen answer, or the first open one.
+   * @param {string} field
+   */
   focus(field) {
     const names = field === "statements" ? STATEMENTS : [field];
     const name = names.find((each) => !this.#radio(each)) ?? names[0];
     (this.#radio(name) ?? this.#radios(name)[0])?.focus({ preventScroll: true });
   }
 
-  /** Show what the server wants changed, and open the first such question. Returns its field. */
+  /**
+   * Show what the server wants changed, and open the first such question. Returns its field.
+   * @param {FieldErrors} fields
+   */
   showErrors(fields) {
     const wrong = [...QUESTIONS, "outline", ...STATEMENTS].filter((field) => fields[field]);
     for (const field of wrong) this.#setError(field, fields[field].join(" "));
@@ -217,18 +288,24 @@ export class LabelForm {
     return wrong[0] ?? null;
   }
 
+  /**
+   * @param {string} field
+   * @param {string} words
+   */
   #setError(field, words) {
-    this.#root.querySelector(`#${field}-error`).textContent = words;
+    find(this.#root, `#${field}-error`).textContent = words;
   }
 }
 
+/** @param {number[]} numbers */
 function statementWords(numbers) {
   if (numbers.length === 3) return fill(say.questionNumber, { number: 4 });
   return fill(say.statementNumbers, { numbers: listed(numbers) });
 }
 
+/** @param {Statements} statements */
 function shortStatements(statements) {
-  const values = STATEMENTS.map((field) => statements[field]);
+  const values = STATEMENTS.map((field) => statements[field] ?? null);
   if (values.every((value) => value === null)) return "";
   return values.map((value) => (value === null ? say.open : value ? say.true : say.false)).join(", ");
 }

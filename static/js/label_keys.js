@@ -1,10 +1,14 @@
 // Which key does what on the page, the tasker's own choice included, and the dialog that shows and changes it.
 
+import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { post, Refusal } from "./label_api.js";
 import { fill, words } from "./label_words.js";
 
+/** @typedef {{name: string, words: string, key: string}} ActionKey an action of the page with its key */
+
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "AltGraph", "Meta", "CapsLock", "Dead", "Process"]);
 // What the editor calls the actions that it has keys of its own for.
+/** @type {Record<string, string>} */
 export const OF_EDITOR = {
   close_outline: "close",
   next_corner: "next",
@@ -18,33 +22,40 @@ export const OF_EDITOR = {
   fit: "fit",
 };
 // Further keys of an action, as long as nobody wants them for something else.
+/** @type {Record<string, string>} */
 const ALIASES = { zoom_in: "=", next_corner: "PageDown", previous_corner: "PageUp", remove_corner: "Backspace" };
 
-const byId = (id) => document.getElementById(id);
-
 export class Keys {
-  #actions; // [{name, words, key, usual}], in the order in which they are shown
+  #actions;
   #hints;
   #address;
-  #onChange;
+  /** @type {string | null} */
   #changing = null; // the action that waits for its key
 
-  /** `actions` and `hints` (words for keys with a name) come with the page; `onChange()` follows every change. */
-  constructor({ actions, hints, address, onChange }) {
+  /**
+   * @param {object} options
+   * @param {ActionKey[]} options.actions in the order in which they are shown
+   * @param {Record<string, string>} options.hints words for keys with a name
+   * @param {string} options.address that keeps the tasker's choice
+   */
+  constructor({ actions, hints, address }) {
     this.#actions = actions;
     this.#hints = hints;
     this.#address = address;
-    this.#onChange = onChange;
     this.#listen();
   }
 
-  /** The name of the action of a key event, or null. */
+  /**
+   * The name of the action of a key event, or null.
+   * @param {{key: string}} event
+   */
   actionOf({ key }) {
     const pressed = plain(key);
     const found = this.#actions.find((action) => action.key === pressed);
     return found?.name ?? Object.keys(ALIASES).find((name) => ALIASES[name] === pressed) ?? null;
   }
 
+  /** @param {string} name */
   keyOf(name) {
     return this.#action(name).key;
   }
@@ -52,18 +63,20 @@ export class Keys {
   /** The keys of the editor, as its option `keys`. */
   get ofEditor() {
     const taken = new Set(this.#actions.map(({ key }) => key));
-    const keysOf = (name) => [this.keyOf(name), ALIASES[name]].filter((key, at) => key && !(at && taken.has(key)));
+    const keysOf = (/** @type {string} */ name) =>
+      [this.keyOf(name), ALIASES[name]].filter((key, at) => key && !(at && taken.has(key)));
     return Object.fromEntries(Object.entries(OF_EDITOR).map(([name, editors]) => [editors, keysOf(name)]));
   }
 
   open() {
-    this.#tell("");
+    this.#say("");
     this.#show();
-    byId("keys-dialog").showModal();
+    byId("keys-dialog", HTMLDialogElement).showModal();
   }
 
+  /** @param {string} name */
   #action(name) {
-    return this.#actions.find((action) => action.name === name);
+    return /** @type {ActionKey} */ (this.#actions.find((action) => action.name === name));
   }
 
   // The dialog.
@@ -71,8 +84,8 @@ export class Keys {
   #listen() {
     const dialog = byId("keys-dialog");
     dialog.addEventListener("click", ({ target }) => {
-      const name = target.closest("[data-change]")?.dataset.change;
-      if (name) this.#ask(name);
+      const button = target instanceof Element && target.closest("[data-change]");
+      if (button instanceof HTMLElement && button.dataset.change) this.#waitForKey(button.dataset.change);
     });
     dialog.addEventListener("keydown", (event) => this.#pressed(event), { capture: true });
     dialog.addEventListener("close", () => this.#stop());
@@ -81,10 +94,10 @@ export class Keys {
 
   #show() {
     const rows = this.#actions.map((action) => {
-      const row = byId("keys-row").content.firstElementChild.cloneNode(true);
-      const button = row.querySelector("button");
-      row.querySelector("th").textContent = action.words;
-      row.querySelector("kbd").textContent = this.#hint(action.key);
+      const row = copyOfTemplate("keys-row");
+      const button = find(row, "button");
+      find(row, "th").textContent = action.words;
+      find(row, "kbd").textContent = this.#hint(action.key);
       button.dataset.change = action.name;
       button.setAttribute("aria-label", fill(words.changeKey, { action: action.words }));
       return row;
@@ -92,12 +105,13 @@ export class Keys {
     byId("keys-rows").replaceChildren(...rows);
   }
 
-  #ask(name) {
+  /** @param {string} name */
+  #waitForKey(name) {
     this.#stop();
     this.#changing = name;
-    const row = byId("keys-rows").querySelector(`[data-change="${name}"]`).closest("tr");
-    row.classList.add("is-waiting");
-    this.#tell(fill(words.pressKey, { action: this.#action(name).words }));
+    const row = find(byId("keys-rows"), `[data-change="${name}"]`).closest("tr");
+    row?.classList.add("is-waiting");
+    this.#say(fill(words.pressKey, { action: this.#action(name).words }));
   }
 
   #stop() {
@@ -105,43 +119,52 @@ export class Keys {
     byId("keys-rows").querySelector(".is-waiting")?.classList.remove("is-waiting");
   }
 
+  /** @param {KeyboardEvent} event */
   #pressed(event) {
     if (!this.#changing || event.ctrlKey || event.metaKey || MODIFIERS.has(event.key)) return;
     event.preventDefault();
     event.stopPropagation();
     const [name, key] = [this.#changing, plain(event.key)];
     this.#stop();
-    if (event.key === "Escape") return this.#tell(words.keyUnchanged);
-    if (key === " " || (key.length > 1 && !(key in this.#hints))) return this.#tell(words.keyRefused);
-    return this.#choose(name, key);
+    if (event.key === "Escape") this.#say(words.keyUnchanged);
+    else if (key === " " || (key.length > 1 && !(key in this.#hints))) this.#say(words.keyRefused);
+    else this.#choose(name, key);
   }
 
-  /** Give an action its key. Who had it before gets the one that has become free. */
+  /**
+   * Give an action its key. The action that had it before gets the one that has become free.
+   * @param {string} name
+   * @param {string} key
+   */
   #choose(name, key) {
     const chosen = Object.fromEntries(this.#actions.map((action) => [action.name, action.key]));
     const before = this.#actions.find((action) => action.key === key && action.name !== name);
     const values = { key: this.#hint(key), action: this.#action(name).words };
     if (!before) return this.#keep({ ...chosen, [name]: key }, fill(words.keyChanged, values));
-    const told = { ...values, other: before.words, freed: this.#hint(chosen[name]) };
-    return this.#keep({ ...chosen, [name]: key, [before.name]: chosen[name] }, fill(words.keySwapped, told));
+    const swapped = { ...values, other: before.words, freed: this.#hint(chosen[name]) };
+    return this.#keep({ ...chosen, [name]: key, [before.name]: chosen[name] }, fill(words.keySwapped, swapped));
   }
 
-  async #keep(keys, told) {
+  /**
+   * @param {Record<string, string>} keys by action
+   * @param {string} text to show when they are kept
+   */
+  async #keep(keys, text) {
     try {
-      const { data } = await post(this.#address, { keys });
+      const { data } = /** @type {{data: {keys: Record<string, string>}}} */ (await post(this.#address, { keys }));
       for (const action of this.#actions) action.key = data.keys[action.name];
-      this.#tell(told);
+      this.#say(text);
     } catch (error) {
-      this.#tell(error instanceof Refusal ? error.detail : words.keysNotKept);
+      this.#say(error instanceof Refusal ? error.detail : words.keysNotKept);
     }
-    const focused = document.activeElement?.dataset.change;
+    const focused = document.activeElement?.getAttribute("data-change");
     this.#show();
-    byId("keys-rows").querySelector(`[data-change="${focused}"]`)?.focus();
+    if (focused) find(byId("keys-rows"), `[data-change="${focused}"]`).focus();
     this.apply();
-    this.#onChange();
   }
 
-  #tell(text) {
+  /** @param {string} text */
+  #say(text) {
     byId("keys-status").textContent = text;
   }
 
@@ -149,19 +172,21 @@ export class Keys {
 
   /** Bring every hint on the page up to date. */
   apply() {
-    for (const hint of document.querySelectorAll("kbd[data-key]")) {
-      hint.textContent = this.#hint(this.keyOf(hint.dataset.key));
+    for (const hint of findAll(document, "kbd[data-key]")) {
+      hint.textContent = this.#hint(this.keyOf(hint.dataset.key ?? ""));
     }
-    for (const part of document.querySelectorAll("[data-shortcut]")) {
-      part.setAttribute("aria-keyshortcuts", this.#hint(this.keyOf(part.dataset.shortcut)));
+    for (const part of findAll(document, "[data-shortcut]")) {
+      part.setAttribute("aria-keyshortcuts", this.#hint(this.keyOf(part.dataset.shortcut ?? "")));
     }
   }
 
+  /** @param {string} key */
   #hint(key) {
     return key.length === 1 ? key.toUpperCase() : this.#hints[key];
   }
 }
 
+/** @param {string} key */
 function plain(key) {
   return key.length === 1 && key.toLowerCase().length === 1 ? key.toLowerCase() : key;
 }

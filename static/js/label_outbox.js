@@ -3,27 +3,42 @@
 
 import { get, post, Refusal, Unreachable } from "./label_api.js";
 
+/** @import { Device, KeptDraft, QueuedAnswer, Receipt } from "./label_drafts.js" */
+/** @typedef {"network" | "signIn"} WaitsFor */
+/**
+ * @typedef {object} OutboxEvents
+ * @property {(entry: QueuedAnswer, receipt: Receipt) => void} received the server has the answer
+ * @property {(entry: QueuedAnswer, refusal: Refusal, draft: KeptDraft) => void} refused the server wants it changed
+ * @property {(entry: QueuedAnswer, refusal: Refusal) => void} answered it was given elsewhere before
+ * @property {(entries: QueuedAnswer[], why?: WaitsFor) => void} waiting nothing goes out now; without entries all is sent
+ * @property {(wrongAccount: boolean) => Promise<boolean>} signIn resolves to whether somebody has signed in
+ */
+
 const WAITS_S = [1, 2, 4, 8, 15, 30];
 const LOCK = "unanimous.outbox";
 const ME = "/api/v1/me/";
 const NOT_HERE = new Set(["not_found", "not_a_tasker"]);
 
 /** Why nothing goes out just now. */
-export const WAITS_FOR = Object.freeze({ network: "network", signIn: "signIn" });
+export const WAITS_FOR = Object.freeze({
+  network: /** @type {const} */ ("network"),
+  signIn: /** @type {const} */ ("signIn"),
+});
 
 export class Outbox {
   #device;
   #account;
   #on;
+  /** @type {Promise<void> | null} */
   #running = null;
   #again = false;
   #wake = () => {};
   #tries = 0;
 
   /**
-   * `on.received(entry, receipt)`, `on.refused(entry, refusal)` and `on.answered(entry, refusal)` (given elsewhere
-   * before) are called when an answer is settled; `on.waiting(entries, why)` when nothing goes out for now,
-   * with no entries when all is sent. `on.signIn(wrongAccount)` resolves to whether somebody has signed in.
+   * @param {Pick<Device, "outbox" | "settle" | "giveBack">} device
+   * @param {string} account
+   * @param {OutboxEvents} on
    */
   constructor(device, account, on) {
     this.#device = device;
@@ -54,7 +69,10 @@ export class Outbox {
     }
   }
 
-  /** Returns what to wait for before the next one, as a function that tells whether to go on; null at the end. */
+  /**
+   * Returns what to wait for before the next one, as a function that resolves to whether to go on; null at the end.
+   * @returns {Promise<(() => Promise<boolean>) | null>}
+   */
   async #sendOldest() {
     const entries = await this.#device.outbox();
     if (!entries.length) {
@@ -63,7 +81,7 @@ export class Outbox {
     }
     try {
       await this.#post(entries[0]);
-      return () => true;
+      return () => Promise.resolve(true);
     } catch (error) {
       if (error instanceof Unreachable) return () => this.#pause(entries);
       if (!(error instanceof Refusal)) throw error;
@@ -71,13 +89,18 @@ export class Outbox {
     }
   }
 
+  /** @param {QueuedAnswer} entry */
   async #post(entry) {
-    const { data } = await post(`${entry.api}${entry.assignment}/response/`, entry.answer);
+    const { data } = /** @type {{data: Receipt}} */ (await post(`${entry.api}${entry.assignment}/response/`, entry.answer));
     this.#tries = 0;
     await this.#device.settle(entry.assignment, data);
     this.#on.received(entry, data);
   }
 
+  /**
+   * @param {QueuedAnswer[]} entries
+   * @param {Refusal} refusal
+   */
   async #refused(entries, refusal) {
     const [entry] = entries;
     if (refusal.needsSignIn) return () => this.#signIn(entries, false);
@@ -88,20 +111,32 @@ export class Outbox {
     } else {
       this.#on.refused(entry, refusal, await this.#device.giveBack(entry));
     }
-    return () => true;
+    return () => Promise.resolve(true);
   }
 
   /** Whether the sign-in has changed hands. Where that cannot be asked it has not. */
   async #isSomebodyElse() {
-    const { data } = await get(ME).catch(() => ({ data: null }));
-    return data !== null && data.username !== this.#account;
+    try {
+      const { data } = /** @type {{data: {username: string}}} */ (await get(ME));
+      return data.username !== this.#account;
+    } catch {
+      return false;
+    }
   }
 
+  /**
+   * @param {QueuedAnswer[]} entries
+   * @param {boolean} wrongAccount
+   */
   #signIn(entries, wrongAccount) {
     this.#on.waiting(entries, WAITS_FOR.signIn);
     return this.#on.signIn(wrongAccount);
   }
 
+  /**
+   * @param {QueuedAnswer[]} entries
+   * @returns {Promise<boolean>}
+   */
   #pause(entries) {
     const seconds = WAITS_S[Math.min(this.#tries, WAITS_S.length - 1)];
     this.#tries += 1;
@@ -116,7 +151,12 @@ export class Outbox {
   }
 }
 
-/** Do something while no other window does it. Without locks the server alone keeps answers from being doubled. */
-function alone(act) {
+/**
+ * Do something while no other window does it. Without locks the server alone keeps answers from being doubled.
+ * @template Result
+ * @param {() => Promise<Result>} act
+ * @returns {Promise<Result>}
+ */
+async function alone(act) {
   return navigator.locks ? navigator.locks.request(LOCK, act) : act();
 }

@@ -2,6 +2,18 @@
 
 import { post, Refusal, Unreachable } from "./label_api.js";
 
+/** @import { Reply } from "./label_api.js" */
+/** @import { Draft, KeptDraft } from "./label_drafts.js" */
+/** @import { Assignment } from "./label_words.js" */
+/** @typedef {{assignment: Assignment, draft: Draft | null}} ReadyPicture */
+/**
+ * @typedef {object} PicturesOptions
+ * @property {number} most how many are kept ready
+ * @property {(id: string) => Promise<KeptDraft | null>} draftOf what this device keeps of one
+ * @property {(assignment: Assignment) => void} onAhead hears of each that becomes ready
+ * @property {() => void} onStopped hears that there are no more now
+ */
+
 // Why the server refuses more to somebody whose pictures it has taken back.
 const GIVEN_BACK = new Set(["paused", "not_qualified"]);
 
@@ -11,14 +23,18 @@ export class Pictures {
   #draftOf;
   #onAhead;
   #onStopped;
-  #ahead = []; // {assignment, draft, image}, in the order in which they are shown
+  /** @type {(ReadyPicture & {image?: Promise<HTMLImageElement>})[]} */
+  #ahead = []; // in the order in which they are shown
+  /** @type {Promise<void> | null} */
   #filling = null;
+  /** @type {Set<string>} */
   #submitted = new Set(); // ids of answers on their way: the server takes these pictures for held as yet
+  /** @type {Assignment | null} */
   current = null;
 
   /**
-   * `api` is the address of the assignments; `most` is how many are kept ready; `draftOf(id)` is what this device
-   * keeps of one; `onAhead(assignment)` hears of each that becomes ready, `onStopped()` that there are no more now.
+   * @param {string} api the address of the assignments
+   * @param {PicturesOptions} options
    */
   constructor(api, { most, draftOf, onAhead, onStopped }) {
     this.#api = api;
@@ -29,21 +45,28 @@ export class Pictures {
   }
 
   get held() {
-    return [this.current, ...this.#ahead.map(({ assignment }) => assignment)].filter(Boolean);
+    return [this.current, ...this.#ahead.map(({ assignment }) => assignment)].filter((each) => each !== null);
   }
 
-  /** An answer is on its way. Until it is settled nothing more is leased, or the same picture would come again. */
+  /**
+   * An answer is on its way. Until it is settled nothing more is leased, or the same picture would come again.
+   * @param {string} id
+   */
   submitted(id) {
     this.#submitted.add(id);
   }
 
+  /** @param {string} id */
   settled(id) {
     this.#submitted.delete(id);
   }
 
-  /** Nothing is on its way any more, save perhaps the one that is just being put into the outbox. */
+  /**
+   * Nothing is on its way any more, save perhaps the one that is just being put into the outbox.
+   * @param {string | null} id
+   */
   settledBut(id) {
-    this.#submitted = new Set([id].filter((each) => this.#submitted.has(each)));
+    this.#submitted = new Set(id !== null && this.#submitted.has(id) ? [id] : []);
   }
 
   /** Whether answers are on their way. */
@@ -69,7 +92,7 @@ export class Pictures {
       }
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
-      if (GIVEN_BACK.has(error.code)) this.#stopped();
+      if (error instanceof Refusal && GIVEN_BACK.has(error.code)) this.#stopped();
     }
   }
 
@@ -79,34 +102,43 @@ export class Pictures {
     this.#onStopped();
   }
 
+  /** @param {string} id */
   #holds(id) {
     return this.#submitted.has(id) || this.held.some((held) => held.id === id);
   }
 
-  #next() {
-    return post(`${this.#api}next/`, { holding: this.held.map(({ id }) => id) });
+  #next(holding = this.held) {
+    const body = { holding: holding.map(({ id }) => id) };
+    return /** @type {Promise<Reply<Assignment | null>>} */ (post(`${this.#api}next/`, body));
   }
 
-  /** Go on to a picture at hand; returns {assignment, draft}, or null when there is none. */
+  /** Go on to a picture at hand; returns it, or null when there is none. */
   take() {
-    const { assignment = null, draft } = this.#ahead.shift() ?? {};
-    this.current = assignment;
-    return assignment && { assignment, draft };
+    const ready = this.#ahead.shift() ?? null;
+    this.current = ready && ready.assignment;
+    return ready;
   }
 
-  /** Ask for a picture. Returns {assignment, draft} or {retryAfter} when nothing is left; throws as `post`. */
+  /**
+   * Ask for a picture; `retryAfter` is in seconds, and says that nothing is left. Throws as `post`.
+   * @returns {Promise<{ready: ReadyPicture} | {ready: null, retryAfter: number}>}
+   */
   async ask() {
     await this.#filling;
     const ready = this.take();
-    if (ready) return ready;
+    if (ready) return { ready };
     const { data, retryAfter } = await this.#next();
-    if (!data) return { retryAfter };
+    if (!data) return { ready: null, retryAfter };
     await loaded(data.image.url);
     this.current = data;
-    return { assignment: data, draft: await this.#draftOf(data.id) };
+    return { ready: { assignment: data, draft: await this.#draftOf(data.id) } };
   }
 
-  /** Show another picture first; the one on screen waits for its turn. */
+  /**
+   * Show another picture first; the one on screen waits for its turn.
+   * @param {Assignment} assignment
+   * @param {Draft | null} draft of the one on screen
+   */
   interrupt(assignment, draft) {
     const { current } = this;
     this.drop(assignment.id);
@@ -114,12 +146,18 @@ export class Pictures {
     this.current = assignment;
   }
 
-  /** Forget a picture that is at hand no more. */
+  /**
+   * Forget a picture that is at hand no more.
+   * @param {string} id
+   */
   drop(id) {
     this.#ahead = this.#ahead.filter(({ assignment }) => assignment.id !== id);
   }
 
-  /** Another window has changed a draft. */
+  /**
+   * Another window has changed a draft.
+   * @param {string} id
+   */
   async refresh(id) {
     const ahead = this.#ahead.find(({ assignment }) => assignment.id === id);
     if (ahead) ahead.draft = await this.#draftOf(id);
@@ -127,13 +165,15 @@ export class Pictures {
 
   /** A fresh address for the picture on screen, whose old one has run out. */
   async renewed() {
-    const others = this.held.filter(({ id }) => id !== this.current.id).map(({ id }) => id);
-    const { data } = await post(`${this.#api}next/`, { holding: others });
-    return data?.id === this.current.id ? data.image.url : null;
+    const { data } = await this.#next(this.held.filter(({ id }) => id !== this.current?.id));
+    return data && data.id === this.current?.id ? data.image.url : null;
   }
 }
 
-/** Fetch and decode a picture. One that fails says so when it is shown. */
+/**
+ * Fetch and decode a picture. One that fails says so when it is shown.
+ * @param {string} url
+ */
 async function loaded(url) {
   const image = new Image();
   image.src = url;

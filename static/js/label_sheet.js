@@ -1,27 +1,37 @@
 // One picture with its form: what is answered, what is drawn, what is still missing, and the draft of all of it.
 
+import { byId, find } from "./dom.js";
 import { CANNOT_OUTLINE, LabelForm, QUESTIONS, STATEMENTS } from "./label_form.js";
-import { OF_EDITOR } from "./label_keys.js";
+import { Picture } from "./label_picture.js";
 import { counted, data, fill, words } from "./label_words.js";
-import { OutlineEditor } from "./outline_editor.js";
 
-const CHOOSES = new Set(["next_corner", "previous_corner", "insert_corner"]);
+/** @import { FieldErrors } from "./label_api.js" */
+/** @import { Bar } from "./label_bar.js" */
+/** @import { Answer, ClassWork, Form } from "./label_drafts.js" */
+/** @import { Keys } from "./label_keys.js" */
+/** @import { Looks, PictureEvents } from "./label_picture.js" */
+/** @import { Assignment, Question } from "./label_words.js" */
+/** @import { Drawing } from "./outline_drawing.js" */
+/** @import { OutlineEditor } from "./outline_editor.js" */
+/** @typedef {Pick<PictureEvents, "looks" | "imageFailed"> & {change: () => void}} SheetEvents `change` is worth keeping */
+
+/** @type {Drawing} */
 const NOTHING_DRAWN = Object.freeze({ rings: [], open: [] });
 
-const byId = (id) => document.getElementById(id);
+const isQuestion = (/** @type {string | null} */ field) => QUESTIONS.some((each) => each === field);
 
 export class Sheet {
   #bar;
-  #keys;
-  #looks; // {smoothing, simplify}, as the tasker likes them
   #on;
   #form = new LabelForm(byId("questions"), {
     followUps: data.followUps,
     onChange: (field, goOn) => this.#answered(field, goOn),
   });
-  #editor = null;
-  #shown = null; // the assignment
+  /** @type {Assignment | null} */
+  #shown = null;
+  /** @type {string | null} */
   #askedLast = null; // the class the drawing on screen belongs to
+  /** @type {Record<string, ClassWork>} */
   #kept = {}; // what was drawn and said of the other class
   #settled = ""; // the drawing as it last settled, to tell a change from a gesture that came to nothing
   #complete = false; // whether the outline could be sent
@@ -29,35 +39,52 @@ export class Sheet {
   #since = performance.now();
 
   /**
-   * `on.change()` follows everything that is worth keeping; `on.looks({smoothing, simplify})` another way of looking;
-   * `on.imageFailed(setUrl)` a picture that does not load.
+   * @param {Bar} bar
+   * @param {Keys} keys
+   * @param {Looks} looks
+   * @param {SheetEvents} on
    */
   constructor(bar, keys, looks, on) {
     this.#bar = bar;
-    this.#keys = keys;
-    this.#looks = looks;
     this.#on = on;
+    this.picture = new Picture(keys, looks, {
+      drawn: (settled) => this.#drawn(settled),
+      looks: on.looks,
+      imageFailed: on.imageFailed,
+      say: (text) => bar.say(text),
+    });
     document.addEventListener("visibilitychange", () => {
       if (document.visibilityState === "visible") this.#since = performance.now();
       else this.#countSeconds();
     });
   }
 
-  /** Put a picture up, with what was filled in before. */
+  /** The editor; there is one from the first picture on. */
+  get #editor() {
+    return /** @type {OutlineEditor} */ (this.picture.editor);
+  }
+
+  /**
+   * Put a picture up, with what was filled in before.
+   * @param {Assignment} assignment
+   * @param {Form | null | undefined} form
+   */
   show(assignment, form) {
     this.#shown = assignment;
-    const { elements } = byId("label-form");
-    elements.assignment.value = assignment.id;
-    elements.lease_token.value = assignment.lease_token;
+    find(byId("label-form"), "[name=assignment]", HTMLInputElement).value = assignment.id;
+    find(byId("label-form"), "[name=lease_token]", HTMLInputElement).value = assignment.lease_token;
     byId("tie-break").textContent = data.tieBreaks[assignment.tie_break];
-    this.#form.gate = data.asked[assignment.outline_gate];
-    this.#newEditor(assignment.image);
+    this.#form.gate = data.gates[assignment.outline_gate];
+    this.picture.show(assignment.image);
     // What was said of the picture before is not of this one.
     this.#bar.hush();
     this.fill(form);
   }
 
-  /** Fill in the form, or empty it with null. */
+  /**
+   * Fill in the form, or empty it.
+   * @param {Form | null} [form]
+   */
   fill(form) {
     this.#seconds = form?.seconds ?? 0;
     this.#since = performance.now();
@@ -73,7 +100,10 @@ export class Sheet {
     else this.#form.focus(QUESTIONS[0]);
   }
 
-  /** What is filled in, to be kept and filled in again. */
+  /**
+   * What is filled in, to be kept and filled in again.
+   * @returns {Form}
+   */
   get draft() {
     this.#countSeconds();
     return {
@@ -85,18 +115,22 @@ export class Sheet {
     };
   }
 
+  /** @returns {Form} */
   get filledIn() {
     const { answers, statements, cannotOutline } = this.#form;
     return { answers, statements, cannotOutline };
   }
 
-  /** What is sent. */
+  /**
+   * What is sent.
+   * @returns {Answer}
+   */
   get answer() {
     this.#countSeconds();
     const { asked } = this.#form;
     const statements = asked ? this.#form.statements : Object.fromEntries(STATEMENTS.map((field) => [field, null]));
     return {
-      lease_token: this.#shown.lease_token,
+      lease_token: this.#shown?.lease_token ?? "",
       ...this.#form.answers,
       outline: asked && !this.#form.cannotOutline ? this.#editor.rings : null,
       ...statements,
@@ -104,121 +138,53 @@ export class Sheet {
     };
   }
 
-  /** [{field, words}] in the order of the questions. */
+  /** What is still missing, in the order of the questions. */
   get missing() {
     return this.#form.missing(this.#outlineMissing());
   }
 
-  /** Resolves when the picture can be painted. One that fails says so by itself. */
-  get decoded() {
-    const image = byId("picture").querySelector("image");
-    return image?.decode ? image.decode().catch(() => {}) : Promise.resolve();
-  }
-
-  // The picture.
-
-  #newEditor({ url, width, height }) {
-    const before = this.#editor;
-    this.#editor = null;
-    before?.destroy();
-    byId("picture").replaceChildren();
-    this.#editor = new OutlineEditor(byId("picture"), {
-      imageUrl: url,
-      width,
-      height,
-      labels: { ...words.editor, describedBy: "outline-words outline-keys" },
-      keys: this.#keys.ofEditor,
-      simplify: this.#looks.simplify,
-      onSimplify: (simplify) => this.#look({ simplify }),
-      onChange: (editor, { settled }) => editor === this.#editor && this.#drawn(settled),
-      announce: (text) => this.#bar.say(text),
-    });
-    this.#editor.setEnabled(false);
-    this.#editor.setSmoothing(this.#looks.smoothing);
-    this.#tellPressed("smoothing", this.#looks.smoothing);
-    this.#tellPressed("move", false);
-    this.#watchImage();
-  }
-
-  #watchImage() {
-    const image = byId("picture").querySelector("image");
-    image.addEventListener("error", () =>
-      this.#on.imageFailed((url) => image.isConnected && image.setAttribute("href", url)),
-    );
-  }
-
-  #look(changed) {
-    Object.assign(this.#looks, changed);
-    this.#on.looks(changed);
-  }
-
-  toggleSmoothing() {
-    const smoothing = !this.#looks.smoothing;
-    this.#tellPressed("smoothing", smoothing);
-    this.#editor.setSmoothing(smoothing);
-    this.#look({ smoothing });
-  }
-
-  toggleMove() {
-    this.#editor.panning = !this.#editor.panning;
-    this.#tellPressed("move", this.#editor.panning);
-  }
-
-  #tellPressed(act, pressed) {
-    for (const button of document.querySelectorAll(`[data-act="${act}"]`)) {
-      button.setAttribute("aria-pressed", String(pressed));
-    }
-  }
-
-  /** Do what a key of the editor does, from outside of it. Returns why not, in words, or nothing. */
-  draw(name) {
-    if (!this.#form.asked) return words.noOutlineAsked;
-    if (!this.#editor.perform(OF_EDITOR[name])) return this.#whyNot(name);
-    // The arrows move the corner that is chosen now.
-    if (CHOOSES.has(name)) this.#editor.focus();
-    return undefined;
-  }
-
-  #whyNot(name) {
-    const { drawing, rings } = this.#editor;
-    if (name === "close_outline") return drawing ? words.editor.needsThree : words.nothingToClose;
-    if (name === "fewer_corners" || name === "more_corners") return words.nothingTraced;
-    return rings.length || drawing ? words.noCornerChosen : words.noCornerYet;
-  }
-
-  fit() {
-    this.#editor.fit();
-  }
-
-  zoomIn() {
-    this.#editor.zoomIn();
-  }
-
-  zoomOut() {
-    this.#editor.zoomOut();
-  }
-
   // Changes.
 
-  #answered(field, goOn) {
-    // Pressed before the picture is up: read from the form when it is.
-    if (!this.#editor) return undefined;
-    if (field === CANNOT_OUTLINE) return this.#ticked();
-    if (QUESTIONS.includes(field)) this.#followGate();
-    this.#on.change();
-    this.refresh();
-    if (goOn && QUESTIONS.includes(field)) this.goOn();
+  /**
+   * Do what a key of the editor does, from outside of it. Returns why not, in words, or nothing.
+   * @param {string} name
+   */
+  draw(name) {
+    return this.#form.asked ? this.picture.draw(name) : words.noOutlineAsked;
   }
 
-  /** Answer the open question with the answer of this number, or switch a statement. Returns why not, or nothing. */
+  /**
+   * @param {string} field
+   * @param {boolean} goOn
+   */
+  #answered(field, goOn) {
+    // Pressed before the picture is up: read from the form when it is.
+    if (!this.picture.editor) return;
+    if (field === CANNOT_OUTLINE) {
+      this.#ticked();
+      return;
+    }
+    if (isQuestion(field)) this.#followGate();
+    this.#on.change();
+    this.refresh();
+    if (goOn && isQuestion(field)) this.goOn();
+  }
+
+  /**
+   * Answer the open question with the answer of this number, or switch a statement. Returns why not, or nothing.
+   * @param {number} number
+   */
   choose(number) {
     const { open } = this.#form;
-    if (QUESTIONS.includes(open)) return void this.#form.choose(open, number);
+    if (open && isQuestion(open)) return void this.#form.choose(open, number);
     if (number > STATEMENTS.length) return words.noSuchStatement;
     return void this.#form.toggleStatement(number);
   }
 
-  /** Open the question `step` further on, and put the focus there. */
+  /**
+   * Open the question `step` further on, and put the focus there.
+   * @param {number} step
+   */
   step(step) {
     const field = this.#form.openNext(step);
     if (field === "outline") this.#editor.focus();
@@ -230,6 +196,7 @@ export class Sheet {
     return void this.#tick(!this.#form.cannotOutline);
   }
 
+  /** @param {boolean} cannot */
   #tick(cannot) {
     this.#form.cannotOutline = cannot;
     this.#ticked();
@@ -242,9 +209,12 @@ export class Sheet {
     this.#bar.speak(cannot ? words.saidCannot : words.saidCanAfterAll);
     this.#on.change();
     this.refresh();
-    if (cannot) return this.goOn();
-    this.#form.show("outline");
-    return this.#editor.focus();
+    if (cannot) {
+      this.goOn();
+    } else {
+      this.#form.show("outline");
+      this.#editor.focus();
+    }
   }
 
   /** After a tick nothing was drawn any more, so it is what is undone first. */
@@ -272,13 +242,15 @@ export class Sheet {
     this.#editor.setEnabled(Boolean(asked));
   }
 
+  /** @param {string} asked */
   #changeClass(asked) {
     if (this.#askedLast) {
       const { statements, cannotOutline } = this.#form;
       this.#kept[this.#askedLast] = { drawing: this.#editor.state, statements, cannotOutline };
     }
     if (this.#askedLast || this.#kept[asked]) {
-      const { drawing = NOTHING_DRAWN, statements = {}, cannotOutline = false } = this.#kept[asked] ?? {};
+      const nothing = { drawing: NOTHING_DRAWN, statements: {}, cannotOutline: false };
+      const { drawing, statements, cannotOutline } = { ...nothing, ...this.#kept[asked] };
       this.#editor.state = drawing;
       this.#form.setStatements(statements);
       this.#form.cannotOutline = cannotOutline;
@@ -288,6 +260,7 @@ export class Sheet {
     this.#complete = !this.#editor.problem;
   }
 
+  /** @param {boolean} settled */
   #drawn(settled) {
     if (settled && this.#noteDrawing() && this.#form.cannotOutline) {
       this.#form.cannotOutline = false;
@@ -331,13 +304,17 @@ export class Sheet {
     return this.#form.focus(next.field);
   }
 
-  /** Show what the server wants changed at its question. */
+  /**
+   * Show what the server wants changed at its question.
+   * @param {FieldErrors} fields
+   */
   showErrors(fields) {
     const field = this.#form.showErrors(fields);
     if (field === "outline") this.#editor.focus();
-    else if (field) this.#form.focus(STATEMENTS.includes(field) ? "statements" : field);
+    else if (field) this.#form.focus(STATEMENTS.some((each) => each === field) ? "statements" : field);
   }
 
+  /** @param {boolean} frozen */
   freeze(frozen) {
     byId("questions").inert = frozen;
     byId("picture").inert = frozen;
@@ -359,22 +336,22 @@ export class Sheet {
     const cannot = this.#form.cannotOutline;
     byId("missing").textContent = missing.length ? fill(words.missing, { parts: missing.join(", ") }) : words.ready;
     byId("missing").classList.toggle("is-ready", !missing.length);
-    byId("undo").disabled = !asked || !(cannot || this.#editor.canUndo);
-    byId("redo").disabled = !asked || cannot || !this.#editor.canRedo;
+    byId("undo", HTMLButtonElement).disabled = !asked || !(cannot || this.#editor.canUndo);
+    byId("redo", HTMLButtonElement).disabled = !asked || cannot || !this.#editor.canRedo;
     byId("picture").classList.toggle("is-set-aside", cannot && settled);
     byId("outline-error").textContent = "";
-    if (cannot) this.#tellCannot();
-    else this.#tellOutline();
+    if (cannot) this.#showCannot();
+    else this.#showOutline();
   }
 
-  #tellCannot() {
+  #showCannot() {
     const { rings, drawing } = this.#editor;
     this.#form.setShort("outline", words.shortCannot);
     byId("outline-state").textContent = rings.length || drawing ? words.notSentKept : words.notSent;
     byId("outline-state").classList.remove("is-wrong");
   }
 
-  #tellOutline() {
+  #showOutline() {
     const { problem, rings, drawing } = this.#editor;
     const corners = rings.reduce((sum, ring) => sum + ring.length, 0);
     const drawn = rings.length

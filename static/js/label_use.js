@@ -13,8 +13,12 @@ export class Use {
   #beaten = Date.now();
 
   /**
-   * `onBeat()` is called once a minute while the page is seen and used, and at once when somebody comes back to it;
-   * `onBreak(minutes)` after `breakMinutes` without a pause of five, and again after as many more.
+   * @param {object} options
+   * @param {() => void} options.onBeat is called once a minute while the page is seen and used, and at once when somebody
+   *   comes back to it
+   * @param {(minutes: number) => void} options.onBreak is called after `breakMinutes` without a pause of five, and again
+   *   after as many more
+   * @param {number} options.breakMinutes
    */
   constructor({ onBeat, onBreak, breakMinutes }) {
     this.#onBeat = onBeat;
@@ -56,18 +60,23 @@ export class Use {
   }
 }
 
+/** @typedef {{since: number, last: number}} Work when it began, and when the page was used last */
+
 // Work goes on over a reload and in another window.
 
+/** @type {Work} */
 let remembered = { since: 0, last: 0 };
 
+/** @returns {Work} */
 function stored() {
   try {
-    return JSON.parse(localStorage.getItem(WORK)) ?? remembered;
+    return JSON.parse(localStorage.getItem(WORK) ?? "null") ?? remembered;
   } catch {
     return remembered;
   }
 }
 
+/** @param {Work} work */
 function store(work) {
   remembered = work;
   try {

@@ -1,6 +1,74 @@
 // What the page came with, and its words: they come in the reader's language, never from a script.
 
-export const data = JSON.parse(document.getElementById("page-data").textContent);
+/** @import { Receipt } from "./label_drafts.js" */
+/** @import { Notice } from "./label_dialogs.js" */
+/** @import { ActionKey } from "./label_keys.js" */
+/** @import { Looks } from "./label_picture.js" */
+/** @import { LabelChanges } from "./outline_words.js" */
+/** @typedef {"contains_bird" | "contains_bicycle"} Question */
+/** @typedef {"complete" | "unoccluded" | "real"} Statement */
+/** @typedef {Record<string, string>} Gate "<bird> <bicycle>", as answered -> the class that questions 3 and 4 are about */
+/** @typedef {Record<string, string> & {other: string}} Forms words by plural category */
+/**
+ * @typedef {object} Assignment a picture to label, as the API gives it
+ * @property {string} id
+ * @property {string} lease_token
+ * @property {{url: string, width: number, height: number}} image
+ * @property {string} outline_gate
+ * @property {string} tie_break
+ * @property {number} instructions their version
+ */
+/**
+ * @typedef {"outlines" | "corners" | "leaveOpen" | "goesOutByItself" | "waitForNetwork" | "waitForSignIn"
+ *   | "takeABreak"} CountedWord
+ */
+/**
+ * @typedef {"questionNumber" | "statementNumbers" | "true" | "false" | "open" | "missing" | "ready" | "notSentMissing"
+ *   | "noSuchStatement" | "noMessage" | "missingUncrossed" | "missingClosing" | "missingChange" | "missingOutline"
+ *   | "noOutlineAsked" | "nothingToClose" | "nothingTraced" | "noCornerYet" | "noCornerChosen" | "nothingToUndo"
+ *   | "nothingToRedo" | "saidCannot" | "saidCanAfterAll" | "saidSentAgain" | "shortCannot" | "shortWrong" | "shortDrawing"
+ *   | "notSent" | "notSentKept" | "drawn" | "drawnSoFar" | "saved" | "notKept" | "changedElsewhere" | "answeredElsewhere"
+ *   | "received" | "keptAsSurplus" | "earlier" | "surplus" | "receiptCounted" | "receiptSurplus" | "notReceived"
+ *   | "nothingFree" | "nothingFreeNext" | "nothingLeft" | "nothingLeftNext" | "noMore" | "noConnection"
+ *   | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails" | "reported" | "questionSent" | "newsOf" | "noAnswer"
+ *   | "signInEnded" | "signInEndedNext" | "signInEndedGoOn" | "signInPutOff" | "wrongAccount" | "signInClosed"
+ *   | "wrongPassword" | "signInAnswered" | "codeNeeded" | "wrongCode" | "signedInSendAgain" | "signInToSend"
+ *   | "changeKey" | "pressKey" | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset"
+ *   | "keysNotKept"} Word
+ */
+/**
+ * @typedef {object} EditorWords
+ * @property {LabelChanges & {needsThree: string, problems: Record<string, string>}} editor
+ * @property {Record<string, string>} touchProblems in place of those of the editor, for a finger
+ */
+/** @typedef {Record<Word, string> & Record<CountedWord, Forms> & EditorWords} PageWords */
+/**
+ * @typedef {object} PageData what the server wrote into the page (labeling/pages/label_form.py)
+ * @property {Assignment | null} assignment
+ * @property {number} retryAfter seconds
+ * @property {boolean} ahead whether pictures are loaded before they are needed
+ * @property {number} breakMinutes
+ * @property {Record<string, Gate>} gates by their name
+ * @property {Record<string, Record<string, string>>} followUps words of questions 3 and 4 by class
+ * @property {Record<string, string>} tieBreaks
+ * @property {PageWords} words
+ * @property {string} username
+ * @property {string} language
+ * @property {string} timeZone
+ * @property {number} instructionsRead a version
+ * @property {Looks} looks
+ * @property {{actions: ActionKey[], hints: Record<string, string>}} keys
+ * @property {Notice[]} notices
+ * @property {string} api
+ * @property {string} signIn
+ * @property {string} preferencesUrl
+ * @property {string} newsUrl
+ * @property {string} noticesUrl
+ * @property {string} questionsUrl
+ */
+
+/** @type {PageData} */
+export const data = JSON.parse(document.getElementById("page-data")?.textContent ?? "");
 export const words = data.words;
 // A finger has no keys to press.
 if (matchMedia("(pointer: coarse)").matches) Object.assign(words.editor.problems, words.touchProblems);
@@ -16,21 +84,34 @@ const time = new Intl.DateTimeFormat(data.language, {
 const day = new Intl.DateTimeFormat(data.language, { dateStyle: "long", timeZone: data.timeZone || undefined });
 const and = new Intl.ListFormat(data.language, { type: "conjunction" });
 
-/** The template with {names} replaced by values. */
+/**
+ * The template with {names} replaced by values.
+ * @param {string} template
+ * @param {Record<string, string | number>} values
+ */
 export function fill(template, values) {
-  return template.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+  return template.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 }
 
-/** The form of `forms` for this many, with the number filled in. */
+/**
+ * The form of `forms` for this many, with the number filled in.
+ * @param {Forms} forms
+ * @param {number} count
+ */
 export function counted(forms, count) {
   return fill(forms[plural.select(count)] ?? forms.other, { count: number.format(count) });
 }
 
-/** Put text into an element, its receipt codes in one piece each. */
+/**
+ * Put text into an element, its receipt codes in one piece each.
+ * @param {Element} element
+ * @param {string} text
+ */
 export function put(element, text) {
   element.replaceChildren(...text.split(RECEIPT).map((part, at) => (at % 2 ? whole(part) : part)));
 }
 
+/** @param {string} receipt */
 function whole(receipt) {
   const piece = document.createElement("span");
   piece.className = "receipt";
@@ -38,17 +119,37 @@ function whole(receipt) {
   return piece;
 }
 
-/** The time of day of a Date, in the tasker's zone. */
+/**
+ * The words for a receipt; `earlier` where its answer was submitted before this page was opened.
+ * @param {Receipt} receipt
+ * @param {boolean} earlier
+ */
+export function receiptWords({ receipt, received_at, counted: isCounted }, earlier) {
+  const received = fill(words.received, { time: clock(new Date(received_at)), receipt });
+  const all = isCounted ? received : `${received} ${words.keptAsSurplus}`;
+  return earlier ? fill(words.earlier, { said: all }) : all;
+}
+
+/**
+ * The time of day, in the tasker's zone.
+ * @param {Date} date
+ */
 export function clock(date) {
   return time.format(date);
 }
 
-/** The day of a Date, in the tasker's zone. */
+/**
+ * The day, in the tasker's zone.
+ * @param {Date} date
+ */
 export function dayOf(date) {
   return day.format(date);
 }
 
-/** "1 and 2" in the reader's language. */
+/**
+ * "1 and 2" in the reader's language.
+ * @param {number[]} parts
+ */
 export function listed(parts) {
   return and.format(parts.map(String));
 }

@@ -1,16 +1,29 @@
 // What lies under a screen point: a corner before an edge before the canvas.
 
 import { distanceToSegment, nearestOnSegment } from "./geometry.js";
-import * as model from "./outline_model.js";
+import * as drawings from "./outline_drawing.js";
+
+/** @import { Point } from "./geometry_plane.js" */
+/** @import { Drawing, Place } from "./outline_drawing.js" */
+/** @import { Viewport } from "./outline_viewport.js" */
+/** @typedef {{place: Place, point: Point}} EdgeHit the place that a new corner would take, and where it would lie */
+/** @typedef {{kind: "corner", place: Place} | {kind: "edge"} & EdgeHit | {kind: "canvas"}} Hit what lies under a point */
 
 // Screen pixels. A finger gets 44 px: 22 in every direction.
+/** @type {Record<string, number>} */
 export const CORNER_REACH = { mouse: 8, pen: 12, touch: 22 };
+/** @type {Record<string, number>} */
 const EDGE_REACH = { mouse: 6, pen: 8, touch: 12 };
 const SHORTEST_EDGE_WITH_GHOST = 56;
 
 /**
- * {kind: "corner", place}, {kind: "edge", place, point} or {kind: "canvas"}: for an edge, the place that a
- * new corner would take and the image point where it would lie.
+ * What lies under a point of the screen.
+ * @param {Drawing} drawing
+ * @param {Place | null} selected
+ * @param {Viewport} viewport
+ * @param {Point} screen
+ * @param {string} pointerType
+ * @returns {Hit}
  */
 export function under(drawing, selected, viewport, screen, pointerType) {
   const point = viewport.toImage(...screen);
@@ -23,7 +36,13 @@ export function under(drawing, selected, viewport, screen, pointerType) {
   return edge ? { kind: "edge", ...edge } : { kind: "canvas" };
 }
 
-/** Handles in the middle of the edges beside the selected corner, for fingers that cannot hover. */
+/**
+ * Handles in the middle of the edges beside the selected corner, for fingers that cannot hover.
+ * @param {Drawing} drawing
+ * @param {Place | null} selected
+ * @param {Viewport} viewport
+ * @returns {EdgeHit[]}
+ */
 export function ghosts(drawing, selected, viewport) {
   if (!selected) return [];
   return insertable(drawing)
@@ -32,17 +51,29 @@ export function ghosts(drawing, selected, viewport) {
     .map(({ place, from, to }) => ({ place, point: middle(from, to) }));
 }
 
+/**
+ * @param {Point} a
+ * @param {Point} b
+ * @returns {Point}
+ */
 export function middle([ax, ay], [bx, by]) {
   return [(ax + bx) / 2, (ay + by) / 2];
 }
 
+/**
+ * @param {Drawing} drawing
+ * @param {Viewport} viewport
+ * @param {Point} point
+ * @param {number} reach
+ */
 function cornerNear(drawing, viewport, point, reach) {
+  /** @type {{place: Place | null, distance: number}} */
   let best = { place: null, distance: reach };
-  model.lines(drawing).forEach((line, ring) =>
+  drawings.lines(drawing).forEach((line, ring) =>
     line.forEach((corner, index) => {
       const apart = viewport.apart(corner, point);
       // Where corners crowd together, the one that closes the ring is meant.
-      const closes = index === 0 && model.isOpen(drawing, ring) && line.length >= 3 && apart <= reach;
+      const closes = index === 0 && drawings.isOpen(drawing, ring) && line.length >= 3 && apart <= reach;
       const distance = closes ? -1 : apart;
       if (distance <= best.distance) best = { place: { ring, corner: index }, distance };
     }),
@@ -50,7 +81,14 @@ function cornerNear(drawing, viewport, point, reach) {
   return best.place;
 }
 
+/**
+ * @param {Drawing} drawing
+ * @param {Point} point
+ * @param {number} reach
+ * @returns {EdgeHit | null}
+ */
 function edgeNear(drawing, point, reach) {
+  /** @type {{edge: drawings.DrawnEdge | null, distance: number}} */
   let best = { edge: null, distance: reach };
   for (const edge of insertable(drawing)) {
     const distance = distanceToSegment(point, edge.from, edge.to);
@@ -59,7 +97,10 @@ function edgeNear(drawing, point, reach) {
   return best.edge && { place: best.edge.place, point: nearestOnSegment(point, best.edge.from, best.edge.to) };
 }
 
-/** The edges that take a corner by pointer: while a ring is drawn only its own, so that rings can lie close. */
+/**
+ * The edges that take a corner by pointer: while a ring is drawn only its own, so that rings can lie close.
+ * @param {Drawing} drawing
+ */
 function insertable(drawing) {
-  return model.edges(drawing).filter(({ place }) => !drawing.open.length || model.isOpen(drawing, place.ring));
+  return drawings.edges(drawing).filter(({ place }) => !drawing.open.length || drawings.isOpen(drawing, place.ring));
 }

@@ -11,6 +11,7 @@
  * fewer, more: corners of the line traced last. zoomIn, zoomOut, fit: as the methods of the editor.
  * Undo and redo are Ctrl+Z and Ctrl+Y or Ctrl+Shift+Z, with Cmd on a Mac, as everywhere.
  */
+/** @type {Readonly<Record<string, string[]>>} */
 export const KEYS = Object.freeze({
   left: ["ArrowLeft"],
   right: ["ArrowRight"],
@@ -33,9 +34,12 @@ export const KEYS = Object.freeze({
 
 /** The keys of one editor: KEYS, with the actions in `changes` given other ones, one key or several. */
 export class Keys {
+  /** @type {Record<string, string | string[]>} */
   #keys;
+  /** @type {Map<string, string>} */
   #actions = new Map();
 
+  /** @param {Record<string, string | string[]>} changes */
   constructor(changes = {}) {
     this.#keys = { ...KEYS, ...changes };
     // What the page changed comes last, so that it wins over a key that an action has by default.
@@ -44,17 +48,22 @@ export class Keys {
     }
   }
 
+  /** @param {{key: string}} event */
   actionOf({ key }) {
     return this.#actions.get(plain(key)) ?? null;
   }
 
-  /** The key to tell a person for an action; empty when it has none. */
+  /**
+   * The key to name to a person for an action; empty when it has none.
+   * @param {string} action
+   */
   nameOf(action) {
     const [key = ""] = [this.#keys[action]].flat();
     return key.length === 1 ? key.toUpperCase() : key;
   }
 }
 
+/** @param {string} key */
 function plain(key) {
   return key.length === 1 ? key.toLowerCase() : key;
 }

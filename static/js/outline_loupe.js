@@ -1,6 +1,10 @@
 // What a finger hides, shown beside it: the same pixels four times as large, the lines, and the exact point.
 
-import { make } from "./outline_view.js";
+import { make } from "./outline_scene.js";
+
+/** @import { Point } from "./geometry_plane.js" */
+/** @import { Viewport } from "./outline_viewport.js" */
+/** @typedef {{name: string, axis: 0 | 1, at: (finger: Point) => Point}} LoupePlace */
 
 const SIZE_PX = 112;
 const ZOOM = 4;
@@ -10,6 +14,7 @@ const RIM_PX = 4;
 const CROSS_PX = [5, 16];
 
 // Where it may stand, best first: each says how far from the point, and along which axis there must be space.
+/** @type {LoupePlace[]} */
 const PLACES = [
   { name: "above", axis: 1, at: ([x, y]) => [x - SIZE_PX / 2, y - AWAY_PX - SIZE_PX] },
   { name: "left", axis: 0, at: ([x, y]) => [x - AWAY_PX - SIZE_PX, y - SIZE_PX / 2] },
@@ -17,7 +22,7 @@ const PLACES = [
   { name: "below", axis: 1, at: ([x, y]) => [x - SIZE_PX / 2, y + AWAY_PX] },
 ];
 
-/** The loupe of one editor: `sceneId` names the SVG group it shows, `viewport` the window it lies upon. */
+/** The loupe of one editor. */
 export class Loupe {
   #viewport;
   #cross = ["outline-mark outline-crosshair-halo", "outline-mark outline-crosshair"].map((name) =>
@@ -26,6 +31,11 @@ export class Loupe {
   #scene;
   #place = PLACES[0];
 
+  /**
+   * @param {HTMLElement} container
+   * @param {string} sceneId the SVG group that it shows
+   * @param {Viewport} viewport the window that it lies upon
+   */
   constructor(container, sceneId, viewport) {
     this.#viewport = viewport;
     this.#scene = make("use", { href: `#${sceneId}` });
@@ -35,7 +45,11 @@ export class Loupe {
     container.append(this.svg);
   }
 
-  /** Show the image point that a finger means at a screen point. */
+  /**
+   * Show the image point that a finger means at a screen point.
+   * @param {Point} point
+   * @param {Point} finger
+   */
   show(point, finger) {
     const scale = this.#viewport.scale * ZOOM;
     const [x, y] = point.map((value) => SIZE_PX / 2 - value * scale);
@@ -55,10 +69,14 @@ export class Loupe {
     this.svg.remove();
   }
 
-  /** Where it stood before while there is space, so that it does not flutter; else the best place there is. */
+  /**
+   * Where it was before while there is space, so that it does not flutter; else the best place there is.
+   * @param {Point} finger
+   */
   #beside(finger) {
     const sides = [this.#viewport.size.width, this.#viewport.size.height];
     const most = sides.map((side) => side - SIZE_PX - RIM_PX);
+    /** @param {LoupePlace} place */
     const fits = ({ axis, at }) => at(finger)[axis] >= RIM_PX && at(finger)[axis] <= most[axis];
     this.#place = [this.#place, ...PLACES].find(fits) ?? PLACES[0];
     return this.#place.at(finger).map((value, axis) => Math.max(RIM_PX, Math.min(most[axis], value)));

@@ -1,122 +1,314 @@
-// What has been drawn, without a screen: closed rings, the ring being drawn, and every step back and forth.
-// A drawing is never changed in place, so a step of the history is a reference and costs nothing.
+// The model of one editor, without a page: the drawing with its history, the corner that is selected and the cursor of
+// the keyboard. Inputs change it; the view and the page hear of each change.
 
-/** @typedef {{rings: number[][][], open: number[][]}} Drawing closed rings and the unfinished one, in pixels */
-/** @typedef {{ring: number, corner: number}} Place a corner; `ring` equal to rings.length means the open one */
+import { quantise } from "./geometry.js";
+import * as drawings from "./outline_drawing.js";
 
-export const NOTHING = Object.freeze({ rings: [], open: [] });
+/** @import { Point } from "./geometry_plane.js" */
+/** @import { Drawing, Findings, Place, Size } from "./outline_drawing.js" */
+/** @import { Label, Values } from "./outline_words.js" */
+/**
+ * @typedef {object} ModelEvents
+ * @property {() => void} redraw something is to be drawn anew
+ * @property {(settled: boolean) => void} change the drawing has changed; not settled while it is dragged
+ * @property {(label: Label, values?: Values) => void} say what has happened, for a screen reader
+ * @property {(point: Point) => void} reveal an image point is to be in sight
+ */
 
-/** All lines of corners: the closed rings, then the open one. */
-export function lines({ rings, open }) {
-  return [...rings, open];
-}
+const BURST_MS = 1000;
 
-/** All edges: their ends, and the place a corner between them would take. */
-export function edges(drawing) {
-  return lines(drawing).flatMap((line, ring) => {
-    const count = isOpen(drawing, ring) ? Math.max(0, line.length - 1) : line.length;
-    return line.slice(0, count).map((from, index) => {
-      const next = (index + 1) % line.length;
-      return { place: { ring, corner: index + 1 }, ends: [index, next], from, to: line[next] };
-    });
-  });
-}
+export class OutlineModel {
+  /** Where the keyboard is, in image pixels. */
+  cursor;
+  #image;
+  #on;
+  #history = new drawings.History(drawings.NOTHING);
+  /** @type {Drawing | null} */
+  #preview = null; // the drawing while a gesture changes it
+  /** @type {Place | null} */
+  #selected = null;
+  #lastNudge = -Infinity;
+  /** @type {Findings & {drawing: Drawing | null}} */
+  #checked = { drawing: null, problem: null, crossings: [] };
 
-/** The edge that starts at a corner; undefined at the end of the open ring. */
-export function edgeAfter(drawing, { ring, corner }) {
-  return edges(drawing).find(({ place, ends }) => place.ring === ring && ends[0] === corner);
-}
+  /**
+   * @param {Size} image
+   * @param {ModelEvents} on
+   */
+  constructor(image, on) {
+    this.#image = image;
+    this.#on = on;
+    this.cursor = /** @type {Point} */ ([Math.round(image.width / 2), Math.round(image.height / 2)]);
+  }
 
-export function isOpen(drawing, ring) {
-  return ring === drawing.rings.length;
-}
+  // Reading.
 
-export function cornerAt(drawing, place) {
-  return place ? lines(drawing)[place.ring]?.[place.corner] : undefined;
-}
+  /** What is seen: a gesture's preview, else the present drawing. */
+  get drawing() {
+    return this.#preview ?? this.#history.present;
+  }
 
-export function withCorner(drawing, { ring, corner }, point) {
-  return withLine(drawing, ring, lines(drawing)[ring].with(corner, point));
-}
+  /** The drawing as of the last settled change. */
+  get present() {
+    return this.#history.present;
+  }
 
-export function withInserted(drawing, { ring, corner }, point) {
-  return withLine(drawing, ring, lines(drawing)[ring].toSpliced(corner, 0, point));
-}
-
-/** The drawing with points added to the ring that is being drawn. */
-export function withAdded(drawing, points) {
-  return { ...drawing, open: [...drawing.open, ...points] };
-}
-
-/** The drawing without a corner; a closed ring that would keep fewer than three goes as a whole. */
-export function withoutCorner(drawing, { ring, corner }) {
-  const rest = lines(drawing)[ring].toSpliced(corner, 1);
-  if (isOpen(drawing, ring) || rest.length >= 3) return withLine(drawing, ring, rest);
-  return { ...drawing, rings: drawing.rings.toSpliced(ring, 1) };
-}
-
-/** The open ring becomes the last closed one. */
-export function closed(drawing) {
-  return { rings: [...drawing.rings, drawing.open], open: [] };
-}
-
-export function copyOf({ rings, open }) {
-  return { rings: rings.map(copyOfLine), open: copyOfLine(open) };
-}
-
-function copyOfLine(line) {
-  return line.map(([x, y]) => [x, y]);
-}
-
-function withLine(drawing, ring, line) {
-  if (isOpen(drawing, ring)) return { ...drawing, open: line };
-  return { ...drawing, rings: drawing.rings.with(ring, line) };
-}
-
-/** Undo and redo without a limit. A burst of like changes, such as arrow presses, is one step. */
-export class History {
-  #past = [];
-  #future = [];
-  #burst = null;
-
-  constructor(drawing) {
-    this.present = drawing;
+  get isPreview() {
+    return this.#preview !== null;
   }
 
   get canUndo() {
-    return this.#past.length > 0;
+    return this.#history.canUndo;
   }
 
   get canRedo() {
-    return this.#future.length > 0;
+    return this.#history.canRedo;
   }
 
-  /** Make `drawing` the present one; with the same `burst` key as the step before, in place of it. */
-  commit(drawing, burst = null) {
-    if (burst === null || burst !== this.#burst) this.#past.push(this.present);
-    this.#future = [];
-    this.#burst = burst;
-    this.present = drawing;
+  /** The place of the selected corner, or null. */
+  get selected() {
+    return this.#selected;
   }
 
-  /** The next change is a step of its own. */
-  endBurst() {
-    this.#burst = null;
+  /** The image point of the selected corner, if one is selected. */
+  get selectedPoint() {
+    return drawings.cornerAt(this.drawing, this.#selected);
+  }
+
+  /** Where the lines meet, and what keeps the drawing from being sent. */
+  get findings() {
+    const { drawing } = this;
+    if (this.#checked.drawing !== drawing) {
+      this.#checked = { drawing, ...drawings.findings(drawing, this.#image) };
+    }
+    return this.#checked;
+  }
+
+  /**
+   * The nearest point of the picture, kept to 0.01 px.
+   * @param {Point} point
+   * @returns {Point}
+   */
+  inside([x, y]) {
+    return [clamp(x, this.#image.width), clamp(y, this.#image.height)];
+  }
+
+  // Changes.
+
+  /**
+   * Begin a new history with a drawing.
+   * @param {Drawing} drawing
+   */
+  reset(drawing) {
+    this.#history = new drawings.History(drawings.copyOf(drawing));
+    this.#preview = null;
+    this.#selected = null;
+    this.#on.redraw();
+  }
+
+  /**
+   * Show what a gesture would make of the drawing; a place selects a corner, null none.
+   * @param {Drawing} drawing
+   * @param {Place | null} selected
+   */
+  preview(drawing, selected) {
+    this.#selected = selected;
+    this.#preview = drawing;
+    this.#on.redraw();
+    this.#on.change(false);
+  }
+
+  /** Drop what a gesture has changed so far. */
+  dropPreview() {
+    if (!this.#preview) return;
+    this.#preview = null;
+    this.#on.redraw();
+    this.#on.change(true);
+  }
+
+  /** Keep the preview in which a corner was dragged. */
+  keepMoved() {
+    this.commit(this.drawing);
+    if (this.#selected) this.#sayCorner("moved", this.#selected);
   }
 
   undo() {
-    return this.#step(this.#past, this.#future);
+    this.#travel(this.#history.undo(), "undone");
   }
 
   redo() {
-    return this.#step(this.#future, this.#past);
+    this.#travel(this.#history.redo(), "redone");
   }
 
-  #step(from, to) {
-    this.#burst = null;
-    if (!from.length) return false;
-    to.push(this.present);
-    this.present = from.pop();
+  clear() {
+    this.#selected = null;
+    this.commit(drawings.NOTHING);
+    this.#on.say("cleared");
+  }
+
+  /**
+   * Add a corner to the open ring.
+   * @param {Point} point
+   */
+  place(point) {
+    this.#selected = null;
+    this.commit(drawings.withAdded(this.present, [point]));
+    this.#on.say("placed", { corner: this.present.open.length, point });
+  }
+
+  /** Close the open ring; returns false where it has too few corners. */
+  close() {
+    const { rings, open } = this.present;
+    if (open.length < 3) {
+      this.#on.say("needsThree");
+      return false;
+    }
+    this.#selected = null;
+    this.commit(drawings.closed(this.present));
+    this.#on.say("closed", { ring: rings.length + 1, corners: open.length });
     return true;
   }
+
+  /**
+   * @param {Place} place
+   * @param {Point} point
+   */
+  insert(place, point) {
+    this.commit(drawings.withInserted(this.present, place, point));
+    this.#selected = place;
+    this.#sayCorner("inserted", place);
+  }
+
+  /** Insert a corner in the middle of the edge after the selected one; returns whether that could be done. */
+  insertAfterSelected() {
+    if (!this.#selected) return false;
+    const edge = drawings.edgeAfter(this.drawing, this.#selected);
+    if (!edge) {
+      this.#on.say("noEdge");
+      return false;
+    }
+    this.insert(edge.place, this.inside([(edge.from[0] + edge.to[0]) / 2, (edge.from[1] + edge.to[1]) / 2]));
+    return true;
+  }
+
+  /** @param {Place} place */
+  remove(place) {
+    const before = this.present;
+    if (!drawings.cornerAt(before, place)) return;
+    const after = drawings.withoutCorner(before, place);
+    this.#selected = null;
+    this.commit(after);
+    this.#on.say(after.rings.length < before.rings.length ? "ringRemoved" : "removed");
+  }
+
+  /** Remove the selected corner, or the last one of the open ring; returns whether there was one. */
+  removeSelectedOrLast() {
+    const { rings, open } = this.present;
+    const place = this.#selected ?? (open.length ? { ring: rings.length, corner: open.length - 1 } : null);
+    if (place) this.remove(place);
+    return place !== null;
+  }
+
+  /** Give up the open ring. */
+  cancelOpen() {
+    this.#selected = null;
+    this.commit({ ...this.present, open: [] });
+    this.#on.say("cancelled");
+  }
+
+  /**
+   * Select a corner, or none.
+   * @param {Place | null} place
+   */
+  select(place) {
+    this.#history.endBurst();
+    this.#selected = place;
+    const point = this.selectedPoint;
+    if (place && point) {
+      this.cursor = point;
+      this.#on.reveal(point);
+      this.#sayCorner("selected", place);
+    } else {
+      this.#on.say("released");
+    }
+    this.#on.redraw();
+  }
+
+  /** Select no corner, before another change. */
+  deselect() {
+    this.#selected = null;
+  }
+
+  /**
+   * Select the next corner, or the one before; returns whether there is any.
+   * @param {1 | -1} step
+   */
+  selectNext(step) {
+    const places = drawings.lines(this.drawing).flatMap((line, ring) => line.map((_, corner) => ({ ring, corner })));
+    if (!places.length) return false;
+    const { ring: atRing, corner: atCorner } = this.#selected ?? {};
+    const at = places.findIndex(({ ring, corner }) => ring === atRing && corner === atCorner);
+    const start = at < 0 && step < 0 ? 0 : at;
+    this.select(places[(start + step + places.length) % places.length]);
+    return true;
+  }
+
+  /**
+   * Move the selected corner; moves within a second are one step of the history.
+   * @param {Point} by
+   * @param {number} time in milliseconds
+   */
+  nudge([dx, dy], time) {
+    const { selected: place, selectedPoint: from } = this;
+    if (!place || !from) return;
+    const point = this.inside([from[0] + dx, from[1] + dy]);
+    if (time - this.#lastNudge > BURST_MS) this.#history.endBurst();
+    this.#lastNudge = time;
+    this.commit(drawings.withCorner(this.drawing, place, point), `nudge ${place.ring} ${place.corner}`);
+    this.cursor = point;
+    this.#on.reveal(point);
+    this.#sayCorner("moved", place);
+  }
+
+  /**
+   * Make a drawing the present one; with the same `burst` as the change before, both are one step of the history.
+   * @param {Drawing} drawing
+   * @param {unknown} [burst]
+   */
+  commit(drawing, burst = null) {
+    this.#preview = null;
+    this.#history.commit(drawing, burst);
+    this.#on.redraw();
+    this.#on.change(true);
+  }
+
+  /**
+   * @param {boolean} moved
+   * @param {Label} label
+   */
+  #travel(moved, label) {
+    if (!moved) return;
+    if (!this.selectedPoint) this.#selected = null;
+    this.#on.say(label);
+    this.#on.redraw();
+    this.#on.change(true);
+  }
+
+  /**
+   * @param {Label} label
+   * @param {Place} place
+   */
+  #sayCorner(label, place) {
+    const line = drawings.lines(this.drawing)[place.ring];
+    const values = { ring: place.ring + 1, corner: place.corner + 1, corners: line.length };
+    this.#on.say(label, { ...values, point: line[place.corner] });
+  }
+}
+
+/**
+ * @param {number} value
+ * @param {number} most
+ */
+function clamp(value, most) {
+  return quantise(Math.min(most, Math.max(0, value))) / 100;
 }

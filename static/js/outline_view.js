@@ -1,121 +1,252 @@
-// How the drawing is shown: an SVG whose viewBox is in image pixels.
-// Lines and dots keep their size on the screen by vector-effect; a dot is a line of no length with round caps.
+// The view of one editor: the picture with the drawing over it, and the loupe, the bar after a trace and the list of
+// corners beside them. It draws the model, and knows which part of the picture is seen.
 
-const SVG = "http://www.w3.org/2000/svg";
-const CROSSING_PX = 9;
-const CROSSHAIR_PX = [5, 18];
+import { CornerList } from "./outline_corner_list.js";
+import * as drawings from "./outline_drawing.js";
+import { Fineness } from "./outline_fineness.js";
+import * as hits from "./outline_hits.js";
+import { Loupe } from "./outline_loupe.js";
+import { Scene } from "./outline_scene.js";
 
-let scenes = 0;
+/** @import { Line, Point } from "./geometry_plane.js" */
+/** @import { Drawing, Place } from "./outline_drawing.js" */
+/** @import { FinenessEvents } from "./outline_fineness.js" */
+/** @import { Gesture } from "./outline_gestures.js" */
+/** @import { OutlineModel } from "./outline_model.js" */
+/** @import { Trace, Tracer } from "./outline_trace.js" */
+/** @import { Viewport } from "./outline_viewport.js" */
+/** @import { Words } from "./outline_words.js" */
+/**
+ * @typedef {object} Interaction what the inputs are at; they write it, and the view shows it
+ * @property {boolean} enabled false shows the picture alone
+ * @property {boolean} panning whether a drag moves the picture in place of tracing
+ * @property {Point | null} hover the screen point of a pointer that can hover
+ * @property {Gesture | null} gesture
+ * @property {boolean} crosshair whether the cursor of the keyboard is shown
+ * @property {{panned: boolean} | null} space while the space bar is held
+ */
+/** @typedef {FinenessEvents & {select: (place: Place | null) => void}} ViewEvents what was chosen beside the drawing */
 
-/** The SVG elements of one editor. Built once; `draw` sets paths. */
 export class OutlineView {
-  constructor(container, { imageUrl, width, height, name, role, describedBy }) {
+  #model;
+  #tracer;
+  #interaction;
+  #words;
+  #fineness;
+  #list;
+  #frame = 0;
+  /** @type {Drawing | null} */
+  #listed = null;
+  #listening = new AbortController();
+  #resizes;
+
+  /**
+   * @param {HTMLElement} container
+   * @param {{imageUrl: string, width: number, height: number}} picture
+   * @param {{model: OutlineModel, tracer: Tracer, viewport: Viewport, interaction: Interaction, words: Words}} parts
+   * @param {ViewEvents} on
+   */
+  constructor(container, picture, { model, tracer, viewport, interaction, words }, on) {
     this.container = container;
-    this.id = `outline-scene-${(scenes += 1)}`;
-    this.svg = this.#surface(name, role, describedBy);
-    this.scene = make("g", { id: this.id });
-    this.image = make("image", { href: imageUrl, width, height, class: "outline-image" });
-    this.paths = this.#paths();
-    this.marks = make("g", { class: "outline-crossings" });
-    this.scene.append(this.image, ...Object.values(this.paths), this.marks);
-    this.svg.append(this.scene);
-    container.classList.add("outline-editor");
-    container.append(this.svg);
+    this.viewport = viewport;
+    this.#model = model;
+    this.#tracer = tracer;
+    this.#interaction = interaction;
+    this.#words = words;
+    this.scene = new Scene(container, picture, words.labels);
+    this.loupe = new Loupe(container, this.scene.id, viewport);
+    this.#fineness = new Fineness(container, words.labels, on);
+    const listWords = {
+      name: words.labels.list,
+      ring: (/** @type {number} */ ring, /** @type {number} */ corners, /** @type {boolean} */ open) =>
+        words.say(open ? "listOpen" : "listRing", { ring: ring + 1, corners }),
+      corner: (/** @type {number} */ _, /** @type {number} */ corner, /** @type {Point} */ point) =>
+        words.say("listCorner", { corner: corner + 1, point }),
+    };
+    this.#list = new CornerList(container, listWords, on.select);
+    this.#resizes = new ResizeObserver(() => this.#resized());
   }
 
-  #surface(name, role, describedBy) {
-    const attributes = { class: "outline-surface is-pixelated", role: "application", tabindex: "0", dir: "ltr" };
-    const svg = make("svg", attributes);
-    svg.setAttribute("aria-label", name);
-    svg.setAttribute("aria-roledescription", role);
-    svg.setAttribute("preserveAspectRatio", "none");
-    if (describedBy) svg.setAttribute("aria-describedby", describedBy);
-    return svg;
+  /** The element that takes the input. */
+  get surface() {
+    return this.scene.svg;
   }
 
-  #paths() {
-    const names = [
-      "fill", "line-halo", "line", "rubber-halo", "rubber", "corner-halo", "corner", "ghost-halo", "ghost",
-      "first-halo", "first", "first-middle", "active-halo", "active", "active-middle", "crosshair-halo", "crosshair",
-    ];
-    return Object.fromEntries(names.map((name) => [name, make("path", { class: `outline-mark outline-${name}` })]));
+  /** Begin to follow the size of the editor. */
+  start() {
+    this.#resizes.observe(this.surface);
+    this.#watchDensity();
+    this.#resized();
   }
 
   destroy() {
-    this.svg.remove();
-    this.container.classList.remove("outline-editor", "is-picture-only");
+    this.#listening.abort();
+    this.#resizes.disconnect();
+    cancelAnimationFrame(this.#frame);
+    for (const part of [this.#list, this.#fineness, this.loupe, this.scene]) part.destroy();
   }
 
-  /** Smooth, or every pixel a square. The loupe shows squares either way. */
-  smooth(smooth) {
-    this.svg.classList.toggle("is-pixelated", !smooth);
+  /** The page is zoomed, or moved to another screen: an image pixel is a whole number of other pixels. */
+  #watchDensity() {
+    const same = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    const changed = () => {
+      this.#watchDensity();
+      this.#resized();
+    };
+    same.addEventListener("change", changed, { once: true, signal: this.#listening.signal });
   }
 
-  /** Show another part of the picture, at once: what is clicked next is then clicked where it is seen. */
-  look(viewport) {
-    this.svg.setAttribute("viewBox", viewport.viewBox);
+  #resized() {
+    const box = this.surface.getBoundingClientRect();
+    if (!box.width || !box.height) return;
+    this.viewport.resize(box, devicePixelRatio);
+    // At once: a frame later the picture would have been seen squeezed.
+    this.#draw();
   }
 
-  /** Show lines, dots and marks; every argument is in image pixels, null or empty where there is nothing. */
-  draw({ viewport, rings, open, rubber, corners, ghosts, first, firstIsTarget, active, crossings, crosshair }) {
-    const closedPath = rings.map((ring) => `${polyline(ring)}Z`).join("");
-    this.look(viewport);
-    this.#set("fill", closedPath);
-    this.#setWithHalo("line", closedPath + polyline(open));
-    this.#setWithHalo("rubber", polyline(rubber));
-    this.#setWithHalo("corner", dots(corners));
-    this.#setWithHalo("ghost", dots(ghosts));
-    this.#setWithHalo("first", dots(first ? [first] : []));
-    this.#set("first-middle", dots(first && !firstIsTarget ? [first] : []));
-    this.#setWithHalo("active", dots(active ? [active] : []));
-    this.#set("active-middle", dots(active ? [active] : []));
-    this.#setWithHalo("crosshair", crosshair ? crosshairPath(crosshair, viewport.scale) : "");
-    this.#markCrossings(crossings, viewport.scale);
+  // Where things are.
+
+  /**
+   * The screen point of an event, from the corner of the surface.
+   * @param {MouseEvent} event
+   * @returns {Point}
+   */
+  screenPoint(event) {
+    const { left, top } = this.surface.getBoundingClientRect();
+    return [event.clientX - left, event.clientY - top];
   }
 
-  #set(name, path) {
-    this.paths[name].setAttribute("d", path);
+  /**
+   * The image point under a screen point, kept inside the picture and to 0.01 px.
+   * @param {Point} screen
+   */
+  imagePoint(screen) {
+    return this.#model.inside(this.viewport.toImage(...screen));
   }
 
-  #setWithHalo(name, path) {
-    this.#set(`${name}-halo`, path);
-    this.#set(name, path);
+  /**
+   * What lies under a screen point.
+   * @param {Point} screen
+   * @param {string} pointerType
+   */
+  hit(screen, pointerType) {
+    return hits.under(this.#model.drawing, this.#model.selected, this.viewport, screen, pointerType);
   }
 
-  #markCrossings(crossings, scale) {
-    const reach = CROSSING_PX / scale;
-    const marks = crossings.slice(0, 50).map(([x, y]) => {
-      const [left, right, top, bottom] = [x - reach, x + reach, y - reach, y + reach];
-      const cross = `M${left} ${top}L${right} ${bottom}M${left} ${bottom}L${right} ${top}`;
-      const ring = { cx: x, cy: y, r: reach * 1.6 };
-      const mark = make("g", { class: "outline-crossing" });
-      for (const name of ["outline-mark outline-crossing-halo", "outline-mark"]) {
-        mark.append(make("circle", { ...ring, class: name }), make("path", { d: cross, class: name }));
-      }
-      return mark;
+  /** The screen point to zoom around: what is worked on, when it is in sight; else the middle. */
+  #zoomCentre() {
+    const { width, height } = this.viewport.size;
+    const { crosshair, hover } = this.#interaction;
+    const point = this.#model.selectedPoint ?? (crosshair ? this.#model.cursor : null);
+    const worked = point ?? (hover ? null : this.#model.present.open.at(-1));
+    const [x, y] = (worked ? this.viewport.toScreen(worked) : hover) ?? [-1, -1];
+    const isInSight = x >= 0 && x <= width && y >= 0 && y <= height;
+    return /** @type {Point} */ (isInSight ? [x, y] : [width / 2, height / 2]);
+  }
+
+  // Showing.
+
+  /**
+   * Zoom by whole-number steps around where the work is.
+   * @param {number} steps
+   */
+  zoom(steps) {
+    this.viewport.zoomBy(steps, ...this.#zoomCentre());
+    this.look();
+  }
+
+  fit() {
+    this.viewport.fit();
+    this.look();
+  }
+
+  /** The viewport has moved. */
+  look() {
+    this.scene.look(this.viewport);
+    this.redraw();
+  }
+
+  /**
+   * Show beside a finger or a pen what it hides; a mouse hides nothing.
+   * @param {Point} point
+   * @param {Point} screen
+   * @param {PointerEvent} event
+   */
+  magnify(point, screen, { pointerType }) {
+    if (pointerType !== "mouse") this.loupe.show(point, screen);
+  }
+
+  /** Draw everything anew with the next frame. */
+  redraw() {
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.#draw();
     });
-    this.marks.replaceChildren(...marks);
   }
-}
 
-export function make(tag, attributes) {
-  const element = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-}
+  #draw() {
+    this.#drawBeside();
+    const { drawing, selected, cursor } = this.#model;
+    const { rings, open } = drawing;
+    const { crosshair } = this.#interaction;
+    const under = this.#underPointer();
+    const ghosts = hits.ghosts(drawing, selected, this.viewport).map(({ point }) => point);
+    if (under.kind === "edge") ghosts.push(under.point);
+    const corner = under.kind === "corner" ? under.place : null;
+    this.surface.classList.toggle("is-over-corner", under.kind === "corner");
+    this.surface.classList.toggle("is-over-edge", under.kind === "edge");
+    this.scene.draw(this.viewport, {
+      rings,
+      open,
+      rubber: this.#rubber(open),
+      corners: [...rings, open].flat(),
+      ghosts,
+      first: open.length >= 3 ? open[0] : null,
+      firstIsTarget: corner?.corner === 0 && drawings.isOpen(drawing, corner.ring),
+      active: drawings.cornerAt(drawing, selected ?? corner),
+      crossings: this.#model.findings.crossings,
+      crosshair: crosshair && !selected ? cursor : null,
+    });
+  }
 
-function polyline(points) {
-  return points.length ? `M${points.map(([x, y]) => `${x} ${y}`).join("L")}` : "";
-}
+  /** @returns {hits.Hit} */
+  #underPointer() {
+    const { enabled, gesture, hover } = this.#interaction;
+    return hover && !gesture && enabled ? this.hit(hover, "mouse") : { kind: "canvas" };
+  }
 
-function dots(points) {
-  return points.map(([x, y]) => `M${x} ${y}h0`).join("");
-}
+  #drawBeside() {
+    const { enabled, gesture } = this.#interaction;
+    const traced = enabled && !gesture ? this.#tracer.last : null;
+    if (traced) {
+      const { corners, tolerance, trace } = traced;
+      this.#fineness.show(this.#words.say("fine", { corners, tolerance }), this.#liesLow(trace));
+    } else {
+      this.#fineness.show(null, false);
+    }
+    if (this.#model.isPreview || this.#listed === this.#model.present) return;
+    this.#listed = this.#model.present;
+    this.#list.show(this.#listed);
+  }
 
-function crosshairPath([x, y], scale) {
-  const [from, to] = CROSSHAIR_PX.map((length) => length / scale);
-  return (
-    `M${x - to} ${y}H${x - from}M${x + from} ${y}H${x + to}` +
-    `M${x} ${y - to}V${y - from}M${x} ${y + from}V${y + to}M${x} ${y}h0`
-  );
+  /**
+   * Whether a traced line leaves more space above it than below.
+   * @param {Trace} trace
+   */
+  #liesLow({ span: [top, bottom] }) {
+    const [, highest] = this.viewport.toScreen([0, top]);
+    const [, lowest] = this.viewport.toScreen([0, bottom]);
+    return highest > this.viewport.size.height - lowest;
+  }
+
+  /**
+   * From the last corner to where the next one would be.
+   * @param {Line} open
+   */
+  #rubber(open) {
+    const { crosshair, gesture, hover } = this.#interaction;
+    const last = open.at(-1);
+    const next = crosshair ? this.#model.cursor : hover && this.imagePoint(hover);
+    return last && next && !gesture && !this.#model.selected ? [last, next] : [];
+  }
 }

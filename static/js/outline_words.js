@@ -4,11 +4,18 @@
 // Values in braces: {x} and {y} are the place in image pixels; {ring} and {corner} count from 1; {corners} is how
 // many there are; {tolerance} is a distance in image pixels; {close}, {next} and {previous} are names of keys.
 
+/** @import { Point } from "./geometry_plane.js" */
+/** @import { Keys } from "./outline_keys.js" */
+/** @typedef {{point?: Point, [name: string]: number | Point | undefined}} Values what fills the places of a label */
+/** @typedef {typeof LABELS} Labels */
+/** @typedef {Exclude<keyof Labels, "problems" | "describedBy">} Label the name of words to say */
+/** @typedef {Partial<Omit<Labels, "problems">> & {problems?: Partial<Labels["problems"]>}} LabelChanges */
+
 export const LABELS = {
   // The names of the drawing surface, and the id of an element that describes it.
   name: "Outline of the object",
   role: "outline editor",
-  describedBy: null,
+  describedBy: /** @type {string | null} */ (null),
   // The list of corners for people who do not see them.
   list: "Corners of the outline",
   listRing: "Ring {ring}, {corners} corners",
@@ -55,30 +62,54 @@ const KEY_NAMES = ["close", "next", "previous"];
 /** The words of one editor in the language of its place in the page, which also writes the numbers. */
 export class Words {
   #numbers;
+  #keys;
+  /** @type {Labels} */
+  labels;
 
-  /** `keys` names the keys; `changes` replaces any of LABELS. */
+  /**
+   * @param {string | undefined} language
+   * @param {Keys} keys the keys that words name
+   * @param {LabelChanges} changes in place of any of LABELS
+   */
   constructor(language, keys, changes = {}) {
     this.labels = { ...LABELS, ...changes, problems: { ...LABELS.problems, ...changes.problems } };
-    this.keys = keys;
+    this.#keys = keys;
     this.#numbers = new Intl.NumberFormat(language || undefined, { maximumFractionDigits: 2, useGrouping: false });
   }
 
+  /**
+   * @param {Label} label
+   * @param {Values} values
+   */
   say(label, values = {}) {
     return this.#filled(this.labels[label], values);
   }
 
+  /**
+   * @param {string} code
+   * @param {number} ring
+   */
   problem(code, ring) {
-    return this.#filled(this.labels.problems[code], { ring });
+    return this.#filled(this.labels.problems[/** @type {keyof Labels["problems"]} */ (code)], { ring });
   }
 
-  #filled(template, { point = [], ...values }) {
-    const [x, y] = point;
+  /**
+   * @param {string} template
+   * @param {Values} values
+   */
+  #filled(template, { point, ...values }) {
+    const [x, y] = point ?? [];
+    /** @type {Record<string, unknown>} */
     const known = { x, y, ...values };
     return template.replace(/\{(\w+)\}/g, (_, name) => this.#value(known[name], name));
   }
 
+  /**
+   * @param {unknown} value
+   * @param {string} name
+   */
   #value(value, name) {
-    if (KEY_NAMES.includes(name)) return this.keys.nameOf(name);
+    if (KEY_NAMES.includes(name)) return this.#keys.nameOf(name);
     return typeof value === "number" ? this.#numbers.format(value) : "";
   }
 }

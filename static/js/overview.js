@@ -1,11 +1,16 @@
 // Keeps a page of figures fresh without moving it: opened details stay open, the focus stays where it is, and nothing is
 // exchanged while text is selected or the page is not looked at. Without this module the page is complete, only older.
 
-const place = document.querySelector("[data-source][data-seconds]");
+import { find, findAll } from "./dom.js";
+
+const place = find(document, "[data-source][data-seconds]");
+const { source = "" } = place.dataset;
 const seconds = Number(place.dataset.seconds);
 const fresh = `Refreshed every ${seconds} s.`;
+/** @type {Date | null} */
 let failedSince = null;
 
+/** @param {string} words */
 function note(words) {
   const at = place.querySelector(".refresh-note");
   if (at && at.textContent !== words) at.textContent = words;
@@ -19,25 +24,27 @@ function selecting() {
 /** How to find the focused element again after the exchange: by its id, or by where its link or details is. */
 function focused() {
   const element = document.activeElement;
-  if (!place.contains(element)) return null;
-  if (element.tagName === "A") return `a[href="${CSS.escape(element.getAttribute("href"))}"]`;
+  if (!element || !place.contains(element)) return null;
+  if (element.tagName === "A") return `a[href="${CSS.escape(element.getAttribute("href") ?? "")}"]`;
   const details = element.closest("details[id]");
   return details ? `#${details.id} > summary` : null;
 }
 
+/** @param {string} html */
 function exchange(html) {
-  const open = [...place.querySelectorAll("details[open]")].map((each) => each.id);
+  const open = findAll(place, "details[open]").map((each) => each.id);
   const focus = focused();
   place.innerHTML = html;
   note(fresh); // at once: a line that comes after the focus would move the page
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  if (focus) place.querySelector(focus)?.focus({ preventScroll: true });
+  const again = focus && place.querySelector(focus);
+  if (again instanceof HTMLElement) again.focus({ preventScroll: true });
 }
 
 async function refresh() {
   if (document.hidden || selecting()) return;
   try {
-    const answer = await fetch(place.dataset.source, { redirect: "error", headers: { Accept: "text/html" } });
+    const answer = await fetch(source, { redirect: "error", headers: { Accept: "text/html" } });
     if (!answer.ok) throw new Error(String(answer.status));
     const html = await answer.text();
     if (selecting()) return;

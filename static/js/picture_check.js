@@ -12,8 +12,47 @@ const ZIP_END_BYTES = 22;
 const ZIP_ENTRY_BYTES = 46;
 const LONGEST_COMMENT = 65536;
 
+/** @typedef {Record<string, string | number>} Values what fills the places of words */
+/**
+ * @typedef {object} Rules what the server accepts, and its words for what it refuses
+ * @property {number} mostUpload bytes of one upload
+ * @property {number} mostEntries pictures of an archive
+ * @property {number} mostBytes of a picture
+ * @property {number} mostPixels
+ * @property {number} size pixels of each side
+ * @property {string} lossy the warning for a picture that lost something
+ * @property {Record<string, string>} kinds words for colours that are not RGB
+ * @property {Record<string, string>} refusals words by reason
+ * @property {Record<string, string>} words
+ */
+/**
+ * @typedef {object} Header what the file says of its picture
+ * @property {number} width
+ * @property {number} height
+ * @property {number} bits of a colour
+ * @property {number} end the place after its last byte
+ * @property {boolean} lossy
+ * @property {boolean} animated
+ * @property {boolean} turned by EXIF data
+ * @property {string} kind of colours that is not RGB, a key of `Rules.kinds`; empty for RGB
+ */
+/** @typedef {ReturnType<typeof reader>} Reader */
+/**
+ * @typedef {object} Inspection what is known of a file before it is sent
+ * @property {string} [refused] words for why the server would refuse it
+ * @property {boolean} [zip]
+ * @property {number | null} [pictures] of an archive; null where its list cannot be read
+ * @property {HTMLCanvasElement} [canvas]
+ * @property {string} [sha256] of the pixels
+ * @property {string} [warning]
+ */
+
 /** A reason why the picture is refused: a key of the catalogue, and what fills its places. */
 class Refused extends Error {
+  /**
+   * @param {string} reason
+   * @param {Values} values
+   */
   constructor(reason, values = {}) {
     super(reason);
     this.reason = reason;
@@ -21,23 +60,41 @@ class Refused extends Error {
   }
 }
 
+/**
+ * @param {string} words
+ * @param {Values} values
+ */
 export function fill(words, values) {
   return words.replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
 }
 
+/** @param {Uint8Array} bytes */
 export function isZip(bytes) {
   return bytes[0] === 0x50 && bytes[1] === 0x4b && [0x03, 0x05, 0x07].includes(bytes[2]);
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {number[]} magic
+ */
 function starts(bytes, magic, from = 0) {
   return magic.every((each, at) => bytes[from + at] === each);
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ */
 function text(bytes, at) {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
 
-/** Whether EXIF data between two places says to turn the picture. Data that makes no sense says nothing. */
+/**
+ * Whether EXIF data between two places says to turn the picture. Data that makes no sense says nothing.
+ * @param {Uint8Array} bytes
+ * @param {number} from
+ * @param {number} to
+ */
 function isTurned(bytes, from, to) {
   const begin = starts(bytes, EXIF, from) ? from + EXIF.length : from;
   try {
@@ -47,8 +104,7 @@ function isTurned(bytes, from, to) {
     for (let number = 0; number < view.getUint16(list, little); number += 1) {
       const entry = list + 2 + 12 * number;
       if (view.getUint16(entry, little) !== ORIENTATION) continue;
-      const read = { 1: "getUint8", 4: "getUint32" }[view.getUint16(entry + 2, little)] ?? "getUint16";
-      const turn = view[read](entry + 8, little);
+      const turn = view[readerOf(view.getUint16(entry + 2, little))](entry + 8, little);
       return turn >= 2 && turn <= 8;
     }
     return false;
@@ -58,9 +114,26 @@ function isTurned(bytes, from, to) {
   }
 }
 
-/** Numbers of the file; reading past its end says that it ends too early. */
+/**
+ * The way to read a number of an EXIF type.
+ * @param {number} type
+ */
+function readerOf(type) {
+  if (type === 1) return "getUint8";
+  return type === 4 ? "getUint32" : "getUint16";
+}
+
+/**
+ * Numbers of the file; reading past its end says that it ends too early.
+ * @param {Uint8Array} bytes
+ */
 function reader(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  /**
+   * @param {"getUint8" | "getUint16" | "getUint32"} kind
+   * @param {number} at
+   * @param {boolean} little
+   */
   const read = (kind, at, little) => {
     try {
       return view[kind](at, little);
@@ -69,12 +142,17 @@ function reader(bytes) {
     }
   };
   return {
-    byte: (at) => read("getUint8", at),
-    short: (at, little = false) => read("getUint16", at, little),
-    long: (at, little = false) => read("getUint32", at, little),
+    byte: (/** @type {number} */ at) => read("getUint8", at, false),
+    short: (/** @type {number} */ at, little = false) => read("getUint16", at, little),
+    long: (/** @type {number} */ at, little = false) => read("getUint32", at, little),
   };
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {Reader} from
+ * @returns {Header}
+ */
 function png(bytes, from) {
   if (from.long(8) !== 13 || text(bytes, 12) !== "IHDR") throw new Refused("header");
   const found = { width: from.long(16), height: from.long(20), bits: from.byte(24), lossy: false };
@@ -95,7 +173,13 @@ function png(bytes, from) {
   return { ...found, end: at, animated: kinds.has("acTL"), turned, kind: colour === PALETTE ? "palette" : grey };
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {Reader} from
+ * @returns {Header}
+ */
 function jpeg(bytes, from) {
+  /** @type {{bits: number, height: number, width: number, parts: number} | null} */
   let frame = null;
   let turned = false;
   let at = 2;
@@ -115,15 +199,20 @@ function jpeg(bytes, from) {
     if (isFrame && frame === null) {
       frame = { bits: from.byte(at + 2), height: from.short(at + 3), width: from.short(at + 5), parts: from.byte(at + 7) };
     }
-    if (marker === 0xe1 && starts(bytes, EXIF, at + 2)) turned ||= isTurned(bytes, at + 2, Math.min(at + length, bytes.length));
+    const isExif = marker === 0xe1 && starts(bytes, EXIF, at + 2);
+    if (isExif) turned ||= isTurned(bytes, at + 2, Math.min(at + length, bytes.length));
     at += length;
     if (marker === 0xda) at = endOfScan(bytes, at);
   }
   if (frame === null) throw new Refused("header");
-  const kind = { 1: "greyscale", 4: "cmyk" }[frame.parts] ?? "";
+  const kind = frame.parts === 1 ? "greyscale" : frame.parts === 4 ? "cmyk" : "";
   return { ...frame, end: at, lossy: true, animated: false, turned, kind };
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ */
 function endOfScan(bytes, at) {
   for (; at + 1 < bytes.length; at += 1) {
     const next = bytes[at + 1];
@@ -132,15 +221,21 @@ function endOfScan(bytes, at) {
   throw new Refused("truncated");
 }
 
+/**
+ * @param {Uint8Array} bytes
+ * @param {Reader} from
+ * @returns {Header}
+ */
 function webp(bytes, from) {
   const length = from.long(4, true);
   const end = 8 + length + (length % 2);
   if (end > bytes.length) throw new Refused("truncated");
   const found = { end, bits: 8, animated: false, turned: false, kind: "" };
-  const three = (at) => 1 + from.byte(at) + from.byte(at + 1) * 256 + from.byte(at + 2) * 65536;
+  const three = (/** @type {number} */ at) => 1 + from.byte(at) + from.byte(at + 1) * 256 + from.byte(at + 2) * 65536;
   switch (text(bytes, 12)) {
     case "VP8X":
-      return { ...found, width: three(24), height: three(27), animated: (from.byte(20) & 2) !== 0, ...chunks(bytes, from, end) };
+      found.animated = (from.byte(20) & 2) !== 0;
+      return { ...found, width: three(24), height: three(27), ...chunks(bytes, from, end) };
     case "VP8L": {
       if (from.byte(20) !== 0x2f) break;
       const packed = from.long(21, true);
@@ -152,20 +247,28 @@ function webp(bytes, from) {
   throw new Refused("header");
 }
 
-/** What the parts of an extended WebP say: whether it is lossy, and whether it is to be turned. */
+/**
+ * What the parts of an extended WebP say: whether it is lossy, and whether it is to be turned.
+ * @param {Uint8Array} bytes
+ * @param {Reader} from
+ * @param {number} end
+ */
 function chunks(bytes, from, end) {
-  const said = { lossy: false, turned: false };
+  const found = { lossy: false, turned: false };
   for (let at = 12; at + 8 <= end; ) {
     const length = from.long(at + 4, true);
     const kind = text(bytes, at);
-    if (kind === "VP8 ") said.lossy = true;
-    if (kind === "EXIF") said.turned = isTurned(bytes, at + 8, Math.min(at + 8 + length, end));
+    if (kind === "VP8 ") found.lossy = true;
+    if (kind === "EXIF") found.turned = isTurned(bytes, at + 8, Math.min(at + 8 + length, end));
     at += 8 + length + (length % 2);
   }
-  return said;
+  return found;
 }
 
-/** How many pictures a zip lists, as contest.attacks.uploads counts them; null where its list cannot be read. */
+/**
+ * How many pictures a zip lists, as contest.attacks.uploads counts them; null where its list cannot be read.
+ * @param {Uint8Array} bytes
+ */
 function zipPictures(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = bytes.length - ZIP_END_BYTES;
@@ -185,7 +288,10 @@ function zipPictures(bytes) {
   return pictures;
 }
 
-/** Whether an entry of a zip is a picture somebody put there: no folder, and none of the files that systems add. */
+/**
+ * Whether an entry of a zip is a picture somebody put there: no folder, and none of the files that systems add.
+ * @param {string} path
+ */
 function isMeant(path) {
   const parts = path.split("/");
   const hidden = parts.some((part) => part.startsWith(".") || part.startsWith("__MACOSX"));
@@ -193,21 +299,31 @@ function isMeant(path) {
   return last !== "" && !hidden && last !== "thumbs.db" && last !== "desktop.ini";
 }
 
+/**
+ * @param {File} file
+ * @param {Rules} rules
+ * @returns {Promise<Inspection>}
+ */
 async function lookIntoZip(file, rules) {
   if (file.size > rules.mostUpload) return { zip: true, pictures: null };
   const pictures = zipPictures(new Uint8Array(await file.arrayBuffer()));
   if (pictures === 0) return { zip: true, refused: rules.words.zipEmpty };
-  if (pictures > rules.mostEntries) {
+  if (pictures !== null && pictures > rules.mostEntries) {
     return { zip: true, refused: fill(rules.words.zipMost, { count: pictures, most: rules.mostEntries }) };
   }
   return { zip: true, pictures };
 }
 
-/** What the headers say; throws Refused as the server would, in the order in which it looks. */
+/**
+ * What the headers say; throws Refused as the server would, in the order in which it looks.
+ * @param {Uint8Array} bytes
+ * @param {Rules} rules
+ */
 function outside(bytes, rules) {
   if (bytes.length > rules.mostBytes) throw new Refused("too_many_bytes", { most: rules.mostBytes / 1024 ** 2 });
   if (bytes.length === 0) throw new Refused("empty");
   const from = reader(bytes);
+  /** @type {Header} */
   let found;
   if (starts(bytes, PNG)) found = png(bytes, from);
   else if (starts(bytes, [0xff, 0xd8, 0xff])) found = jpeg(bytes, from);
@@ -224,7 +340,11 @@ function outside(bytes, rules) {
   return found;
 }
 
-/** The pixels as this browser decodes them, red, green, blue and alpha. */
+/**
+ * The pixels as this browser decodes them, red, green, blue and alpha.
+ * @param {File} file
+ * @param {number} size
+ */
 async function decoded(file, size) {
   let bitmap;
   try {
@@ -234,12 +354,16 @@ async function decoded(file, size) {
   }
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = size;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
   context.drawImage(bitmap, 0, 0);
   return { canvas, pixels: context.getImageData(0, 0, size, size).data };
 }
 
-/** The identity of a picture (R2), as picture_files.png.pixels_sha256 has it; "" where the browser gives no hash. */
+/**
+ * The identity of a picture (R2), as picture_files.png.pixels_sha256 has it; "" where the browser gives no hash.
+ * @param {Uint8ClampedArray} pixels
+ * @param {number} size
+ */
 async function identity(pixels, size) {
   if (!globalThis.crypto?.subtle) return "";
   const head = new TextEncoder().encode(`RGB8 ${size}x${size}\n`);
@@ -253,8 +377,10 @@ async function identity(pixels, size) {
 }
 
 /**
- * Look at a file. Returns {refused: words} for what the server would refuse, {zip, pictures} for an archive, with null
- * where nobody can tell how many it holds, else {canvas, sha256, warning}.
+ * Look at a file before it is sent.
+ * @param {File} file
+ * @param {Rules} rules
+ * @returns {Promise<Inspection>}
  */
 export async function look(file, rules) {
   const bytes = new Uint8Array(await file.slice(0, rules.mostBytes + 1).arrayBuffer());

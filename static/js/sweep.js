@@ -1,12 +1,13 @@
 // The sweep by keyboard: one key for each button and link, and for what is drawn over the picture.
-import { at, isTyping, press } from "./legend.js";
+import { byId, find } from "./dom.js";
+import { isTyping, press } from "./legend.js";
 
 let sent = false;
 let sure = false;
-const form = at("sweep");
-const question = at("sure");
+const form = byId("sweep", HTMLFormElement);
+const question = byId("sure", HTMLDialogElement);
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.name === "case" && !sure) {
+  if (event.submitter?.getAttribute("name") === "case" && !sure) {
     event.preventDefault();
     question.returnValue = "";
     question.showModal();
@@ -17,7 +18,7 @@ form.addEventListener("submit", (event) => {
   sent = true;
 });
 question.addEventListener("close", () => {
-  const button = form.querySelector('[name="case"]');
+  const button = find(form, '[name="case"]');
   if (question.returnValue !== "open") return button.focus();
   sure = true;
   form.requestSubmit(button);
@@ -27,7 +28,7 @@ addEventListener("pageshow", () => { sent = sure = false; });
 document.addEventListener("keydown", (event) => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || question.open) return;
   const named = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
-  if (named) named.click();
+  if (named instanceof HTMLElement) named.click();
   else if (!press(event.key)) return;
   event.preventDefault();
 });

@@ -1,63 +1,78 @@
 // Asks for what other numbers would change, part by part, and adds up what comes.
+import { find } from "./dom.js";
 
-const place = document.querySelector("[data-parts]");
-const progress = place.querySelector("progress");
-const told = place.querySelector(".told");
-const list = place.querySelector(".pictures");
+/** @typedef {{looked: number, kinds: Record<string, number>, items: string[], through: number | null}} Part */
+
+const place = find(document, "[data-parts]");
+const progress = find(place, "progress", HTMLProgressElement);
+const status = find(place, ".status");
+const list = find(place, ".pictures");
 const most = Number(place.dataset.most);
 const all = Number(place.dataset.pictures);
 const begun = performance.now();
-const figure = (number) => number.toLocaleString("en-GB");
+/** @param {number} number */
+const formatted = (number) => number.toLocaleString("en-GB");
 
-async function ask(behind) {
-  const answer = await fetch(`${place.dataset.parts}&behind=${behind}`, { redirect: "error" });
+/**
+ * @param {number} after the row after which the part begins
+ * @returns {Promise<Part>}
+ */
+async function fetchPart(after) {
+  const answer = await fetch(`${place.dataset.parts}&behind=${after}`, { redirect: "error" });
   if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 }
 
+/** @param {Part} part */
 function add({ looked, kinds, items }) {
   progress.value += looked;
   for (const [kind, count] of Object.entries(kinds)) {
-    const cell = place.querySelector(`[data-kind="${kind}"]`);
+    const cell = find(place, `[data-kind="${kind}"]`);
     const sum = Number(cell.dataset.sum ?? 0) + count;
-    cell.dataset.sum = sum;
-    cell.textContent = figure(sum);
+    cell.dataset.sum = String(sum);
+    cell.textContent = formatted(sum);
   }
   list.insertAdjacentHTML("beforeend", items.slice(0, most - list.children.length).join(""));
-  told.textContent = `${figure(progress.value)} of ${figure(all)} pictures`;
+  status.textContent = `${formatted(progress.value)} of ${formatted(all)} pictures`;
 }
 
 function end() {
   const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-  told.textContent = `${figure(progress.value)} pictures tried in ${seconds} s.`;
+  status.textContent = `${formatted(progress.value)} pictures tried in ${seconds} s.`;
   progress.hidden = true;
-  place.querySelector(".none").hidden = list.children.length > 0;
-  place.querySelector(".more").hidden = list.children.length < most;
+  find(place, ".none").hidden = list.children.length > 0;
+  find(place, ".more").hidden = list.children.length < most;
   place.dataset.done = "";
 }
 
-/** Go on behind a row; what was added up stays when the server does not answer. */
-async function goOn(behind) {
+/**
+ * Go on after a row; what was added up stays when the server does not answer.
+ * @param {number} after
+ */
+async function goOn(after) {
+  let row = after;
   try {
-    for (let row = behind; row !== null; ) {
-      const part = await ask(row);
+    for (;;) {
+      const part = await fetchPart(row);
       add(part);
-      behind = row = part.through;
+      if (part.through === null) break;
+      row = part.through;
     }
     end();
   } catch {
-    told.textContent = "The server does not answer, or you are signed out. ";
+    status.textContent = "The server does not answer, or you are signed out. ";
     const again = document.createElement("button");
     again.type = "button";
     again.className = "secondary";
     again.textContent = "Go on";
     again.addEventListener("click", () => {
-      told.textContent = "Trying…";
-      goOn(behind);
+      status.textContent = "Trying…";
+      goOn(row);
     });
-    told.append(again);
+    status.append(again);
   }
 }
 
-told.parentElement.hidden = false;
+const section = status.parentElement;
+if (section) section.hidden = false;
 goOn(0);

@@ -56,7 +56,7 @@ def test_numbers_are_tried_part_by_part_and_taken_over(transactional_db: None, v
     parts = "**/organizer/what-if/part/**"
     page.route(parts, lambda route: route.fulfill(status=403))
     push(page, "Try on 2 pictures")
-    shows(page, {".told": "The server does not answer, or you are signed out."})
+    shows(page, {".status": "The server does not answer, or you are signed out."})
     page.unroute(parts)
     push(page, "Go on")
     shows(page, {"[data-done] [data-kind=valid]": re.compile("^1$"), ".pictures li": counts(1)})

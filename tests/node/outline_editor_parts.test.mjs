@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { findings } from "../../static/js/outline_drawing.js";
 import { under } from "../../static/js/outline_hits.js";
 import { Keys } from "../../static/js/outline_keys.js";
-import { findings } from "../../static/js/outline_problems.js";
 import { Viewport } from "../../static/js/outline_viewport.js";
 import { LABELS, Words } from "../../static/js/outline_words.js";
 

@@ -19,7 +19,11 @@ beforeEach(() => {
 
 function used() {
   const told = { beats: 0, breaks: [] };
-  const use = new Use({ onBeat: () => (told.beats += 1), onBreak: (minutes) => told.breaks.push(minutes), breakMinutes: 50 });
+  const use = new Use({
+    onBeat: () => (told.beats += 1),
+    onBreak: (minutes) => told.breaks.push(minutes),
+    breakMinutes: 50,
+  });
   use.start();
   return told;
 }
@@ -40,7 +44,7 @@ test("a lease is renewed each minute while the page is in use, not when it is le
   assert.equal(told.beats, 10);
   heard.pointerdown();
   assert.equal(told.beats, 11);
-  document.visibilityState = "hidden";
+  globalThis.document.visibilityState = "hidden";
   mock.timers.tick(5 * MINUTE);
   assert.equal(told.beats, 11);
 });

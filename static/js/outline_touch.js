@@ -1,23 +1,18 @@
-// Gestures that show another part of the picture and leave the drawing alone.
+// Two fingers on the picture.
 
 import { middle } from "./outline_hits.js";
 
-/** What is under the pointer stays under it. `onMove()` follows each step; `surface` says that it is held. */
-export function pan(viewport, screen, surface, onMove) {
-  const held = viewport.toImage(...screen);
-  surface.classList.add("is-panning");
-  const stop = () => surface.classList.remove("is-panning");
-  return {
-    move: (to) => {
-      viewport.place(held, ...to, viewport.scale);
-      onMove();
-    },
-    end: stop,
-    cancel: stop,
-  };
-}
+/** @import { Point } from "./geometry_plane.js" */
+/** @import { Gesture } from "./outline_gestures.js" */
+/** @import { Viewport } from "./outline_viewport.js" */
 
-/** Two fingers zoom freely; lifted, they leave the nearest whole number. `pointers`: those that are down, by id. */
+/**
+ * Two fingers zoom freely; lifted, they leave the nearest whole number.
+ * @param {Viewport} viewport
+ * @param {Map<number, Point>} pointers those that are down, by id
+ * @param {() => void} onMove follows each step
+ * @returns {Gesture}
+ */
 export function pinch(viewport, pointers, onMove) {
   let grip = gripOf(viewport, pointers);
   const settle = () => {
@@ -25,7 +20,6 @@ export function pinch(viewport, pointers, onMove) {
     onMove();
   };
   return {
-    isPinch: true,
     move: () => {
       const { between, spread } = fingers(pointers);
       const scale = grip.spread ? (grip.scale * spread) / grip.spread : grip.scale;
@@ -42,11 +36,16 @@ export function pinch(viewport, pointers, onMove) {
   };
 }
 
+/**
+ * @param {Viewport} viewport
+ * @param {Map<number, Point>} pointers
+ */
 function gripOf(viewport, pointers) {
   const { between, spread } = fingers(pointers);
   return { between, spread, held: viewport.toImage(...between), scale: viewport.scale };
 }
 
+/** @param {Map<number, Point>} pointers */
 function fingers(pointers) {
   const [one, other] = [...pointers.values()];
   if (!other) return { between: one, spread: 0 };

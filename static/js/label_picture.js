@@ -1,0 +1,147 @@
+// The picture on the form with the editor over it: how it is looked at, and what the page's own buttons do with it.
+
+import { byId, findAll } from "./dom.js";
+import { OF_EDITOR } from "./label_keys.js";
+import { words } from "./label_words.js";
+import { OutlineEditor } from "./outline_editor.js";
+
+/** @import { Keys } from "./label_keys.js" */
+/** @import { Assignment } from "./label_words.js" */
+/** @typedef {{smoothing: boolean, simplify: number}} Looks as the tasker likes them */
+/**
+ * @typedef {object} PictureEvents
+ * @property {(settled: boolean) => void} drawn the drawing has changed
+ * @property {(changed: Partial<Looks>) => void} looks another way of looking was chosen
+ * @property {(setUrl: (url: string) => void) => void} imageFailed the picture does not load
+ * @property {(text: string) => void} say words for a screen reader
+ */
+
+const SELECTS = new Set(["next_corner", "previous_corner", "insert_corner"]);
+
+export class Picture {
+  #keys;
+  #looks;
+  #on;
+  /** @type {OutlineEditor | null} */
+  #editor = null;
+
+  /**
+   * @param {Keys} keys
+   * @param {Looks} looks
+   * @param {PictureEvents} on
+   */
+  constructor(keys, looks, on) {
+    this.#keys = keys;
+    this.#looks = looks;
+    this.#on = on;
+  }
+
+  /** The editor of the picture that is up, or null. */
+  get editor() {
+    return this.#editor;
+  }
+
+  /** Resolves when the picture can be painted. One that fails says so by itself. */
+  get decoded() {
+    const image = byId("picture").querySelector("image");
+    // Some browsers decode SVG images by promise, as others do with HTML images alone.
+    const decodes = /** @type {{decode?: () => Promise<void>} | null} */ (/** @type {unknown} */ (image));
+    return decodes?.decode ? decodes.decode().catch(() => {}) : Promise.resolve();
+  }
+
+  /**
+   * Put a picture up, with nothing drawn.
+   * @param {Assignment["image"]} image
+   */
+  show({ url, width, height }) {
+    const before = this.#editor;
+    this.#editor = null;
+    before?.destroy();
+    byId("picture").replaceChildren();
+    const editor = new OutlineEditor(byId("picture"), {
+      imageUrl: url,
+      width,
+      height,
+      labels: { ...words.editor, describedBy: "outline-words outline-keys" },
+      keys: this.#keys.ofEditor,
+      simplify: this.#looks.simplify,
+      onSimplify: (simplify) => this.#look({ simplify }),
+      onChange: (changed, { settled }) => changed === this.#editor && this.#on.drawn(settled),
+      announce: (text) => this.#on.say(text),
+    });
+    this.#editor = editor;
+    editor.setEnabled(false);
+    editor.setSmoothing(this.#looks.smoothing);
+    this.#showPressed("smoothing", this.#looks.smoothing);
+    this.#showPressed("move", false);
+    this.#watchImage();
+  }
+
+  #watchImage() {
+    const image = byId("picture").querySelector("image");
+    image?.addEventListener("error", () =>
+      this.#on.imageFailed((url) => image.isConnected && image.setAttribute("href", url)),
+    );
+  }
+
+  /** @param {Partial<Looks>} changed */
+  #look(changed) {
+    Object.assign(this.#looks, changed);
+    this.#on.looks(changed);
+  }
+
+  toggleSmoothing() {
+    const smoothing = !this.#looks.smoothing;
+    this.#showPressed("smoothing", smoothing);
+    this.#editor?.setSmoothing(smoothing);
+    this.#look({ smoothing });
+  }
+
+  toggleMove() {
+    if (!this.#editor) return;
+    this.#editor.panning = !this.#editor.panning;
+    this.#showPressed("move", this.#editor.panning);
+  }
+
+  /**
+   * @param {string} act
+   * @param {boolean} pressed
+   */
+  #showPressed(act, pressed) {
+    for (const button of findAll(document, `[data-act="${act}"]`)) button.setAttribute("aria-pressed", String(pressed));
+  }
+
+  /**
+   * Do what a key of the editor does, from outside of it. Returns why not, in words, or nothing.
+   * @param {string} name
+   */
+  draw(name) {
+    if (!this.#editor) return undefined;
+    if (!this.#editor.perform(OF_EDITOR[name])) return this.#whyNot(name, this.#editor);
+    // The arrows move the corner that is selected now.
+    if (SELECTS.has(name)) this.#editor.focus();
+    return undefined;
+  }
+
+  /**
+   * @param {string} name
+   * @param {OutlineEditor} editor
+   */
+  #whyNot(name, { drawing, rings }) {
+    if (name === "close_outline") return drawing ? words.editor.needsThree : words.nothingToClose;
+    if (name === "fewer_corners" || name === "more_corners") return words.nothingTraced;
+    return rings.length || drawing ? words.noCornerChosen : words.noCornerYet;
+  }
+
+  fit() {
+    this.#editor?.fit();
+  }
+
+  zoomIn() {
+    this.#editor?.zoomIn();
+  }
+
+  zoomOut() {
+    this.#editor?.zoomOut();
+  }
+}
