@@ -1,8 +1,8 @@
-"""The audit trail as organizers read it: rows by what is asked for, each a sentence (who, what, when, why, whence)."""
+"""The audit trail as organizers read it: filtered rows, each a sentence (who, what, when, why, from where)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,7 +16,6 @@ from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
 from common.models import AuditCheck, AuditEntry
 from contest.operations.audit_words import did, kind_words
-from monitoring.days import day_of
 
 _PAGES = {
     "tasker": "organizer-tasker",
@@ -30,17 +29,6 @@ _PAGES = {
 COLUMNS = (
     "number", "at", "who", "role", "action", "subject", "why", "origin", "place", "public", "private", "sha256"
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the trail is looked through for, each empty for all: an action, a user name (or `platform`), a day of the
-    contest's zone, and words in what a row says or in the place's digest."""
-
-    action: str = ""
-    who: str = ""
-    day: str = ""
-    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +53,31 @@ class Row:
     facts: Mapping[str, Any]
 
 
-def entries(asked: Asked, zone: str) -> QuerySet[AuditEntry]:
-    """Return the rows that fit, newest first. A day that is none fits nothing."""
-    rows = AuditEntry.objects.select_related("user", "seal", "place").order_by("-pk")
-    if asked.action:
-        rows = rows.filter(action=asked.action)
-    if asked.who:
-        rows = rows.filter(role=PLATFORM) if asked.who == PLATFORM else rows.filter(user__username__iexact=asked.who)
-    if asked.day:
-        rows = _on(rows, asked.day, zone)
-    return _saying(rows, asked.words) if asked.words else rows
+def audit_rows() -> QuerySet[AuditEntry]:
+    """Return all rows, newest first."""
+    return AuditEntry.objects.select_related("user", "seal", "place").order_by("-pk")
 
 
-def _on(rows: QuerySet[AuditEntry], typed: str, zone: str) -> QuerySet[AuditEntry]:
-    day = day_of(typed)
-    if day is None:
-        return rows.none()
+def rows_by(rows: QuerySet[AuditEntry], username: str) -> QuerySet[AuditEntry]:
+    """Return the rows of an account, or those of `platform`."""
+    return rows.filter(role=PLATFORM) if username == PLATFORM else rows.filter(user__username__iexact=username)
+
+
+def rows_on(rows: QuerySet[AuditEntry], day: date, zone: str) -> QuerySet[AuditEntry]:
+    """Return the rows of a day in the time zone `zone`."""
     begin = datetime.combine(day, time.min, ZoneInfo(zone))
     end = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(zone))
     return rows.filter(at__gte=begin, at__lt=end)
 
 
-def _saying(rows: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
+def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
+    """Return the rows with `text` in any of their parts, or from the place with this digest."""
     parts = ("subject", "public", "private")
     rows = rows.annotate(**{f"{part}_text": Cast(part, TextField()) for part in parts})
-    found = Q(why__icontains=words) | Q(origin__icontains=words) | Q(place__digest=words.lower())
+    matches = Q(why__icontains=text) | Q(origin__icontains=text) | Q(place__digest=text.lower())
     for part in parts:
-        found |= Q(**{f"{part}_text__icontains": words})
-    return rows.filter(found)
+        matches |= Q(**{f"{part}_text__icontains": text})
+    return rows.filter(matches)
 
 
 def actions() -> list[str]:
