@@ -1,5 +1,6 @@
 """The forms by which members of the board move something (R21)."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from django import forms
@@ -14,7 +15,7 @@ from common.web.forms import Form, RowForm, TextField
 from contest.board import motion_factories
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
-from contest.core.models import Award, Case, Stake, Team
+from contest.core.models import Case, Stake, Team
 from contest.core.teams import team_by_id
 from contest.defenses.selectors import stake_asked_back
 from contest.defenses.staking import LONGEST_WORDS
@@ -42,6 +43,8 @@ class MotionForm(Form):
     action: ClassVar[str] = ""
     button: ClassVar[str]
     look: ClassVar[str] = ""
+    # What the page is about, for the name of its draft.
+    about = ""
     reason = TextField("Reason (it is public)", most=MOST_REASON_CHARACTERS, rows=3)
 
     @classmethod
@@ -52,25 +55,12 @@ class MotionForm(Form):
     @property
     def draft(self) -> str:
         """Return the name of its draft, without the account."""
-        return f"motion {type(self).__name__} {' '.join(map(str, self.draft_keys))}".strip()
-
-    @property
-    def draft_keys(self) -> tuple[object, ...]:
-        """Return what tells its draft from those of the same form elsewhere."""
-        return ()
+        keys = [str(field.value() or "") for field in self.hidden_fields()]
+        return " ".join(["motion", type(self).__name__, *filter(None, [self.about, *keys])])
 
     def moved(self) -> dict[str, Any]:
         """Return what every motion is given."""
         return {"reason": self.cleaned_data["reason"], "now": domain_now()}
-
-
-class RowMotionForm(MotionForm, RowForm):
-    """A motion about one row of a list."""
-
-    @property
-    def draft_keys(self) -> tuple[object, ...]:
-        """Return which row it is about."""
-        return tuple(self[name].value() or "" for name in self.keys)
 
 
 def _choose(form: Form, name: str, choices: Choices) -> None:
@@ -101,11 +91,11 @@ class GrantForm(MotionForm):
         return motion_factories.grant_move(team, by=by, **self.moved())
 
 
-class RevokeForm(RowMotionForm):
+class RevokeForm(MotionForm, RowForm):
     """That a grant is taken back."""
 
-    action, keys = "revoke", ("grant",)
-    button, look = "Move to revoke it", "final"
+    action, button, look = "revoke", "Move to revoke it", "final"
+    keys = ("grant",)
     grant = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def save(self, *, by: User) -> Case:
@@ -153,11 +143,11 @@ class StakeForm(MotionForm):
         return motion_factories.stakes_move(chosen, self.cleaned_data["criteria"], moved.pop("reason"), by=by, **moved)
 
 
-class ReturnAnswerForm(RowMotionForm):
+class ReturnAnswerForm(MotionForm, RowForm):
     """What a team is answered that wants its defense back."""
 
-    action, keys = "answer", ("stake",)
-    button = "Move this answer"
+    action, button = "answer", "Move this answer"
+    keys = ("stake",)
     field_order = ["stake", "granted", "reason"]
     stake = forms.CharField(widget=forms.HiddenInput, required=False)
     granted = forms.ChoiceField(
@@ -212,12 +202,12 @@ class WithholdForm(MoneyForm, MotionForm):
         return motion_factories.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.moved())
 
 
-class ReturnForm(RowMotionForm):
+class ReturnForm(MotionForm, RowForm):
     """That what is withheld is given back."""
 
-    action, keys = "return", ("account", "team", "award")
+    action, button, look = "return", "Move to give it back", "secondary"
+    keys = ("account", "team", "award")
     names = {"account": ""}  # it is hidden
-    button, look = "Move to give it back", "secondary"
     account = forms.CharField(widget=forms.HiddenInput, required=False)
     team = forms.CharField(widget=forms.HiddenInput, required=False)
     award = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -247,67 +237,52 @@ def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | No
 
 
 class StakeMotionForm(MotionForm):
-    """What is moved about one stake."""
+    """What is moved about one stake, or about its award."""
+
+    service: ClassVar[Callable[..., Case]]
+    of_award: ClassVar[bool] = False
 
     def __init__(self, *arguments: Any, stake: Stake, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.stake = stake
+        self.stake, self.about = stake, str(stake.pk)
 
-    @property
-    def draft_keys(self) -> tuple[object, ...]:
-        """Return which stake it is about."""
-        return (self.stake.pk,)
-
-    @property
-    def award(self) -> Award:
-        """Return the award of the stake; NotFound where there is none."""
-        award = award_of(self.stake)
-        if award is None:
+    def save(self, *, by: User) -> Case:
+        """Open the motion; NotFound without an award where it is about that."""
+        subject = award_of(self.stake) if self.of_award else self.stake
+        if subject is None:
             raise NotFound("Nothing was awarded for this stake.", "not_found")
-        return award
+        return type(self).service(subject, by=by, **self.moved())
 
 
 class AwardForm(StakeMotionForm):
     """That the stake wins the prize."""
 
     button = "Move to award it"
+    service = staticmethod(motion_factories.award_move)
     field_order = ["statement", "reason"]
     statement = TextField("Public statement", most=MOST_WORDS, rows=4)
 
-    def save(self, *, by: User) -> Case:
-        """Move the award."""
-        statement = self.cleaned_data["statement"]
-        return motion_factories.award_move(self.stake, statement=statement, by=by, **self.moved())
+    def moved(self) -> dict[str, Any]:
+        """Return the statement too."""
+        return super().moved() | {"statement": self.cleaned_data["statement"]}
 
 
 class EndForm(StakeMotionForm):
     """That a stake which lost the race ends."""
 
-    action = "end"
-    button, look = "Move to end it", "secondary"
-
-    def save(self, *, by: User) -> Case:
-        """Move to end it."""
-        return motion_factories.end_move(self.stake, by=by, **self.moved())
+    action, button, look = "end", "Move to end it", "secondary"
+    service = staticmethod(motion_factories.end_move)
 
 
 class WithholdAwardForm(StakeMotionForm):
     """That the stake's award is withheld."""
 
-    action = "withhold"
-    button, look = "Move to withhold it", "secondary"
-
-    def save(self, *, by: User) -> Case:
-        """Move to withhold it."""
-        return motion_factories.award_withhold_move(self.award, by=by, **self.moved())
+    action, button, look = "withhold", "Move to withhold it", "secondary"
+    service, of_award = staticmethod(motion_factories.award_withhold_move), True
 
 
 class ForfeitForm(StakeMotionForm):
     """That what is withheld of the award goes back into the defenders' half."""
 
-    action = "forfeit"
-    button, look = "Move to put it back", "final"
-
-    def save(self, *, by: User) -> Case:
-        """Move to put it back."""
-        return motion_factories.forfeit_move(self.award, by=by, **self.moved())
+    action, button, look = "forfeit", "Move to put it back", "final"
+    service, of_award = staticmethod(motion_factories.forfeit_move), True
