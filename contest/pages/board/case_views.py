@@ -43,7 +43,8 @@ from contest.core.teams import final_team
 from contest.pages.board.case_content import picture_content
 from contest.pages.board.case_list import rows_of
 from contest.pages.board.case_words import motion_content
-from contest.pages.board.disclosure_views import ROLE_WORDS, disclosure_page
+from contest.pages.board.disclosure_forms import ROLE_WORDS
+from contest.pages.board.disclosure_views import disclose_first
 from contest.web.page_context import frame
 from labeling.enums import Label
 
@@ -202,7 +203,7 @@ def _refused(request: HttpRequest, public_id: str, member: User, error: DomainEr
     Http404 where the member steps aside by now."""
     case = case_seen_by(member, public_id)
     if undisclosed(case, member):
-        return disclosure_page(request, case, member, error, kept=request.POST.get("words", ""))
+        return disclose_first(request, case, member, error, kept=request.POST.get("words", ""))
     return show_case(request, case, member, error)
 
 

@@ -35,7 +35,7 @@ from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.pages.board.case_views import show_case, votes_shown
 from contest.pages.board.case_words import Said, following, motion_content, sums_awarded
-from contest.pages.board.disclosure_views import disclosure_page
+from contest.pages.board.disclosure_views import disclose_first
 from contest.web.page_context import frame
 
 
@@ -50,7 +50,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
         case = case_opened_by(member, public_id)
     except Conflict as error:
         if request.method == "POST":
-            return disclosure_page(request, case, member, error, kept=explanation)
+            return disclose_first(request, case, member, error, kept=explanation)
         return redirect("board-case-disclose", public_id)
     if request.method != "POST":
         return _decision_page(request, case, member)
@@ -71,7 +71,7 @@ def _confirmed(request: HttpRequest, case: Case, member: User, explanation: str)
     except DomainError as error:
         again = case_seen_by(member, case.public_id)
         if undisclosed(again, member):
-            return disclosure_page(request, again, member, error, kept=explanation)
+            return disclose_first(request, again, member, error, kept=explanation)
         return _decision_page(request, again, member, error)
     messages.success(request, f"Decided: {OUTCOME_WORDS[CaseOutcome(made.outcome)]}.")
     return go_to("board-case", case.public_id)

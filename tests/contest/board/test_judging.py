@@ -17,7 +17,7 @@ from contest.board.case_sweep import cases_tend
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
-from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
+from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.board.reminders import case_remind
 from contest.board.selectors import Asked, cases_asked
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
@@ -166,9 +166,9 @@ def _merged(scene: Scene) -> None:
 # What happens, about which team a member is asked, and how long after they spoke; of which teams they speak again.
 SINCE: list[tuple[Change, str, timedelta, list[str], str]] = [
     (_nothing, "red", timedelta(0), [], "said of another case at the same time"),
-    (_nothing, "red", DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
-    (_nothing, "red", DISCLOSURE_STANDS + INSTANT, ["red"], "said too long before the case was opened"),
-    (_nothing, "red", -10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR, [], "said just within the time for which it stands"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR + INSTANT, ["red"], "said too long before the case was opened"),
+    (_nothing, "red", -10 * DISCLOSURE_VALID_FOR, [], "said after the case was opened, of another one"),
     (_declared, "red", 3 * HOUR, ["red"], "a conflict was declared since, though it is over"),
     (_found, "red", 3 * HOUR, ["red"], "one was found since, though it was dismissed"),
     (
