@@ -8,9 +8,11 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.forms import HiddenInput, TextInput
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django_filters import CharFilter, ChoiceFilter
 
 from adjudication.counting import CHOICES
 from adjudication.rules import REASONS
@@ -19,6 +21,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of, go_to
+from common.web.lists import ListFilter, page_of
 from common.web.page import page
 from contest.board.case_messages import what_of
 from contest.board.cases import (
@@ -35,7 +38,7 @@ from contest.board.models import Vote
 from contest.board.motions import motion_drop
 from contest.board.public_decisions import CHOICE_WORDS, ballot_words, public_decision
 from contest.board.recusal import undisclosed
-from contest.board.selectors import Asked, cases_asked, counts_of, neighbours, parties_of, to_vote_on
+from contest.board.selectors import cases_listed, count_by_state, neighbours, parties_of, to_vote_on
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of
@@ -49,22 +52,57 @@ from contest.web.page_context import frame
 from labeling.enums import Label
 
 ON_A_PAGE = 25
+EVERY_STATE = "all"
 # The list -------------------------------------------------------------------------------------------------------------
+
+
+class CaseFilter(ListFilter):
+    """Cases by state, by what they are about, and by an ID."""
+
+    state = CharFilter(widget=HiddenInput)
+    find = CharFilter(
+        label="ID of a case, picture, appeal or team",
+        max_length=80,
+        widget=TextInput({"type": "search", "autocomplete": "off"}),
+    )
+    kind = ChoiceFilter(
+        label="About",
+        empty_label="everything",
+        choices=[(CaseKind.PICTURE.value, "pictures"), (CaseKind.MOTION.value, "motions")],
+    )
+
+    @property
+    def shown_state(self) -> str:
+        """Return the state whose cases are listed."""
+        state = self.data.get("state")
+        return state if state in {*CaseState, EVERY_STATE} else CaseState.OPEN.value
+
+    @property
+    def rest(self) -> dict[str, str]:
+        """Return the other filters."""
+        given = self.form.cleaned_data if self.is_valid() else {}
+        return {name: given.get(name, "") for name in ("kind", "find")}
+
+    def filter_queryset(self, queryset: QuerySet[Case]) -> QuerySet[Case]:
+        """Filter the list."""
+        state = "" if self.shown_state == EVERY_STATE else self.shown_state
+        return cases_listed(self.request.user, state=state, **self.rest)
 
 
 @page(board_member_of)
 def case_list(request: HttpRequest, member: User) -> HttpResponse:
     """List the cases that the member may know of: open ones that wait for their vote first, with their clocks."""
     now = domain_now()
-    asked = Asked.of(request.GET.dict())
-    page = Paginator(cases_asked(member, asked), ON_A_PAGE).get_page(request.GET.get("page"))
+    filtered = CaseFilter(request, cases_listed(member))
+    page = page_of(request, filtered.rows, ON_A_PAGE)
     context = {
-        "asked": asked,
-        "counts": counts_of(member, asked),
+        "filter": filtered,
+        "state": filtered.shown_state,
+        "counts": count_by_state(member, **filtered.rest),
         "page": page,
         "rows": rows_of(page.object_list, member, now=now),
         "to_vote": to_vote_on(member).count(),
-        "query": urlencode({"kind": asked.kind, "find": asked.find}),
+        "query": urlencode(filtered.rest),
     }
     return render(request, "board/cases.html", context | frame(now))
 

@@ -82,7 +82,7 @@ def test_cases_are_found_by_what_they_are_about(case: Case, scene: Scene, client
         assert [[row.case for row in each["rows"]] for each in shown] == [[case], []], name
         assert shown[0]["counts"]["all"] == 1, name
     assert client.get("/board/", {"find": "C-000000"}).context["counts"]["all"] == 0
-    assert "take the filter away" in words(client, "/board/?find=zebra")
+    assert "remove the filter" in words(client, "/board/?find=zebra")
 
 
 def test_states_are_tabs_with_their_counts(case: Case, scene: Scene, client: Client) -> None:

@@ -19,7 +19,7 @@ from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.board.reminders import case_remind
-from contest.board.selectors import Asked, cases_asked
+from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, Conflict, Team
 from contest.outbox.models import Message
@@ -131,7 +131,7 @@ def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
     Case.objects.filter(pk=case.pk).update(opened_at=now)
     case.refresh_from_db()
     found = [each.name for each in undisclosed(case, member)]
-    (row,) = rows_of([cases_asked(member, Asked(state="all")).get(pk=case.pk)], member, now=now)
+    (row,) = rows_of([cases_listed(member).get(pk=case.pk)], member, now=now)
     assert row.disclosed is not bool(found), "the list says the same"
     return found
 
