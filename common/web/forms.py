@@ -26,12 +26,14 @@ class TextField(forms.CharField):
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
-    def __init__(self, label: str, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
+    def __init__(
+        self, label: str, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
+    ) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:
             shown["required"] = True
         widget = forms.Textarea({"rows": rows, "cols": None, **shown}) if rows else forms.TextInput(shown)
-        super().__init__(label=label, required=False, widget=widget)
+        super().__init__(label=label, required=False, widget=widget, help_text=help_text)
         self._most = most
 
     def to_python(self, value: Any) -> str:
