@@ -98,7 +98,7 @@ def rule_by_board(
     are put in their order; and for an explanation that says nothing. Conflict (`not_settled`) while taskers are being
     asked, whose ruling would come on top of it, and (`no_ruling`) before the first ruling.
     """
-    said = explanation_said(explanation)
+    said = validate_explanation(explanation)
     given = _outcome(verdict, label, reasons)
     latest = _overruled(image, newest_panel_locked(image.pk))
     return Ruling.objects.create(
@@ -118,7 +118,7 @@ def rule_by_board(
     )
 
 
-def explanation_said(typed: str) -> str:
+def validate_explanation(typed: str) -> str:
     """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
     ask = "Give the public explanation: what the answers show, and why the ruling is another one."
     return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.web.json_parser import JSONParser
 from contest.api.appeal_shapes import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
-from contest.appeals.grounds import Appealed, reader_for
+from contest.appeals.grounds import AlreadyAppealed, reader_for
 from contest.appeals.services import appeal_send, appeals_of, decision_of, is_changed
 from contest.board.models import Appeal
 from contest.core.enums import CaseState
@@ -80,7 +80,7 @@ class Appeals(APIView):
                 by=request.user,  # type: ignore[arg-type]  # a member is signed in
                 now=now,
             )
-        except Appealed as error:
+        except AlreadyAppealed as error:
             told = {"code": error.code, "detail": error.message, "receipt": error.appeal.public_id}
             return Response(told, status=status.HTTP_409_CONFLICT)
         return Response(appeal_json(appeal), status=status.HTTP_201_CREATED)

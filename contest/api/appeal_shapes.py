@@ -40,7 +40,7 @@ class Mark(serializers.Serializer[Any]):
 
 @extend_schema_field(Mark(many=True))
 class Marks(serializers.ListField):
-    """What `contest.appeals.services.marks_said` reads, as it came."""
+    """What `contest.appeals.services.validate_marks` reads, as it came."""
 
     child = serializers.JSONField()
 

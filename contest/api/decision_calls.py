@@ -20,7 +20,7 @@ from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
     MINIMUM_TEXT,
     MOST_WORDS,
-    Count,
+    VoteCount,
     ballot_of,
     case_opened_by,
     count_of,
@@ -184,7 +184,7 @@ def _act(case: Case, given: Mapping[str, Any], member: User) -> None:
     )
 
 
-def _standing(case: Case, count: Count, member: User) -> dict[str, Any]:
+def _standing(case: Case, count: VoteCount, member: User) -> dict[str, Any]:
     decision = getattr(case, "decision", None)
     mine = next(vote for vote in count.votes if vote.member_id == member.pk)
     return {

@@ -11,18 +11,16 @@ from django.db.models import Q, QuerySet
 
 from common.errors import Conflict, InvalidInput, NotFound
 from common.typed import MinimumText, validate_text
-from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
+from contest.appeals.grounds import appeal_ground
 from contest.appeals.letters import notify_appeal
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.case_visibility import cases_known_to
-from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
+from contest.board.cases import case_seen_by, lock_image, open_case_of, parties_add, party_add, picture_case
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.core.enums import CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
 from labeling.models import Image
-
-__all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]
 
 # Of an argument, and of the other side's answer.
 MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
@@ -39,8 +37,8 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
     `marks` are `{"x", "y", "width", "height", "words"}` in whole pixels inside the picture. Raises what `appeal_ground`
     does, and InvalidInput at `argument` or `marks`.
     """
-    said, drawn = argument_said(argument), marks_said(marks, image)
-    held = image_held(image.pk)
+    said, drawn = validate_argument(argument), validate_marks(marks, image)
+    held = lock_image(image.pk)
     final = final_team(Team.objects.get(pk=team.pk))
     ground = appeal_ground(held, final, now)
     opened = open_case_of(held) is None
@@ -66,20 +64,20 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
     return appeal
 
 
-def argument_said(typed: str) -> str:
+def validate_argument(typed: str) -> str:
     """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
     long."""
     ask = "Write why the ruling is wrong."
     return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
-def answer_said(typed: str) -> str:
+def validate_answer(typed: str) -> str:
     """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
     return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
-def marks_said(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
+def validate_marks(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
     """Return the marks on a picture as they are kept; InvalidInput (`marks`) says which one is wrong, and why."""
     if len(typed) > MOST_MARKS:
         raise _wrong_mark(f"Draw at most {MOST_MARKS} marks; there are {len(typed)}.")
@@ -116,10 +114,10 @@ def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetim
     Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
     already, and once it is `decided`.
     """
-    said = answer_said(words)
+    said = validate_answer(words)
     known = case_of_party(case.public_id, team, now=now)
     if known.image_id is not None:
-        image_held(known.image_id)
+        lock_image(known.image_id)
     held = Case.objects.select_for_update(of=("self",)).get(pk=known.pk)
     refuse_statement(held, team)
     return Statement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
@@ -185,7 +183,7 @@ def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CaseClock:
     """How far a case is: members vote until `due_at`, which is `late` once it is over; `decided_at` and `closed_at`."""
 
     state: CaseState
@@ -195,12 +193,12 @@ class Clock:
     closed_at: datetime | None
 
 
-def clock_of(case: Case, now: datetime) -> Clock:
+def clock_of(case: Case, now: datetime) -> CaseClock:
     """Return the clock of a case (R19)."""
     decision = decision_of(case)
     state = CaseState(case.state)
     decided = decision.decided_at if decision else None
-    return Clock(state, case.due_at, state is CaseState.OPEN and case.due_at <= now, decided, case.closed_at)
+    return CaseClock(state, case.due_at, state is CaseState.OPEN and case.due_at <= now, decided, case.closed_at)
 
 
 def decision_of(case: Case) -> CaseDecision | None:

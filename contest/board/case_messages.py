@@ -48,7 +48,7 @@ OUTCOME_WORDS = {
 }
 
 
-def what_of(case: Case) -> str:
+def describe_case(case: Case) -> str:
     """Return in words what a case is about, without naming a team."""
     if case.kind == CaseKind.MOTION:
         return MOTION_WORDS[DecisionKind(case.motion)]
@@ -83,7 +83,7 @@ def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, 
 def _notify_board(
     case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", reminder: str = ""
 ) -> None:
-    told = {"case": case.public_id, "what": what_of(case), "due": absolute(case.due_at, _zone(now))}
+    told = {"case": case.public_id, "what": describe_case(case), "due": absolute(case.due_at, _zone(now))}
     asked = {"reminder": reminder} if reminder else {}
     write(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
 
@@ -96,7 +96,7 @@ def notify_no_quorum(case: Case, *, now: datetime) -> None:
         about=reverse("organizer-conflicts"),
         now=now,
         case=case.public_id,
-        what=what_of(case),
+        what=describe_case(case),
         needed=quorum_of(case),
         left=len(judges_of(case)),
     )
@@ -120,7 +120,7 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
         return 0
     told = {
         "case": case.public_id,
-        "what": what_of(case),
+        "what": describe_case(case),
         "outcome": OUTCOME_WORDS[CaseOutcome(decision.outcome)],
         "decided_at": absolute(decision.decided_at, _zone(now)),
         "explanation": decision.explanation,
@@ -141,7 +141,7 @@ def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team 
     ruling of before (R19); `late` as for `notify_case_decided`. Return how many people are told."""
     told = {
         "case": case.public_id,
-        "what": what_of(case),
+        "what": describe_case(case),
         "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling.words}",
         "decided_at": absolute(ruling.decided_at, _zone(now)),
         "explanation": "",

@@ -41,7 +41,7 @@ SECONDS_UNTIL_RECORDED = 15
 # Opening --------------------------------------------------------------------------------------------------------------
 
 
-def image_held(image_id: int) -> Image:
+def lock_image(image_id: int) -> Image:
     """Lock a picture: whoever appeals, opens a case or decides one of it waits for the others."""
     return Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image_id)
 
@@ -111,7 +111,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
-    held = image_held(image.pk)
+    held = lock_image(image.pk)
     ruling = newest_ruling_of(held)
     if ruling is None:
         raise Conflict("There is no ruling on this picture yet.", "not_ruled")
@@ -199,7 +199,7 @@ def parties_refresh(public_id: str, *, now: datetime) -> None:
     case = named.first() if public_id.isprintable() else None
     if case is None or case.image is None or not _misses_parties(case, now):
         return
-    image_held(case.image.pk)
+    lock_image(case.image.pk)
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     parties_add(case, now=now)
 
@@ -230,7 +230,7 @@ def case_opened_by(member: User, public_id: str) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class VoteCount:
     """The votes that count now, one of each member, in the order in which they were cast. `waiting` are those of
     members who are still to say whether anything ties them to a team that the case is about by now.
 
@@ -262,7 +262,7 @@ class Count:
         return self.judges >= self.quorum
 
 
-def count_of(case: Case) -> Count:
+def count_of(case: Case) -> VoteCount:
     """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
     recused, teams = recused_from(case), {team.pk for team in teams_of(case)}
     judges = {member.pk: member for member in board_members().exclude(pk__in=recused)}
@@ -270,7 +270,7 @@ def count_of(case: Case) -> Count:
     said = [vote for pk, vote in newest.items() if pk is not None and teams <= disclosed([case], judges[pk])[case.pk]]
     votes = tuple(sorted(said, key=lambda vote: vote.pk))
     ballots = [ballot_of(vote) for vote in votes]
-    return Count(
+    return VoteCount(
         votes=votes,
         judges=len(judges),
         quorum=quorum_of(case),
@@ -311,7 +311,7 @@ def vote_cast(
 
     Http404 for who steps aside, Conflict (`disclose_first`, `decided`), InvalidInput for what cannot be voted for.
     """
-    held = case_held(by, case.public_id, now=now)
+    held = lock_case(by, case.public_id, now=now)
     ballot = _ballot(held, choice, label, reasons)
     said = _own_words(words, public)
     told = {"choice": ballot.choice, "label": ballot.label, "reasons": list(ballot.reasons)}
@@ -326,11 +326,11 @@ def _own_words(typed: str, public: bool) -> str:
     return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_WORDS)
 
 
-def case_held(by: User, public_id: str, *, now: datetime) -> Case:
+def lock_case(by: User, public_id: str, *, now: datetime) -> Case:
     """Lock a case that `by` may vote on, and its picture before it; errors as `vote_cast`."""
     case = case_opened_by(by, public_id)
     if case.image_id is not None:
-        image_held(case.image_id)
+        lock_image(case.image_id)
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     if case.state == CaseState.OPEN:
         parties_add(case, now=now)
@@ -361,7 +361,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
     return Ballot(choice, label, ordered)
 
 
-def counted(count: Count) -> dict[str, Any]:
+def counted(count: VoteCount) -> dict[str, Any]:
     """Return what a decision keeps of a count: no names, and the words that their members publish."""
     votes = [
         {

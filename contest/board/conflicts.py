@@ -109,7 +109,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ConflictEnd:
     """How a declared conflict was ended: `by` is empty where the account is gone, `why` where no reason was asked for
     yet."""
 
@@ -117,16 +117,16 @@ class Ended:
     why: str
 
 
-def ends_of(rows: Iterable[Conflict]) -> dict[int, Ended]:
+def conflict_ends(rows: Iterable[Conflict]) -> dict[int, ConflictEnd]:
     """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
     numbers = [each.pk for each in rows if each.until is not None]
     entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
-    return {each.subject["conflict"][0]: _ended(each) for each in entries}
+    return {each.subject["conflict"][0]: _conflict_end(each) for each in entries}
 
 
-def _ended(entry: AuditEntry) -> Ended:
+def _conflict_end(entry: AuditEntry) -> ConflictEnd:
     by = entry.user.get_username() if entry.user is not None else ""
-    return Ended(by, entry.private.get("words", ""))
+    return ConflictEnd(by, entry.private.get("words", ""))
 
 
 @transaction.atomic

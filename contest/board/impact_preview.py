@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
-from contest.board.decisions import overrule_check, taskers_asked
+from contest.board.decisions import overrule_check, taskers_to_ask
 from contest.core.breaks import standing_breaks, suppose
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Release, Stake
@@ -68,7 +68,7 @@ def preview_impact(case: Case, ballot: Ballot, *, now: datetime) -> Impact:
         return NOTHING
     if ballot.choice is VoteChoice.MORE_TASKERS:
         joins = case.ruling.verdict == Verdict.VALID
-        return Impact(taskers=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
+        return Impact(taskers=taskers_to_ask(case.ruling, policy_in_force(now).policy), joins=joins)
     return overrule_impact(case.image, ballot, now)
 
 

@@ -39,7 +39,7 @@ def carry_out(case: Case, *, by: User, now: datetime) -> None:
     CARRIERS[DecisionKind(case.motion)](Mandate(case, by), now)
 
 
-def rehearse(case: Case, *, by: User, now: datetime) -> None:
+def dry_run(case: Case, *, by: User, now: datetime) -> None:
     """Refuse at once what could not be carried out now, with the same errors; nothing of it stays done."""
     with transaction.atomic():
         carry_out(case, by=by, now=now)

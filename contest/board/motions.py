@@ -17,9 +17,9 @@ from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
 from common.typed import validate_text
-from contest.board.cases import MINIMUM_TEXT, case_held, count_of, counted, disclose, motion_case, vote_cast
+from contest.board.cases import MINIMUM_TEXT, count_of, counted, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
-from contest.board.motion_handlers import rehearse
+from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
@@ -61,7 +61,7 @@ def motion_open(
     _refuse_moved(case)
     disclose(case=case, teams=[team.public_id for team in teams_of(case)], by=by, now=now)
     vote_cast(case=case, by=by, choice=VoteChoice.IN_FAVOUR, now=now)
-    rehearse(case, by=by, now=now)
+    dry_run(case, by=by, now=now)
     return case
 
 
@@ -102,9 +102,9 @@ def teams_concerned(subject: Mapping[str, Iterable[int]]) -> list[Team]:
 def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
     """Let who moved something take it back while it is open; the motion and its votes stay on record.
 
-    NotAllowed (`not_yours`) for others, and errors as `case_held`.
+    NotAllowed (`not_yours`) for others, and errors as `lock_case`.
     """
-    held = case_held(by, case.public_id, now=now)
+    held = lock_case(by, case.public_id, now=now)
     if held.kind != CaseKind.MOTION or held.opened_by_id != by.pk:
         raise NotAllowed("Only who moved this takes it back. Vote against it instead.", "not_yours")
     made = CaseDecision.objects.create(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from contest.board.case_messages import what_of
+from contest.board.case_messages import describe_case
 from contest.board.cases import count_of
 from contest.board.motions import motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
@@ -50,7 +50,7 @@ class OpenMotion:
             next_step = "the count can be confirmed at"
         else:
             next_step = "others vote at" if self.mine or self.voted else "you vote at"
-        what = what_of(self.case)
+        what = describe_case(self.case)
         moved = f"Moved by {self._mover}, {self.votes} of {self.needed} votes"
         return f"{what[:1].upper()}{what[1:]}: {self.about}. {moved}; {next_step}"
 

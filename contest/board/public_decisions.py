@@ -10,7 +10,7 @@ from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
 from contest.board.case_messages import OUTCOME_WORDS
-from contest.board.cases import Count, counted
+from contest.board.cases import VoteCount, counted
 from contest.core.enums import CaseOutcome, VoteChoice
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {
@@ -76,7 +76,7 @@ def public_decision(decision: Any) -> PublicDecision:
     return _public(*decided, decision.votes, decision.quorum, decision.recused, decision.decided_at)
 
 
-def decision_to_come(count: Count, explanation: str) -> PublicDecision:
+def decision_to_come(count: VoteCount, explanation: str) -> PublicDecision:
     """Return what the public would read if the votes of now were confirmed with this explanation."""
     decides, kept = count.decides, counted(count)
     decided = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)

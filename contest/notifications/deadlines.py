@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.appeals.grounds import Ground, appealable
+from contest.appeals.grounds import AppealGround, appealable
 from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
 from contest.core.models import Attack, Team
 from contest.core.teams import final_team
@@ -57,7 +57,7 @@ def _notify_closing(team: Team, now: datetime) -> int:
     )
 
 
-def _row(ground: Ground, attack: Attack | None) -> dict[str, object]:
+def _row(ground: AppealGround, attack: Attack | None) -> dict[str, object]:
     sent, image = ground.side is AppealSide.ATTACKER, ground.ruling.image.public_id
     return {
         "sent": sent,

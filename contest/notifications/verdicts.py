@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reasons_words
 from common.times import absolute
-from contest.appeals.grounds import Ground, appealable
+from contest.appeals.grounds import AppealGround, appealable
 from contest.core.appeal_window import closes_for_sender
 from contest.core.enums import AppealSide, MessageKind
 from contest.core.models import Attack, Stake, Team
@@ -110,7 +110,7 @@ def _notify_valid(team: Team, now: datetime) -> int:
     )
 
 
-def _valid(ground: Ground) -> dict[str, str]:
+def _valid(ground: AppealGround) -> dict[str, str]:
     image = ground.ruling.image.public_id
     return {
         "words": f"a {ground.ruling.label}",
@@ -128,7 +128,7 @@ def defending_teams(*, now: datetime) -> list[Team]:
     return list({owner.pk: owner for owner in owners if owner is not None}.values())
 
 
-def not_told(kind: MessageKind, team: Team, grounds: Sequence[Ground]) -> list[Ground]:
+def not_told(kind: MessageKind, team: Team, grounds: Sequence[AppealGround]) -> list[AppealGround]:
     """Return those of whose rulings the team was not told."""
     known = Told.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
     before = set(known.values_list("fact", flat=True))

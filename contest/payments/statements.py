@@ -16,7 +16,7 @@ from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.visibility import Telling, Told
 from contest.ledger.withholding import Withheld, ever_withheld, withheld
-from contest.prizes.awards import change_of
+from contest.prizes.awards import award_change
 from contest.prizes.settlement import differences
 
 ENTRIES_SHOWN = 50
@@ -199,7 +199,7 @@ def _debts() -> Iterator[tuple[Debt, set[int]]]:
             broke = {each.proof.pk for each in row.found.deciding}
             yield Debt(Team.objects.get(pk=team), row.found.stake, cents), broke
     for decision in BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"):
-        change = change_of(decision)
+        change = award_change(decision)
         for team, cents in change.flows.owed.items():
             if (lost := change.lost_by(team)) is not None:
                 broke = {each.proof.pk for each in lost.deciding}

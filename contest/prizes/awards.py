@@ -23,18 +23,18 @@ from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
 from contest.prizes.checklist import checklist, contenders, ready, sharing
-from contest.prizes.condition import Condition
+from contest.prizes.condition import AwardCondition
 from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.prize_facts import Found, found
+from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
 from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
-from contest.prizes.shares import Outcome, defender_shares
+from contest.prizes.shares import StakeOutcome, defender_shares
 from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
 from policy.numbers import Policy
 from scoring import reruns
 from scoring.models import Rerun
 from scoring.rerun_scope import Scope
 
-LOST = (Outcome.BROKEN, Outcome.BEFORE)
+LOST = (StakeOutcome.BROKEN, StakeOutcome.BEFORE)
 
 ASK_STATEMENT = "Write the public statement: it is published with the award."
 
@@ -86,7 +86,7 @@ def _refuse_over(rows: Iterable[Stake]) -> None:
         raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
 
 
-def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:
+def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[AwardCondition]:
     conditions = checklist(stake, policy=policy, now=now, known=weeks)
     if not ready(conditions):
         open_ones = "; ".join(each.title for each in conditions if not each.passed)
@@ -118,7 +118,7 @@ def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:
 
 
 def _give(
-    stake: Stake, cents: int, met: Sequence[Condition], decision: BoardDecision, by: User, now: datetime
+    stake: Stake, cents: int, met: Sequence[AwardCondition], decision: BoardDecision, by: User, now: datetime
 ) -> Award:
     stake_end(stake, StakeEnd.WON, now=now, by=by, decision=decision)
     award = Award.objects.create(
@@ -148,7 +148,7 @@ def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AwardChange:
     """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
 
     Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
@@ -156,21 +156,21 @@ class Change:
     """
 
     decision: BoardDecision
-    kept: tuple[Found, ...]
-    lost: tuple[Found, ...]
-    unpaid: tuple[Found, ...]
+    kept: tuple[StakeWithBreaks, ...]
+    lost: tuple[StakeWithBreaks, ...]
+    unpaid: tuple[StakeWithBreaks, ...]
     shares: Mapping[int, int]
     flows: Flows
 
-    def lost_by(self, team: int) -> Found | None:
+    def lost_by(self, team: int) -> StakeWithBreaks | None:
         """Return a stake of `team` that lost the award, if any did."""
         return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
 
 
-def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> Change:
+def award_change(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> AwardChange:
     """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
-    rows = found(_awarded(decision), supposed)
+    rows = stakes_with_breaks(_awarded(decision), supposed)
     lost = tuple(row for row in rows if row.due.outcome in LOST)
     others = [row for row in rows if row.due.outcome not in LOST]
     unpaid = tuple(row for row in others if not is_paid_for(row.stake, now=row.stake.award.awarded_at))
@@ -183,7 +183,7 @@ def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Suppose
     if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
         owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
         needed = replace(needed, owed=owed)
-    return Change(decision, kept, lost, unpaid, shares, needed)
+    return AwardChange(decision, kept, lost, unpaid, shares, needed)
 
 
 def _awarded(decision: BoardDecision) -> list[Stake]:
@@ -195,7 +195,7 @@ def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, i
     return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
 
 
-def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
+def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int, int]:
     """Return the cents by team, in the order of receipt of their first entries."""
     owners = {row.stake.pk: owner_of(row.stake.defense) for row in kept}
     due: dict[int, int] = {}
@@ -215,10 +215,10 @@ def decisions_on_awards() -> list[BoardDecision]:
     return list(BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"))
 
 
-def may_post(change: Change, weeks: Weeks) -> bool:
+def may_post(change: AwardChange, weeks: Weeks) -> bool:
     """Say whether the award is to be corrected now: every week that decides is settled."""
     return bool(change.flows) and all(
-        row.due.outcome is Outcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
+        row.due.outcome is StakeOutcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
         for row in change.lost
     )
 
@@ -227,10 +227,10 @@ def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> 
     half = account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
     hold([*_accounts(half, _awarded(decision)), *paid])
-    change_post(change_of(decision), LEDGER, now=now, by=by)
+    change_post(award_change(decision), LEDGER, now=now, by=by)
 
 
-def change_post(change: Change, book: Book, *, now: datetime, by: User | None = None) -> None:
+def change_post(change: AwardChange, book: Book, *, now: datetime, by: User | None = None) -> None:
     """Post what changes of an award. All accounts that it may move money of are held."""
     decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
@@ -250,7 +250,7 @@ def change_post(change: Change, book: Book, *, now: datetime, by: User | None = 
     book.notify(moved, now=now)
 
 
-def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
+def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]:
     """Return the rule, the words and the rows by which a team loses what it got."""
     if any(team in _teams_of(row.stake) for row in change.unpaid):
         words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
@@ -259,5 +259,5 @@ def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
     return {"rule": "R37", "why": words, "causes": causes}
 
 
-def _names(rows: Iterable[Found]) -> str:
+def _names(rows: Iterable[StakeWithBreaks]) -> str:
     return ", ".join(row.stake.defense.name for row in rows) or "a defense"

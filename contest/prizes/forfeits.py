@@ -19,8 +19,8 @@ from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, hold, move
 from contest.ledger.withholding import money_withhold, withheld_of
-from contest.prizes.awards import change_of
-from contest.prizes.settlement import Moved, moved_by_award, teams_share
+from contest.prizes.awards import award_change
+from contest.prizes.settlement import NetReceived, moved_by_award, teams_share
 from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside
 
 _Part = tuple[Account, int]
@@ -36,7 +36,7 @@ def withholdable(award: Award) -> int:
 def _left_of(award: Award) -> list[_Part]:
     """Return the accounts of the team, with what of the award is there: not paid out, nor aside, nor gone for good."""
     got = [(moved, set_aside(moved.account)) for moved in _got(award)]
-    share = change_of(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
+    share = award_change(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
     together = awards_of(award.decision)
     found: list[_Part] = []
     for moved, aside in got:
@@ -47,7 +47,7 @@ def _left_of(award: Award) -> list[_Part]:
     return found
 
 
-def _got(award: Award) -> list[Moved]:
+def _got(award: Award) -> list[NetReceived]:
     """Return what the accounts of the team got by the decision of an award."""
     accounts = set(_accounts(award))
     moved = [each for each in moved_by_award(award.decision) if each.account in accounts]

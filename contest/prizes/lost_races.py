@@ -12,19 +12,19 @@ from contest.core.enums import DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Award, Stake
 from contest.defenses.selectors import forfeited_stakes
 from contest.defenses.stake_ends import locked, stake_end
-from contest.prizes.awards import change_of
+from contest.prizes.awards import award_change
 from contest.prizes.checklist import why_never
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RaceEnding:
     """How the board may end a stake, and why."""
 
     end: StakeEnd
     why: str
 
 
-def ending_of(stake: Stake, *, now: datetime) -> Ending | None:
+def race_ending(stake: Stake, *, now: datetime) -> RaceEnding | None:
     """Return how the board may end a stake of its own that is in force; None while it may still be the first to win.
 
     One that can never win is taken back; one beside which another won is overtaken, while that one has it: an award
@@ -33,26 +33,26 @@ def ending_of(stake: Stake, *, now: datetime) -> Ending | None:
     if stake.kind != StakeKind.BOARD or stake.staked_at is None or stake.ended_at is not None:
         return None
     if never := why_never(stake, now=now):
-        return Ending(StakeEnd.WITHDRAWN, never)
-    won = awards_that_stand(Award.objects.filter(awarded_at__gte=stake.staked_at))
+        return RaceEnding(StakeEnd.WITHDRAWN, never)
+    won = awards_in_force(Award.objects.filter(awarded_at__gte=stake.staked_at))
     if not won:
         return None
-    return Ending(StakeEnd.OVERTAKEN, f"{won[0].stake.defense.name} was awarded the prize while this was at stake.")
+    return RaceEnding(StakeEnd.OVERTAKEN, f"{won[0].stake.defense.name} was awarded the prize while this was at stake.")
 
 
-def awards_that_stand(among: QuerySet[Award] | None = None) -> list[Award]:
+def awards_in_force(among: QuerySet[Award] | None = None) -> list[Award]:
     """Return the awards, of all or among these, whose defense has the prize by the facts of now, oldest first: neither
     lost (R27, R37) nor taken for good (R38)."""
     asked = Award.objects.all() if among is None else among
     given = asked.exclude(stake__in=forfeited_stakes()).select_related("decision", "stake__defense")
     rows = list(given.order_by("awarded_at", "pk"))
-    kept = {row.stake for decision in {each.decision for each in rows} for row in change_of(decision).kept}
+    kept = {row.stake for decision in {each.decision for each in rows} for row in award_change(decision).kept}
     return [each for each in rows if each.stake in kept]
 
 
-def ending_check(stake: Stake, *, now: datetime) -> Ending:
+def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
     """Return how the board may end a stake; Conflict (`may_win`) where it may not."""
-    ending = ending_of(stake, now=now)
+    ending = race_ending(stake, now=now)
     if ending is None:
         words = f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win."
         raise Conflict(words, "may_win")

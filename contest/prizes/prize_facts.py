@@ -14,13 +14,13 @@ from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.prizes.shares import BreakFact, Due, StakeFact, earliest_week, stake_due
+from contest.prizes.shares import BreakFact, StakeDue, StakeFact, earliest_week, stake_due
 from contest.teams.models import Association
 from contest.teams.selectors import is_paid
 
 
 @dataclass(frozen=True, slots=True)
-class Credited:
+class CreditedBreak:
     """A break that stands, as a fact for prizes, and the rows it comes from; `attack` is None where no team sent it."""
 
     fact: BreakFact
@@ -29,20 +29,20 @@ class Credited:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StakeWithBreaks:
     """A stake with the breaks that hold and were sent before its end, and what follows from them."""
 
     stake: Stake
-    breaks: tuple[Credited, ...]
-    due: Due
+    breaks: tuple[CreditedBreak, ...]
+    due: StakeDue
 
     @property
-    def deciding(self) -> list[Credited]:
+    def deciding(self) -> list[CreditedBreak]:
         """Return the breaks of the week that decides."""
         return [each for each in self.breaks if each.fact.week == self.due.week]
 
     @property
-    def conflicts(self) -> list[Credited]:
+    def conflicts(self) -> list[CreditedBreak]:
         """Return the breaks of the deciding week by the team whose own defense or stake it is: never paid."""
         return [each for each in self.deciding if each.fact.own]
 
@@ -53,7 +53,7 @@ def begun_stakes() -> list[Stake]:
     return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
 
 
-def found(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[Found]:
+def stakes_with_breaks(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[StakeWithBreaks]:
     """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
     breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
@@ -103,7 +103,7 @@ class _Teams:
         return self.final(team) not in self.associated or is_paid(self.rows[team], at)
 
 
-def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> Found:
+def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> StakeWithBreaks:
     own = {known.final(team) for team in (_maker(stake), stake.paid_by_id) if team is not None}
     stake_fact = _fact(stake, known)
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
@@ -111,18 +111,18 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
     first = earliest_week(row.fact for row in rows)
     # Who is paid matters in one week alone, so that nothing is asked about the teams of all others.
     rows = [_with_pay(row, known) if row.fact.week == first else row for row in rows]
-    return Found(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
+    return StakeWithBreaks(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
 
 
-def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> Credited:
+def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> CreditedBreak:
     received = each.image.received_at if attack is None else attack.received_at
     if attack is None:
-        return Credited(BreakFact(None, received, week_at(received).name), each, None)
+        return CreditedBreak(BreakFact(None, received, week_at(received).name), each, None)
     team = None if was_known(attack) else known.final(attack.team_id)
-    return Credited(BreakFact(team, received, attack.week, own=team in own), each, attack)
+    return CreditedBreak(BreakFact(team, received, attack.week, own=team in own), each, attack)
 
 
-def _with_pay(row: Credited, known: _Teams) -> Credited:
+def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
     if row.attack is None:
         return row
     can_be = known.paid(row.attack.team_id, row.fact.received_at)

@@ -13,7 +13,7 @@ from contest.core.breaks import sent_as_attack
 from contest.core.models import Attack, Stake
 from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
 from contest.defenses.selectors import first_sent, unbroken_until
-from contest.prizes.condition import Condition, Party
+from contest.prizes.condition import AwardCondition, ConditionOwner
 from labeling.enums import Label
 from scoring.enums import Outcome, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem
@@ -38,35 +38,37 @@ def valid_attacks(stake: Stake) -> QuerySet[Attack]:
     return rows.filter(received_at__lt=until) if until else rows
 
 
-def rerun_condition(stake: Stake, now: datetime) -> Condition:
+def rerun_condition(stake: Stake, now: datetime) -> AwardCondition:
     title = "All attacks run again, and failed"
     pictures = valid_attacks(stake).values("image").distinct()
     wanted = pictures.count()
     if not wanted:
-        return Condition("run_again", title, True, "No valid attack was sent.")
+        return AwardCondition("run_again", title, True, "No valid attack was sent.")
     reruns = list(reruns_after(stake))
     if not reruns:
-        begin = (Party.ORGANIZERS, Party.BOARD)
-        return Condition("run_again", title, False, f"Not begun: {wanted} pictures are to be run again.", who=begin)
+        begin = (ConditionOwner.ORGANIZERS, ConditionOwner.BOARD)
+        return AwardCondition(
+            "run_again", title, False, f"Not begun: {wanted} pictures are to be run again.", who=begin
+        )
     link = reverse("rerun", args=[reruns[0].pk])
     applied = [each for each in reruns if each.state == RerunState.APPLIED]
     if not applied:
-        return Condition("run_again", title, False, *_under_way(reruns[0], link, now))
+        return AwardCondition("run_again", title, False, *_under_way(reruns[0], link, now))
     done = _settled_again(stake, applied, pictures).count()
     # Only an attack breaks: a mistake on a picture that nobody sent as one hinders no award (R29).
     again = _in_time(stake, applied).filter(image__in=pictures)
     mistakes = _mistakes(again).values("image").distinct().count()
     figures = f"{done} of {wanted} pictures run again, {mistakes} of them now taken for the other class."
     # A mistake breaks the defense with the next sweep; a picture that the re-run left out is for another one.
-    who = (Party.TIME,) if mistakes else (Party.SCORER, Party.ORGANIZERS)
-    return Condition("run_again", title, done == wanted and not mistakes, figures, link, who)
+    who = (ConditionOwner.TIME,) if mistakes else (ConditionOwner.SCORER, ConditionOwner.ORGANIZERS)
+    return AwardCondition("run_again", title, done == wanted and not mistakes, figures, link, who)
 
 
-def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[Party, ...]]:
+def _under_way(rerun: Rerun, link: str, now: datetime) -> tuple[str, str, tuple[ConditionOwner, ...]]:
     """Return what is known of a re-run that is not applied, where it is looked at, and who brings it on."""
     words = rerun_words(rerun, now=now)
     more = ": an organizer applies it" if words == FINISHED else ""
-    who = Party.ORGANIZERS if reruns_to_apply().filter(pk=rerun.pk).exists() else Party.SCORER
+    who = ConditionOwner.ORGANIZERS if reruns_to_apply().filter(pk=rerun.pk).exists() else ConditionOwner.SCORER
     return f"Re-run {rerun.pk} is {words}{more}.", link, (who,)
 
 

@@ -25,8 +25,8 @@ from contest.ledger.services import Causes, account, hold
 from contest.ledger.stake_money import stake_account
 from contest.ledger.withholding import Withheld, withheld_of_stakes
 from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.prize_facts import Found, begun_stakes, found
-from contest.prizes.shares import Outcome
+from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
+from contest.prizes.shares import StakeOutcome
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
 log = structlog.get_logger(__name__)
@@ -36,16 +36,16 @@ log = structlog.get_logger(__name__)
 class Difference:
     """A stake whose entries are not what the facts ask for, and what to post."""
 
-    found: Found
+    found: StakeWithBreaks
     flows: Flows
 
 
 def differences() -> list[Difference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
-    return _differences(found(begun_stakes()), LEDGER)
+    return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
 
 
-def _differences(rows: Sequence[Found], book: Book) -> list[Difference]:
+def _differences(rows: Sequence[StakeWithBreaks], book: Book) -> list[Difference]:
     at = positions(rows, book)
     compared = [Difference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
     return [each for each in compared if each.flows or each.flows.owed]
@@ -63,7 +63,7 @@ class StakeSettlement:
     `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
     """
 
-    def __init__(self, book: Book, rows: Sequence[Found], *, weeks: Weeks, now: datetime) -> None:
+    def __init__(self, book: Book, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
         self._book, self._now = book, now
         self._rows = [row for row in rows if _may_post(row, weeks)]
         self.changed: set[int] = set()
@@ -85,7 +85,7 @@ class StakeSettlement:
         # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
 
-    def _try(self, row: Found) -> None:
+    def _try(self, row: StakeWithBreaks) -> None:
         try:
             with self._book.attempt():
                 if _settled(row, self._book, self._now):
@@ -97,7 +97,7 @@ class StakeSettlement:
             self.failed[row.stake.pk] = error
 
 
-def _settled(row: Found, book: Book, now: datetime) -> bool:
+def _settled(row: StakeWithBreaks, book: Book, now: datetime) -> bool:
     """Post the difference of one stake; say whether there was any."""
     needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
     if needed:
@@ -105,15 +105,17 @@ def _settled(row: Found, book: Book, now: datetime) -> bool:
     return bool(needed)
 
 
-def _may_post(row: Found, weeks: Weeks) -> bool:
+def _may_post(row: StakeWithBreaks, weeks: Weeks) -> bool:
     """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
     did so by a checklist that asks for more than that."""
-    if row.due.outcome in (Outcome.HELD, Outcome.BEFORE) or (not row.due.week and row.stake.end == StakeEnd.WON):
+    if row.due.outcome in (StakeOutcome.HELD, StakeOutcome.BEFORE) or (
+        not row.due.week and row.stake.end == StakeEnd.WON
+    ):
         return True
     return weeks.settled(deciding_week(row), of=row.stake.defense)
 
 
-def deciding_week(row: Found) -> Week:
+def deciding_week(row: StakeWithBreaks) -> Week:
     """Return the week that a stake's money waits for: the one it was broken in, or that of its end."""
     if row.due.week:
         return week_called(row.due.week)
@@ -124,7 +126,7 @@ def deciding_week(row: Found) -> Week:
 def stake_settle(stake_id: int, *, now: datetime) -> bool:
     """Post the difference of one stake, while nobody else does; say whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
-    (row,) = found([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
+    (row,) = stakes_with_breaks([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
     hold(accounts_of(row.stake, row.due.teams))
     return _settled(row, LEDGER, now)
 
@@ -152,14 +154,14 @@ def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class NetReceived:
     """What one account got of a stake, less what went back."""
 
     account: Account
     cents: int
 
 
-def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]:
+def positions(rows: Iterable[StakeWithBreaks], book: Book = LEDGER) -> dict[int, Position]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
     moved = _moved(stakes, book)
@@ -174,7 +176,7 @@ def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]
     } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[Moved]]:
+def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[NetReceived]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
     rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
     for each in book.planned:
@@ -185,9 +187,9 @@ def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[Moved
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
         nets[key] = nets.get(key, 0) + signed
     accounts = _accounts({number for _, number in nets}, book)
-    moved: dict[int, list[Moved]] = {}
+    moved: dict[int, list[NetReceived]] = {}
     for (stake, number), cents in nets.items():
-        moved.setdefault(stake, []).append(Moved(accounts[number], cents))
+        moved.setdefault(stake, []).append(NetReceived(accounts[number], cents))
     return moved
 
 
@@ -198,7 +200,7 @@ def _accounts(numbers: Collection[int], book: Book) -> dict[int, Account]:
 
 def _position(
     stake: Stake,
-    moved: Sequence[Moved],
+    moved: Sequence[NetReceived],
     hub: int,
     lendable: int,
     withheld: Sequence[Withheld],
@@ -219,7 +221,7 @@ def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[Moved]:
+def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[NetReceived]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
     half = book.account(AccountKind.DEFENDERS).pk
     nets: dict[int, int] = {}
@@ -231,16 +233,16 @@ def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[Moved]:
         other, signed = (target, cents) if source == half else (source, -cents)
         nets[other] = nets.get(other, 0) + signed
     accounts = _accounts(nets, book)
-    return [Moved(accounts[number], cents) for number, cents in nets.items()]
+    return [NetReceived(accounts[number], cents) for number, cents in nets.items()]
 
 
-def teams_share(moved: Iterable[Moved], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
+def teams_share(moved: Iterable[NetReceived], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
     got = _got(moved)
     return got, _there(got, _balances_of_teams(book))
 
 
-def _got(moved: Iterable[Moved]) -> dict[int, int]:
+def _got(moved: Iterable[NetReceived]) -> dict[int, int]:
     got: dict[int, int] = {}
     for each in moved:
         if each.account.team is not None:
@@ -273,7 +275,7 @@ def _balances_of_teams(book: Book) -> dict[int, int]:
 class _Posting:
     """The entries of one stake, in their order."""
 
-    row: Found
+    row: StakeWithBreaks
     now: datetime
     book: Book
 
@@ -309,7 +311,7 @@ class _Posting:
 
     @property
     def rule(self) -> str:
-        return "R35" if self.row.due.outcome is Outcome.BROKEN else "R36"
+        return "R35" if self.row.due.outcome is StakeOutcome.BROKEN else "R36"
 
     @property
     def _name(self) -> str:
@@ -322,14 +324,14 @@ class _Posting:
         return {"stake": [self.row.stake.pk], "break": [each.proof.pk for each in rows], "attack": attacks}
 
     def _given(self) -> str:
-        if self.row.due.outcome is Outcome.BROKEN:
+        if self.row.due.outcome is StakeOutcome.BROKEN:
             return f"Share of the attacker prize: {self._name} was broken in week {self.row.due.week}."
-        if self.row.due.outcome is Outcome.BEFORE:
+        if self.row.due.outcome is StakeOutcome.BEFORE:
             return f"{self._name} was broken before it was at stake: the stake goes back to the team that paid it."
         return f"The stake on {self._name} goes back to the team that paid it."
 
     def _taken(self) -> str:
-        if self.row.due.outcome is Outcome.HELD:
+        if self.row.due.outcome is StakeOutcome.HELD:
             return f"Correction: no break of {self._name} stands any more."
         return f"Correction: what is due for {self._name} changed{self._by_week()}."
 
@@ -341,7 +343,7 @@ class _Posting:
         return f"{words}; teams owe it what was paid out to them." if owed else f"{words}."
 
     def _returned(self) -> str:
-        if self.row.due.outcome is Outcome.BROKEN and not self.row.due.teams:
+        if self.row.due.outcome is StakeOutcome.BROKEN and not self.row.due.teams:
             return f"{self._name} was broken in week {self.row.due.week} by nobody who is paid."
         return f"What is left of the stake on {self._name} returns to the attackers' half."
 

@@ -48,7 +48,7 @@ class StakeFact:
         return self.until is None or fact.received_at < self.until
 
 
-class Outcome(StrEnum):
+class StakeOutcome(StrEnum):
     """What becomes of a stake's money. `held`: it stays where it is. `before`: broken before it was at stake."""
 
     HELD = "held"
@@ -58,13 +58,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class StakeDue:
     """What follows from the facts: cents by team, what stays on the stake, and the week it was broken in.
 
     What is neither a team's nor held goes to the attackers' half.
     """
 
-    outcome: Outcome
+    outcome: StakeOutcome
     teams: Mapping[int, int] = field(default_factory=dict)
     held: int = 0
     week: str = ""
@@ -108,7 +108,7 @@ def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:
     return sorted(received, key=lambda each: (received[each], each))
 
 
-def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
+def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> StakeDue:
     """Return what becomes of the money of a stake, given every break of its defense that stands (R35, R36).
 
     A break of a week before the stake's had broken the defense before anything was at stake: the money goes back to
@@ -116,16 +116,16 @@ def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
     recorded: under embargo nobody could know of the other. Attacks from after the end were not against this stake.
     """
     if not stake.over:
-        return Due(Outcome.HELD, held=stake.cents)
+        return StakeDue(StakeOutcome.HELD, held=stake.cents)
     known = [each for each in breaks if stake.is_hit_by(each)]
     before = earliest_week(known) < stake.week
     if before or not known:
         return _unearned(stake, before=before and bool(known))
-    return Due(Outcome.BROKEN, attacker_shares(stake.cents, known), week=earliest_week(known))
+    return StakeDue(StakeOutcome.BROKEN, attacker_shares(stake.cents, known), week=earliest_week(known))
 
 
-def _unearned(stake: StakeFact, *, before: bool) -> Due:
+def _unearned(stake: StakeFact, *, before: bool) -> StakeDue:
     if stake.broken and not before:
-        return Due(Outcome.HELD, held=stake.cents)
+        return StakeDue(StakeOutcome.HELD, held=stake.cents)
     back = {} if stake.back_to is None else {stake.back_to: stake.cents}
-    return Due(Outcome.BEFORE if before else Outcome.RETURNED, back)
+    return StakeDue(StakeOutcome.BEFORE if before else StakeOutcome.RETURNED, back)

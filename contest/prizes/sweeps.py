@@ -18,8 +18,8 @@ from contest.defenses.stake_ends import stakes_locked
 from contest.ledger.dry_run import LEDGER, Book
 from contest.ledger.models import Account
 from contest.ledger.services import hold
-from contest.prizes.awards import change_of, change_post, decisions_on_awards, may_post
-from contest.prizes.prize_facts import begun_stakes, found
+from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
+from contest.prizes.prize_facts import begun_stakes, stakes_with_breaks
 from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
 
 log = structlog.get_logger(__name__)
@@ -52,7 +52,7 @@ def _is_due(now: datetime) -> bool:
 
 def _award_is_due(decision: BoardDecision, weeks: Weeks) -> bool:
     try:
-        return may_post(change_of(decision), weeks)
+        return may_post(award_change(decision), weeks)
     except OperationalError:
         raise
     except Exception:
@@ -68,7 +68,7 @@ class Settlement:
         self, book: Book, stakes: Sequence[Stake], *, weeks: Weeks, now: datetime, supposed: Supposed | None = None
     ) -> None:
         self._book, self._weeks, self._now, self._supposed = book, weeks, now, supposed
-        self._stakes = StakeSettlement(book, found(stakes, supposed), weeks=weeks, now=now)
+        self._stakes = StakeSettlement(book, stakes_with_breaks(stakes, supposed), weeks=weeks, now=now)
         self._awards: set[int] = set()
         self._awards_failed: dict[int, Exception] = {}
 
@@ -105,7 +105,7 @@ class Settlement:
     def _try(self, decision: BoardDecision) -> bool:
         try:
             with self._book.attempt():
-                change = change_of(decision, book=self._book, supposed=self._supposed)
+                change = award_change(decision, book=self._book, supposed=self._supposed)
                 if not may_post(change, self._weeks):
                     return False
                 change_post(change, self._book, now=self._now)

@@ -17,7 +17,7 @@ from django.db import DatabaseError, transaction
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import Policy as Rules
-from adjudication.services import explanation_said, panel_settle, panels_settle, rule_by_board
+from adjudication.services import panel_settle, panels_settle, rule_by_board, validate_explanation
 from adjudication.what_if import Numbers, pictures_decided, try_out
 from common.errors import InvalidInput
 from labeling.enums import Answer, Label, PanelState
@@ -251,7 +251,7 @@ def test_what_the_board_may_not_say(given: dict[str, Any], field: str, why: str,
     ],
 )
 def test_an_explanation_may_be_in_any_language(said: str) -> None:
-    assert explanation_said(said) == said
+    assert validate_explanation(said) == said
 
 
 def test_a_picture_without_a_ruling_has_none_to_overrule(now: datetime) -> None:

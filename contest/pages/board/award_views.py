@@ -21,13 +21,13 @@ from contest.core.enums import DecisionKind
 from contest.core.models import Award, Stake
 from contest.core.roles import roles_of
 from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
-from contest.pages.board.motion_forms import AwardForm, EndForm, ForfeitForm, WithholdAwardForm
+from contest.pages.board.motion_forms import AwardForm, EndStakeForm, ForfeitForm, WithholdAwardForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import with_causes
-from contest.prizes.awards import change_of, rerun_begin, shares_now
+from contest.prizes.awards import award_change, rerun_begin, shares_now
 from contest.prizes.checklist import about_others, checklist, contenders, ready, sharing_of, stakes_beside, why_never
 from contest.prizes.forfeits import forfeitable, withholdable
-from contest.prizes.lost_races import awards_that_stand, ending_of
+from contest.prizes.lost_races import awards_in_force, race_ending
 from contest.prizes.rerun_conditions import reruns_after
 from contest.prizes.selectors import award_with_decider, awards_of_stakes, stakes_awarded_by
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
@@ -37,7 +37,7 @@ from scoring.models import Rerun
 from scoring.tasks import prepare_reruns
 
 KINDS = (DecisionKind.AWARD, DecisionKind.END, DecisionKind.WITHHOLD, DecisionKind.FORFEIT, DecisionKind.RETURN)
-FORMS = (AwardForm, EndForm, WithholdAwardForm, ForfeitForm)
+FORMS = (AwardForm, EndStakeForm, WithholdAwardForm, ForfeitForm)
 
 
 @page(reviewer_of)
@@ -49,7 +49,7 @@ def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
     due = [each for each in contenders(now=now) if each.pk in known]
     others = [each for each in stakes_in_force() if each.pk in known and each not in due]
     rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in others]
-    stand = {each.pk for each in awards_that_stand()}
+    stand = {each.pk for each in awards_in_force()}
     context = {
         "due": due,
         "rest": rest,
@@ -115,7 +115,7 @@ def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str,
     group = sharing_of(stake, due)
     shares = shares_now(group)
     return {
-        "ending": ending_of(stake, now=now),
+        "ending": race_ending(stake, now=now),
         "conditions": conditions if beside <= seen else [each for each in conditions if not about_others(each.name)],
         "ready": ready(conditions),
         "group": [(each, shares.get(each.pk, 0)) for each in group],
@@ -146,7 +146,7 @@ def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
         "award": award,
         "met": [each for each in award.conditions if sharing <= seen or not about_others(each["name"])],
         "steps_aside_of_group": not sharing <= seen,
-        "change": change_of(award.decision),
+        "change": award_change(award.decision),
         "entries": entries,
         "withholdable": withholdable(award),
         "forfeitable": forfeitable(award),

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from contest.board.case_messages import OUTCOME_WORDS, what_of
+from contest.board.case_messages import OUTCOME_WORDS, describe_case
 from contest.board.public_decisions import CHOICE_WORDS
 from contest.board.recusal import cases_undisclosed
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
@@ -27,7 +27,7 @@ class CaseRow:
         """Return what the case is about."""
         if not self.disclosed:
             return "closed to you until you said whether anything ties you to its teams"
-        return what_of(self.case)
+        return describe_case(self.case)
 
     @property
     def outcome(self) -> str:

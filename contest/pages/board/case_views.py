@@ -20,9 +20,9 @@ from common.web.form_fields import go_to
 from common.web.forms import Form
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
-from contest.board.case_messages import what_of
+from contest.board.case_messages import describe_case
 from contest.board.cases import (
-    Count,
+    VoteCount,
     ballot_of,
     case_opened_by,
     case_seen_by,
@@ -133,7 +133,7 @@ def show_case(
     refused = refused or form
     context = {
         "case": case,
-        "what": what_of(case),
+        "what": describe_case(case),
         "before": before,
         "after": after,
         "overdue": case.state == CaseState.OPEN and case.due_at <= now,
@@ -148,7 +148,7 @@ def show_case(
     return render(request, name, context | framed, status=refused.status)
 
 
-def vote_of(count: Count, member: User) -> Vote | None:
+def vote_of(count: VoteCount, member: User) -> Vote | None:
     """Return the member's vote that counts, if any."""
     return next((vote for vote in count.votes if vote.member_id == member.pk), None)
 
@@ -158,13 +158,13 @@ def _decision_of(case: Case) -> Any:
     return public_decision(decision) if decision is not None else None
 
 
-def _voting(case: Case, member: User, count: Count, mine: Vote | None) -> dict[str, Any]:
+def _voting(case: Case, member: User, count: VoteCount, mine: Vote | None) -> dict[str, Any]:
     """Return what is shown beside the form of the vote: the votes of others once the member has voted."""
     return {
         "count": count,
         "mine": mine,
         "mine_words": ballot_words(ballot_of(mine)) if mine else "",
-        "votes": votes_shown(count, member) if mine else [],
+        "votes": vote_rows(count, member) if mine else [],
         "decides": ballot_words(count.decides),
         "missing": max(count.quorum - len(count.votes), 0),
         "joins": case.ruling is not None and case.ruling.label != "",
@@ -172,7 +172,7 @@ def _voting(case: Case, member: User, count: Count, mine: Vote | None) -> dict[s
     }
 
 
-def votes_shown(count: Count, member: User) -> list[dict[str, Any]]:
+def vote_rows(count: VoteCount, member: User) -> list[dict[str, Any]]:
     """Return the votes that count now, without names but whether it is the member's own."""
     return [
         {"vote": vote, "words": ballot_words(ballot_of(vote)), "own": vote.member_id == member.pk}

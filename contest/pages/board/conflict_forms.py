@@ -52,7 +52,7 @@ _WRONG_DAY = "Give a day as in 2026-11-20, or leave it empty."
 OWN_WORDS = "In words, if you like (organizers alone read them)"
 
 
-class DeclareForm(Form):
+class DeclareConflictForm(Form):
     """That something ties a member to a team."""
 
     team = TextField("Team, by its name or ID", most=LONGEST_NAME)
@@ -101,7 +101,7 @@ def _begin_of(day: date, now: datetime) -> datetime:
     return datetime.combine(day, time.min, ZoneInfo(policy_in_force(now).policy.time_zone))
 
 
-class DeclareForMemberForm(DeclareForm):
+class DeclareForMemberForm(DeclareConflictForm):
     """That something ties another member to a team; organizers send it."""
 
     field_order = ["member", "team"]
@@ -128,7 +128,7 @@ class DeclareForMemberForm(DeclareForm):
         return f"The conflict of {made.member.get_username()} with team {made.team.name} is on record."
 
 
-class EndOwnForm(RowForm):
+class EndOwnConflictForm(RowForm):
     """That a member's own conflict is over."""
 
     keys = ("conflict",)
@@ -154,7 +154,7 @@ class EndOwnForm(RowForm):
         return conflict_end(conflict_id=self.number, reason=self.cleaned_data["reason"], by=by, now=domain_now())
 
 
-class EndForm(EndOwnForm):
+class EndConflictForm(EndOwnConflictForm):
     """That a member's declared conflict is over; organizers send it."""
 
     def save(self, *, by: User) -> str:
@@ -163,7 +163,7 @@ class EndForm(EndOwnForm):
         return f"The conflict of {ended.member.get_username()} with team {ended.team.name} is over."
 
 
-class DismissForm(EndOwnForm):
+class DismissConflictForm(EndOwnConflictForm):
     """That what the contest found is no conflict; organizers send it."""
 
     reason = TextField("Reason", most=MOST_CHARACTERS, rows=2)

@@ -17,7 +17,7 @@ from common.web.form_fields import go_to
 from common.web.forms import RowForm
 from common.web.lists import ListFilter, page_of
 from common.web.page import page
-from contest.board.conflicts import ends_of
+from contest.board.conflicts import conflict_ends
 from contest.board.selectors import cases_short_of_judges, conflicts_of, conflicts_on_record, ties_of
 from contest.core.conflicts import board_members
 from contest.core.enums import ConflictKind
@@ -26,11 +26,11 @@ from contest.core.roles import board_member_of
 from contest.pages.board.conflict_forms import (
     KIND_WORDS,
     LONGEST_NAME,
-    DeclareForm,
+    DeclareConflictForm,
     DeclareForMemberForm,
-    DismissForm,
-    EndForm,
-    EndOwnForm,
+    DismissConflictForm,
+    EndConflictForm,
+    EndOwnConflictForm,
     TiesForm,
 )
 from contest.web.page_context import frame
@@ -43,7 +43,7 @@ IN_FORCE = "in_force"
 def conflicts(request: HttpRequest, member: User) -> HttpResponse:
     """Show a member's conflicts, declared and found; let them declare and end, and say what is compared with teams."""
     ties = ties_of(member)
-    declare, end = DeclareForm.of(request, action="declare"), EndOwnForm.of(request, action="end")
+    declare, end = DeclareConflictForm.of(request, action="declare"), EndOwnConflictForm.of(request, action="end")
     tell = TiesForm.of(request, action="tell", initial=TiesForm.initial_of(ties))
     if words := declare.submit(member=member) or end.submit(by=member) or tell.submit(member=member):
         messages.success(request, words)
@@ -64,13 +64,13 @@ def conflicts(request: HttpRequest, member: User) -> HttpResponse:
 def _rows(conflicts: Iterable[Conflict], *forms: RowForm) -> list[dict[str, Any]]:
     """Return conflicts, each with how it was ended; those in force with the form that ends or dismisses them."""
     found = list(conflicts)
-    ends = ends_of(found)
+    ends = conflict_ends(found)
     return [_row(each, forms) | {"ended": ends.get(each.pk)} for each in found]
 
 
 def _row(conflict: Conflict, forms: Iterable[RowForm]) -> dict[str, Any]:
     over = conflict.dismissed_at is not None or conflict.until is not None
-    fit = (form for form in forms if isinstance(form, DismissForm) == conflict.found)
+    fit = (form for form in forms if isinstance(form, DismissConflictForm) == conflict.found)
     form = next((each.for_row(conflict.pk) for each in fit), None)
     kind = KIND_WORDS[ConflictKind(conflict.kind)]
     return {"conflict": conflict, "kind": kind, "in_force": not over, "form": form}
@@ -101,7 +101,7 @@ def organizer_conflicts(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show organizers every conflict and the cases that too few members may judge; let them declare and dismiss."""
     now = domain_now()
     declare = DeclareForMemberForm.of(request, action="declare")
-    end, dismiss = EndForm.of(request, action="end"), DismissForm.of(request, action="dismiss")
+    end, dismiss = EndConflictForm.of(request, action="end"), DismissConflictForm.of(request, action="dismiss")
     if words := declare.submit(by=organizer) or end.submit(by=organizer) or dismiss.submit(by=organizer):
         messages.success(request, words)
         return go_to("organizer-conflicts")

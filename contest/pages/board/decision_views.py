@@ -12,9 +12,9 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError
 from common.web.form_fields import go_to
 from common.web.page import page
-from contest.board.case_messages import OUTCOME_WORDS, what_of
+from contest.board.case_messages import OUTCOME_WORDS, describe_case
 from contest.board.cases import (
-    Count,
+    VoteCount,
     case_opened_by,
     case_seen_by,
     count_of,
@@ -29,7 +29,7 @@ from contest.board.recusal import teams_of, undisclosed
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of
-from contest.pages.board.case_views import show_refused, vote_of, votes_shown
+from contest.pages.board.case_views import show_refused, vote_of, vote_rows
 from contest.pages.board.case_words import Sentence, impact_sentences, motion_content, sums_awarded
 from contest.pages.board.disclosure_views import disclose_first
 from contest.pages.board.vote_forms import DecisionForm
@@ -78,9 +78,9 @@ def _page(
     explanation = str(form.fields["explanation"].to_python(form["explanation"].value()))
     context = {
         "case": case,
-        "what": what_of(case),
+        "what": describe_case(case),
         "count": count,
-        "votes": votes_shown(count, member),
+        "votes": vote_rows(count, member),
         "missing": max(count.quorum - len(count.votes), 0),
         "decides": ballot_words(count.decides),
         "form": form,
@@ -91,7 +91,7 @@ def _page(
     return render(request, "board/decide.html", context | framed, status=form.status)
 
 
-def _impact(case: Case, count: Count, member: User, framed: Mapping[str, Any]) -> dict[str, Any]:
+def _impact(case: Case, count: VoteCount, member: User, framed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the consequences of what the votes decide, or why it cannot be done now."""
     currency, now = framed["currency"], framed["now"]
     try:

@@ -267,7 +267,7 @@ class AwardForm(StakeMotionForm):
         return super().moved() | {"statement": self.cleaned_data["statement"]}
 
 
-class EndForm(StakeMotionForm):
+class EndStakeForm(StakeMotionForm):
     """That a stake which lost the race ends."""
 
     action, button, look = "end", "Move to end it", "secondary"

@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.web.form_fields import SeeOther
-from contest.board.case_messages import what_of
+from contest.board.case_messages import describe_case
 from contest.board.open_motions import opened_words
 from contest.board.recusal import quorum_of, teams_of
 from contest.pages.board.case_words import motion_content
@@ -48,6 +48,11 @@ def _preview(form: MotionForm, by: User) -> dict[str, Any] | None:
         case = form.submit(by=by)
         if case is not None:
             framed |= motion_content(case, currency=framed["currency"])
-            framed |= {"what": what_of(case), "reason": case.reason, "teams": teams_of(case), "needed": quorum_of(case)}
+            framed |= {
+                "what": describe_case(case),
+                "reason": case.reason,
+                "teams": teams_of(case),
+                "needed": quorum_of(case),
+            }
         transaction.set_rollback(True)
     return framed if case is not None else None

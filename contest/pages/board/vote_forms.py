@@ -12,7 +12,7 @@ from adjudication.services import MOST_CHARACTERS
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
-from contest.board.cases import MOST_WORDS, Count, ballot_of, vote_cast
+from contest.board.cases import MOST_WORDS, VoteCount, ballot_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.motions import motion_drop
@@ -110,7 +110,7 @@ class DecisionForm(Form):
     previewed = TextField("", most=MOST_CHARACTERS, required=False)
     explanation = TextField("Public explanation, if you want to give one", most=MOST_CHARACTERS, rows=6, required=False)
 
-    def __init__(self, *arguments: Any, count: Count, **named: Any) -> None:
+    def __init__(self, *arguments: Any, count: VoteCount, **named: Any) -> None:
         super().__init__(*arguments, initial={"explanation": _published(count)}, **named)
         if count.decides.choice is VoteChoice.OVERRULE:
             words = "Public explanation (required: what the answers show, and why the ruling is another one)"
@@ -128,7 +128,7 @@ class DecisionForm(Form):
         return case_decide(case=case, seen=seen, explanation=explanation, by=by, now=domain_now())
 
 
-def _published(count: Count) -> str:
+def _published(count: VoteCount) -> str:
     """Return what members who voted for what is decided publish: the explanation begins with it."""
     texts: Sequence[str] = [
         vote.words for vote in count.votes if vote.public and agrees(ballot_of(vote), count.decides)

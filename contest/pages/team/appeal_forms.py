@@ -70,7 +70,7 @@ class AppealForm(PreviewedForm):
         if self.do == "send":
             return services.appeal_send(image=image, team=team, argument=argument, marks=marks, by=by, now=domain_now())
         if self.do == "preview":
-            return AppealPreview(services.argument_said(argument), services.marks_said(marks, image))
+            return AppealPreview(services.validate_argument(argument), services.validate_marks(marks, image))
         return None
 
 
@@ -95,4 +95,4 @@ class StatementForm(PreviewedForm):
         if self.do == "send":
             return services.statement_send(case=case, team=team, words=words, by=by, now=domain_now())
         services.refuse_statement(case, team)
-        return services.answer_said(words)
+        return services.validate_answer(words)

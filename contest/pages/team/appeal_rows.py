@@ -9,8 +9,16 @@ from typing import Any
 from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
-from contest.appeals.grounds import Ground, reader_for
-from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
+from contest.appeals.grounds import AppealGround, reader_for
+from contest.appeals.services import (
+    CaseClock,
+    appeals_of,
+    cases_of_party,
+    clock_of,
+    decision_of,
+    is_changed,
+    statement_of,
+)
 from contest.attacks.selectors import attacks_of_pictures
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.core.embargo import public_attacks
@@ -80,7 +88,7 @@ def _share(ruling: Ruling) -> str:
 class GroundRow:
     """A ruling that may be appealed, with its picture and the team's own receipts of it."""
 
-    ground: Ground
+    ground: AppealGround
     url: str
     receipts: tuple[Attack, ...]
 
@@ -90,7 +98,7 @@ class GroundRow:
         return self.ground.ruling.words
 
 
-def ground_rows(grounds: Sequence[Ground], team: Team, *, now: datetime) -> list[GroundRow]:
+def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[GroundRow]:
     """Return their rows, in as many queries for a page as for one."""
     own: dict[int, list[Attack]] = {}
     images = [each.ruling.image_id for each in grounds]
@@ -129,7 +137,7 @@ class SentAppealRow:
 
     appeal: Appeal
     state: AppealStatus
-    clock: Clock
+    clock: CaseClock
     url: str
 
     @property
@@ -151,7 +159,7 @@ class ConcernedCaseRow:
     """A case that others opened, another team or the board, as the team that it concerns sees it in a list."""
 
     case: Case
-    clock: Clock
+    clock: CaseClock
     statement: Statement | None
     url: str
 

@@ -13,7 +13,7 @@ from common.web.form_fields import SeeOther
 from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals import services
-from contest.appeals.grounds import Appealed, appeal_ground, appeal_of, appealable, reader_for
+from contest.appeals.grounds import AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
 from contest.board.models import Appeal, Statement
 from contest.core.enums import CaseState
 from contest.core.models import Case, Team
@@ -67,7 +67,7 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
     if isinstance(done, Appeal):
         messages.success(request, f"Receipt {done.public_id}: your appeal is received.")
         return SeeOther(reverse("appeal", args=[done.public_id]))
-    if isinstance(form.refused, Appealed):
+    if isinstance(form.refused, AlreadyAppealed):
         messages.info(request, form.refused.message)
         return SeeOther(reverse("appeal", args=[form.refused.appeal.public_id]))
     ground = appeal_ground(image, team, now)

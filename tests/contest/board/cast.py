@@ -12,7 +12,7 @@ from django.db import transaction
 from adjudication.counting import Ballot
 from adjudication.models import Ruling
 from adjudication.services import panel_settle
-from contest.board.cases import count_of, disclose, image_held, picture_case, vote_cast
+from contest.board.cases import count_of, disclose, lock_image, picture_case, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.recusal import undisclosed
@@ -83,7 +83,7 @@ class Scene:
     def opened(self, *, by: User | None = None, now: datetime = LATER) -> Case:
         """The case of the picture."""
         with transaction.atomic():
-            return picture_case(image=image_held(self.image.pk), ruling=self.newest(), by=by, now=now)
+            return picture_case(image=lock_image(self.image.pk), ruling=self.newest(), by=by, now=now)
 
     def newest(self) -> Ruling:
         """The ruling that holds."""

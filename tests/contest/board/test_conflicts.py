@@ -9,15 +9,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.models import AuditEntry
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.conflicts import (
     Ended,
     conflict_declare,
     conflict_dismiss,
     conflict_end,
+    conflict_ends,
     conflicts_find,
     declare_ties,
-    ends_of,
 )
 from contest.board.models import Ties
 from contest.board.recusal import EVER, cases_seen_by
@@ -89,9 +89,9 @@ def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
     entry = AuditEntry.objects.get(action="conflict.end", subject={"conflict": [mine.pk]})
     assert (entry.user, entry.private["words"], entry.why, entry.published) == (rita, "We erred.", "", False)
     told = {mine.pk: Ended("rita", "We erred."), hers.pk: Ended("olga", "The paper is withdrawn.")}
-    assert ends_of(Conflict.objects.all()) == told
+    assert conflict_ends(Conflict.objects.all()) == told
     AuditEntry.objects.filter(pk=entry.pk).update(user=None)
-    assert ends_of(Conflict.objects.all())[mine.pk].by == "", "the account is gone"
+    assert conflict_ends(Conflict.objects.all())[mine.pk].by == "", "the account is gone"
 
 
 # What the contest finds -----------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_organizers_see_which_cases_wait_for_members_and_nothing_of_them(scene: 
     assert case.public_id not in words(organizer, ALL)
     for member in scene.members[:2]:
         cast.conflict(member, scene.red)
-    cases_tend(now=LATER)
+    sweep_cases(now=LATER)
     told = f"Case {case.public_id} : 1 of the 2 members that it needs may judge it."
     shows(words(organizer, ALL), told, but=[case_cast.ARGUMENT, scene.image.public_id])
     for member in scene.members:

@@ -13,7 +13,7 @@ from django.test import Client
 from common.models import AuditEntry
 from contest.board import case_sweep
 from contest.board.case_messages import retract_messages
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
@@ -247,19 +247,19 @@ def test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again(
 ) -> None:
     over = case.due_at + DAY
     cast.votes(case, scene.members[:2], VoteChoice.UPHOLD)
-    assert (cases_tend(now=LATER), told(), count_of(case).is_enough) == (0, 0, True)
+    assert (sweep_cases(now=LATER), told(), count_of(case).is_enough) == (0, 0, True)
     lose(scene)
     count = count_of(case)
     assert (count.is_enough, count.can_be_enough, len(count.votes)) == (False, False, 1), why
-    assert [(cases_tend(now=AFTER), told()) for _ in range(2)] == [(1, 1), (0, 1)]
+    assert [(sweep_cases(now=AFTER), told()) for _ in range(2)] == [(1, 1), (0, 1)]
     refused("no_quorum", cast.decide, case, scene.members[0], over)
-    assert (cases_tend(now=over), told()) == (0, 1)
+    assert (sweep_cases(now=over), told()) == (0, 1)
     assert Case.objects.get(pk=case.pk).state == CaseState.OPEN, "the end of the clock decides nothing"
     assert Vote.objects.filter(case=case).count() == 2, "no vote is lost"
     regain(scene)
-    assert (cases_tend(now=AFTER), told(), count_of(case).is_enough) == (1, 1, True), "and they count again"
+    assert (sweep_cases(now=AFTER), told(), count_of(case).is_enough) == (1, 1, True), "and they count again"
     lose(scene)
-    assert (cases_tend(now=AFTER), told()) == (1, 2)
+    assert (sweep_cases(now=AFTER), told()) == (1, 2)
 
 
 def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
@@ -276,13 +276,13 @@ def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
 
     monkeypatch.setattr(case_sweep, "notify_no_quorum", notify_no_quorum)
     with pytest.raises(ExceptionGroup, match="1 cases were not looked after") as raised:
-        cases_tend(now=AFTER)
+        sweep_cases(now=AFTER)
     assert [str(error) for error in raised.value.exceptions] == ["a row that nobody expected"]
     assert [each.msg["case"] for each in caplog.records if each.msg["event"] == "case_not_tended"] == [broken.pk]
     seen = dict(Case.objects.values_list("pk", "told_at"))
     assert (seen, told()) == ({broken.pk: None, other.pk: AFTER}, 1), "it alone is undone"
     monkeypatch.undo()
-    assert (cases_tend(now=AFTER), told()) == (1, 2), "the next sweep tries it again"
+    assert (sweep_cases(now=AFTER), told()) == (1, 2), "the next sweep tries it again"
 
 
 # Reminding of a case past its clock -----------------------------------------------------------------------------------

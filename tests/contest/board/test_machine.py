@@ -17,7 +17,7 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common.errors import DomainError
 from contest.appeals.services import appeal_send
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.impact_preview import preview_impact
@@ -147,9 +147,9 @@ class Board(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        cases_tend(now=self._later())
+        sweep_cases(now=self._later())
         breaks_record(now=self.now)
-        assert cases_tend(now=self.now) == 0 == breaks_record(now=self.now), "running it twice changes nothing"
+        assert sweep_cases(now=self.now) == 0 == breaks_record(now=self.now), "running it twice changes nothing"
 
     @rule(ballot=st.sampled_from(BALLOTS))
     def look_ahead(self, ballot: Ballot) -> None:

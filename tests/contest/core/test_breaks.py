@@ -203,7 +203,7 @@ READERS: dict[str, Reader] = {
     "how far a defense is": lambda w, how: (
         standings([w.defense[how]], now=NOW)[w.defense[how].pk] is DefenseStanding.BROKEN
     ),
-    "the prizes": lambda w, how: bool(money_facts.found([w.stake[how]])[0].breaks),
+    "the prizes": lambda w, how: bool(money_facts.stakes_with_breaks([w.stake[how]])[0].breaks),
     "the award": lambda w, how: (
         not next(
             each.passed

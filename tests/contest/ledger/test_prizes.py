@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.shares import BreakFact, Outcome, StakeFact, attacker_shares, defender_shares, split, stake_due
+from contest.prizes.shares import BreakFact, StakeFact, StakeOutcome, attacker_shares, defender_shares, split, stake_due
 from tests import tables
 from tests.contest.ledger.cast import MONDAY
 
@@ -68,23 +68,65 @@ UNTIL = MONDAY + timedelta(days=30)
 
 @tables.cases(
     "facts breaks outcome teams held why",
-    (stake(over=False), [], Outcome.HELD, {}, 100, "in force"),
-    (stake(over=False), [sent(RED)], Outcome.HELD, {}, 100, "in force, whatever was found: its end comes first"),
-    (stake(), [sent(RED)], Outcome.BROKEN, {RED: 100}, 0, "broken by a paid team"),
-    (stake(), [sent(RED, paid=False)], Outcome.BROKEN, {}, 0, "only unpaid: to the attackers' half"),
-    (stake(back_to=RED), [sent(BLUE)], Outcome.BROKEN, {BLUE: 100}, 0, "self-staked and broken: the attackers have it"),
-    (stake(back_to=RED), [sent(BLUE, paid=False)], Outcome.BROKEN, {}, 0, "self-staked, only unpaid: not given back"),
-    (stake(back_to=RED, broken=False), [], Outcome.RETURNED, {RED: 100}, 0, "self-staked and unbroken: given back"),
-    (stake(broken=False), [], Outcome.RETURNED, {}, 0, "the board's and unbroken: to the attackers' half"),
-    (stake(), [], Outcome.HELD, {}, 100, "ended as broken, and no break holds any more"),
-    (stake(back_to=RED), [sent(BLUE, -7, W46)], Outcome.BEFORE, {RED: 100}, 0, "broken in a week before the stake"),
-    (stake(), [sent(RED), sent(BLUE, -7, W46)], Outcome.BEFORE, {}, 0, "before it: later ones broke nothing staked"),
-    (stake(back_to=RED), [sent(BLUE, -0.3)], Outcome.BROKEN, {BLUE: 100}, 0, "of its own week, sent before it"),
-    (stake(broken=False, until=UNTIL), [sent(RED, 30)], Outcome.RETURNED, {}, 0, "sent when the time was over"),
-    (stake(broken=False, until=UNTIL), [sent(RED, 29.99)], Outcome.BROKEN, {RED: 100}, 0, "found late, sent in time"),
+    (stake(over=False), [], StakeOutcome.HELD, {}, 100, "in force"),
+    (stake(over=False), [sent(RED)], StakeOutcome.HELD, {}, 100, "in force, whatever was found: its end comes first"),
+    (stake(), [sent(RED)], StakeOutcome.BROKEN, {RED: 100}, 0, "broken by a paid team"),
+    (stake(), [sent(RED, paid=False)], StakeOutcome.BROKEN, {}, 0, "only unpaid: to the attackers' half"),
+    (
+        stake(back_to=RED),
+        [sent(BLUE)],
+        StakeOutcome.BROKEN,
+        {BLUE: 100},
+        0,
+        "self-staked, broken: the attackers have it",
+    ),
+    (
+        stake(back_to=RED),
+        [sent(BLUE, paid=False)],
+        StakeOutcome.BROKEN,
+        {},
+        0,
+        "self-staked, only unpaid: not returned",
+    ),
+    (
+        stake(back_to=RED, broken=False),
+        [],
+        StakeOutcome.RETURNED,
+        {RED: 100},
+        0,
+        "self-staked and unbroken: returned",
+    ),
+    (stake(broken=False), [], StakeOutcome.RETURNED, {}, 0, "the board's and unbroken: to the attackers' half"),
+    (stake(), [], StakeOutcome.HELD, {}, 100, "ended as broken, and no break holds any more"),
+    (
+        stake(back_to=RED),
+        [sent(BLUE, -7, W46)],
+        StakeOutcome.BEFORE,
+        {RED: 100},
+        0,
+        "broken in an earlier week",
+    ),
+    (
+        stake(),
+        [sent(RED), sent(BLUE, -7, W46)],
+        StakeOutcome.BEFORE,
+        {},
+        0,
+        "before it: later ones do not count",
+    ),
+    (stake(back_to=RED), [sent(BLUE, -0.3)], StakeOutcome.BROKEN, {BLUE: 100}, 0, "of its own week, sent before it"),
+    (stake(broken=False, until=UNTIL), [sent(RED, 30)], StakeOutcome.RETURNED, {}, 0, "sent when the time was over"),
+    (
+        stake(broken=False, until=UNTIL),
+        [sent(RED, 29.99)],
+        StakeOutcome.BROKEN,
+        {RED: 100},
+        0,
+        "found late, sent in time",
+    ),
 )
 def test_what_becomes_of_a_stake(
-    facts: StakeFact, breaks: list[BreakFact], outcome: Outcome, teams: dict[int, int], held: int, why: str
+    facts: StakeFact, breaks: list[BreakFact], outcome: StakeOutcome, teams: dict[int, int], held: int, why: str
 ) -> None:
     due = stake_due(facts, breaks)
     assert (due.outcome, due.teams, due.held) == (outcome, teams, held), why

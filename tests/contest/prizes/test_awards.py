@@ -18,7 +18,7 @@ from contest.ledger import services as ledger
 from contest.ledger.models import LedgerEntry
 from contest.payments import payable
 from contest.payments.statements import debts, money_figures
-from contest.prizes.awards import award_give, change_of, rerun_begin
+from contest.prizes.awards import award_change, award_give, rerun_begin
 from contest.prizes.checklist import checklist, contenders, own_conditions, ready, why_never
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.models import Examination
@@ -312,7 +312,7 @@ def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: S
     (award,) = give(all_met(stake), rita)
     red = cast.team("red")
     found_late(stake, red)
-    change = change_of(award.decision)
+    change = award_change(award.decision)
     assert ([row.stake for row in change.lost], change.kept) == ([stake], ()) and sweep() == 2 and sweep() == 0
     accounts = (makers, red, AccountKind.DEFENDERS, AccountKind.ATTACKERS)
     assert [balance(each) for each in accounts] == [0, PRIZE, HALF, HALF - PRIZE]
@@ -339,7 +339,7 @@ def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
     found_late(stake, cast.team("red"))
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, 5)
-    assert change_of(award.decision).flows.owed == {makers.pk: HALF - 5}
+    assert award_change(award.decision).flows.owed == {makers.pk: HALF - 5}
     assert [(each.team, each.stake, each.cents) for each in debts()] == [(makers, stake, HALF - 5)]
     assert money_figures(told_at=NOW).debts == (), "the late break is of a week that is not released"
     cast.released(*{each.week for each in Attack.objects.all()})
@@ -453,7 +453,7 @@ def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, 
     (award,) = give(all_met(stake), rita)
     associated(makers, NOW + DAY, declared=NOW + DAY)
     assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF, "one from after the award changes nothing"
-    made, change = associated(makers, BEFORE, declared=NOW + DAY), change_of(award.decision)
+    made, change = associated(makers, BEFORE, declared=NOW + DAY), award_change(award.decision)
     assert ([row.stake for row in change.unpaid], change.lost, change.kept) == ([stake], (), ())
     later = NOW + 2 * DAY
     assert prizes_settle(now=later) == 1 and prizes_settle(now=later) == 0

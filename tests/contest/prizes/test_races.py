@@ -20,7 +20,7 @@ from contest.ledger.withholding import withholdings
 from contest.prizes import awards as services
 from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
+from contest.prizes.lost_races import awards_in_force, race_end, race_ending
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
@@ -74,7 +74,7 @@ def end_race(of: Stake, rita: User, *, now: datetime = NOW, reason: str = "The r
 
 
 def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> None:
-    assert ending_of(other, now=NOW) is None, "it may still win"
+    assert race_ending(other, now=NOW) is None, "it may still win"
     give(all_met(stake), rita)
     ended = end_race(other, rita)
     assert (ended.end, ended.ended_at, StakeChange.objects.get(stake=other).end) == ("overtaken", NOW, "overtaken")
@@ -117,7 +117,7 @@ def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
         refused("may_win", end_race, each, rita)
     assert not BoardDecision.objects.filter(kind="end").exists() and not paid.ended_at and withholdings() == []
     later = cast.staked(cast.defense("later", makers), at=NOW + DAY)
-    assert ending_of(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
+    assert race_ending(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
 
 
 def lost_and_settled(award: Award, rita: User) -> None:
@@ -145,8 +145,8 @@ def test_the_race_is_over_while_the_award_stands(
     (award,) = give(all_met(stake), rita)
     then(award, rita)
     later = NOW + 2 * DAY
-    assert (ending_of(Stake.objects.get(pk=other.pk), now=later) is not None) is over, why
-    assert [each.pk for each in awards_that_stand(Award.objects.all())] == ([award.pk] if over else []), why
+    assert (race_ending(Stake.objects.get(pk=other.pk), now=later) is not None) is over, why
+    assert [each.pk for each in awards_in_force(Award.objects.all())] == ([award.pk] if over else []), why
     if not over:
         refused("may_win", end_race, other, rita, now=later)
 
@@ -157,7 +157,7 @@ def test_the_race_is_over_while_one_of_the_batch_has_the_prize(two: tuple[Stake,
     third = cast.staked(cast.defense("third", cast.team("third")), at=MONDAY + DAY)
     give(all_met(late), rita)
     found_late(early, cast.team("red"))
-    assert ending_of(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
+    assert race_ending(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
 
 
 @pytest.fixture

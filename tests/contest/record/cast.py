@@ -26,7 +26,7 @@ from adjudication.counting import Ballot
 from adjudication.mirror import LIST
 from adjudication.models import Ruling
 from common.audit.trail import audit
-from contest.board.cases import image_held, picture_case, vote_cast
+from contest.board.cases import lock_image, picture_case, vote_cast
 from contest.board.decisions import case_decide, cases_close
 from contest.board.models import Appeal, CaseDecision, Statement
 from contest.board.motions import motion_drop, motion_open
@@ -247,7 +247,7 @@ def two_weeks_of_the_board() -> cast.Contest:
 def opened(image: Image, now: datetime = LATER) -> Case:
     ruling = Ruling.objects.filter(image=image).order_by("-number")[0]
     with transaction.atomic():
-        return picture_case(image=image_held(image.pk), ruling=ruling, by=None, now=now)
+        return picture_case(image=lock_image(image.pk), ruling=ruling, by=None, now=now)
 
 
 def appeal(case: Case, by: Team, *, defense: Any = None, marks: Sequence[Any] = ()) -> Appeal:
