@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from adjudication.rules import REASONS, Opinion, Policy, adjudicate
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
-from common.typed import Least, words_enough
+from common.typed import MinimumText, validate_text
 from labeling.dealing import mark_settled
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
@@ -22,7 +22,7 @@ from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
 # What a public explanation has at least, so that it says something (R20), and at most.
-LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 4_000
+MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 4_000
 
 
 # Gives the policy that was in force at a moment.
@@ -121,7 +121,7 @@ def rule_by_board(
 def explanation_said(typed: str) -> str:
     """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
     ask = "Give the public explanation: what the answers show, and why the ruling is another one."
-    return words_enough(typed, field="explanation", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:

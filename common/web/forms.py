@@ -102,3 +102,17 @@ class Form(forms.Form):
         if self.refused is not None:
             return http_status(self.refused)
         return 400 if self.errors else 200
+
+
+class RowForm(Form):
+    """A form that every row of a list has. Its hidden fields, named in `keys`, say which row it is about."""
+
+    keys: ClassVar[tuple[str, ...]]
+
+    def for_row(self, *keys: object, **named: Any) -> Self:
+        """Return the form of a row: this one if it was sent for it, an empty one for any other row."""
+        given = dict(zip(self.keys, map(str, keys), strict=True))
+        is_sent = self.is_bound and all(self.data.get(name, "") == key for name, key in given.items())
+        form = self if is_sent else type(self)(initial=given, **named)
+        form.auto_id = f"%s-{'-'.join(filter(None, given.values()))}"
+        return form

@@ -18,7 +18,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
-    LEAST_SAID,
+    MINIMUM_TEXT,
     MOST_WORDS,
     Count,
     ballot_of,
@@ -68,7 +68,7 @@ class DecisionIn(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=MOST_WORDS,
-        help_text=f"Your own words on your vote: none, or {LEAST_SAID}.",
+        help_text=f"Your own words on your vote: none, or {MINIMUM_TEXT}.",
     )
     public = serializers.BooleanField(required=False, help_text="Publish your words with the decision.")
     seen = serializers.CharField(

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common.errors import Conflict, InvalidInput, NotFound
-from common.typed import Least, words_enough
+from common.typed import MinimumText, validate_text
 from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
 from contest.appeals.letters import notify_appeal
 from contest.board.case_messages import notify_case_opened, retract_messages
@@ -24,8 +24,8 @@ from labeling.models import Image
 
 __all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]
 
-# What an argument has at least, so that it says something, and what answers it; and at most.
-LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 8_000
+# Of an argument, and of the other side's answer.
+MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
 MOST_MARKS, MOST_IN_MARK = 20, 200
 _SIDES = ("x", "y", "width", "height")
 
@@ -70,13 +70,13 @@ def argument_said(typed: str) -> str:
     """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
     long."""
     ask = "Write why the ruling is wrong."
-    return words_enough(typed, field="argument", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def answer_said(typed: str) -> str:
     """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
-    return words_enough(typed, field="words", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def marks_said(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:

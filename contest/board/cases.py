@@ -16,7 +16,7 @@ from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit.trail import audit
 from common.errors import Busy, Conflict, InvalidInput, NotAllowed
-from common.typed import Least, words_enough
+from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
@@ -33,8 +33,8 @@ from labeling.models import Image
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-# What a member says on a vote or moves something for has at least, so that it says something.
-LEAST_SAID = Least(characters=20, words=4)
+# Of a member's own words on a vote, and of the reason of a motion.
+MINIMUM_TEXT = MinimumText(characters=20, words=4)
 MOST_WORDS = 4_000
 SECONDS_UNTIL_RECORDED = 15
 
@@ -323,7 +323,7 @@ def _own_words(typed: str, public: bool) -> str:
     if not public and not typed.replace("\x00", "").strip():
         return ""
     ask = "Write what is to be published, or leave it unpublished." if public else "Say more on your vote, or nothing."
-    return words_enough(typed, field="words", ask=ask, least=LEAST_SAID, most=MOST_WORDS)
+    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_WORDS)
 
 
 def case_held(by: User, public_id: str, *, now: datetime) -> Case:

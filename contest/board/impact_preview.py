@@ -30,8 +30,8 @@ from scoring.selectors import defenses_in_force, predictions_in_force
 
 
 @dataclass(frozen=True, slots=True)
-class StakeTurn:
-    """A stake that would stand otherwise: how it had ended, and how it would have; empty is in force."""
+class ChangedStake:
+    """A stake that would change: how it has ended, and how it would have ended; empty while it is in force."""
 
     stake: Stake
     before: str
@@ -39,38 +39,41 @@ class StakeTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Follows:
-    """What would follow. `to_run` are the published defenses that never answered to the picture; `entries` what the
-    ledger would gain at once, without what is due for those of `unposted`: their money cannot be settled; `released`
-    the last part published of the picture's week, which errata would correct."""
+class Impact:
+    """The consequences of a decision.
+
+    `to_run` are the published defenses that never answered to the picture, `entries` what the ledger gains at once,
+    `unposted` the defenses whose money cannot be settled, `released` the newest part of the picture's week,
+    which errata would correct, and `taskers` how many more are asked; with `joins` they join the panel.
+    """
 
     broken: tuple[Defense, ...] = ()
     unbroken: tuple[Defense, ...] = ()
     to_run: tuple[Defense, ...] = ()
-    stakes: tuple[StakeTurn, ...] = ()
+    stakes: tuple[ChangedStake, ...] = ()
     entries: tuple[LedgerEntry, ...] = ()
     unposted: tuple[Defense, ...] = ()
     released: Release | None = None
-    asked: int = 0
+    taskers: int = 0
     joins: bool = False
     changes: bool = field(default=True)
 
 
-NOTHING = Follows(changes=False)
+NOTHING = Impact(changes=False)
 
 
-def what_follows(case: Case, ballot: Ballot, *, now: datetime) -> Follows:
-    """Return what would follow at once if `ballot` were decided on a picture's case; nothing is kept."""
+def preview_impact(case: Case, ballot: Ballot, *, now: datetime) -> Impact:
+    """Return what deciding `ballot` on a picture's case would change at once; nothing is kept."""
     if case.image is None or case.ruling is None or ballot.choice is VoteChoice.UPHOLD:
         return NOTHING
     if ballot.choice is VoteChoice.MORE_TASKERS:
         joins = case.ruling.verdict == Verdict.VALID
-        return Follows(asked=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
-    return overrule_follows(case.image, ballot, now)
+        return Impact(taskers=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
+    return overrule_impact(case.image, ballot, now)
 
 
-def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
-    """Return what would follow at once from an overrule of a picture's ruling; errors as of `overrule`."""
+def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
+    """Return what overruling a picture's ruling would change at once; errors as of `overrule`."""
     overrule_check(image, ballot)
     supposed = suppose(image, ballot.label, now=now)
     broken_before, stakes_before = _broken(image), _stakes()
@@ -80,7 +83,7 @@ def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
     settlement.settle()
     broken_after = set(_published(each.defense_id for each in supposed.breaks))
     concerned = broken_before | broken_after
-    return Follows(
+    return Impact(
         broken=tuple(_defenses(broken_after - broken_before)),
         unbroken=tuple(_defenses(broken_before - broken_after)),
         to_run=tuple(_never_run(image)) if ballot.label else (),
@@ -104,10 +107,10 @@ def _stakes() -> dict[int, str]:
     return dict(Stake.objects.filter(staked_at__isnull=False).values_list("pk", "end"))
 
 
-def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[StakeTurn]:
+def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[ChangedStake]:
     for stake in sorted(stakes, key=lambda each: each.pk):
         if before.get(stake.pk, "") != stake.end:
-            yield StakeTurn(stake, before.get(stake.pk, ""), stake.end)
+            yield ChangedStake(stake, before.get(stake.pk, ""), stake.end)
 
 
 def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: set[int]) -> Iterator[LedgerEntry]:

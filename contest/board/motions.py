@@ -16,8 +16,8 @@ from accounts.roles import is_on_board
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
-from common.typed import words_enough
-from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
+from common.typed import validate_text
+from contest.board.cases import MINIMUM_TEXT, case_held, count_of, counted, disclose, motion_case, vote_cast
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import rehearse
 from contest.board.recusal import recused_from, teams_of
@@ -51,7 +51,7 @@ def motion_open(
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = words_enough(reason, field="reason", ask=ASK_REASON, least=LEAST_SAID, most=MOST_REASON_CHARACTERS)
+    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MINIMUM_TEXT, most=MOST_REASON_CHARACTERS)
     rows = {table: sorted(numbers) for table, numbers in subject.items()}
     teams = teams_concerned(rows)
     _hold(teams, rows)

@@ -18,8 +18,8 @@ from contest.core.models import Case, Conflict, Stake, Team
 from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
 
-# For how long a member's word that nothing ties them to a team stands, before they are asked again.
-DISCLOSURE_STANDS = timedelta(days=30)
+# For how long a member's word that nothing ties them to a team is valid.
+DISCLOSURE_VALID_FOR = timedelta(days=30)
 # Far enough back to be before everything.
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -97,10 +97,10 @@ def cases_undisclosed(cases: Sequence[Case], member: User) -> set[int]:
 def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
     """Return by case the teams of which a member said that nothing ties them, by number; merged ones as they are now.
 
-    It is said of a person and a team (R21), so it stands for every case that is opened within `DISCLOSURE_STANDS`. It
-    stands no longer than until a conflict with that team comes on record, and not for a team it was merged into.
+    It is said of a person and a team (R21), so it is valid for every case that is opened within `DISCLOSURE_VALID_FOR`,
+    until a conflict with that team comes on record; not for a team it was merged into.
     """
-    since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_STANDS
+    since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_VALID_FOR
     rows = Disclosure.objects.filter(Q(case__in=cases) | Q(made_at__gte=since), member=member)
     doubted = _doubted(member)
     known: dict[int, set[int]] = {case.pk: set() for case in cases}
@@ -109,7 +109,7 @@ def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
         if doubted.get(team, EVER) > said.made_at:
             continue
         for case in cases:
-            elsewhere = said.team_id == team and said.made_at >= case.opened_at - DISCLOSURE_STANDS
+            elsewhere = said.team_id == team and said.made_at >= case.opened_at - DISCLOSURE_VALID_FOR
             if said.case_id == case.pk or elsewhere:
                 known[case.pk].add(team)
     return known

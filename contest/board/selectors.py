@@ -1,6 +1,7 @@
 """What is read of the board's work: cases and what teams say in them, motions, conflicts, and the stakes of awards."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,62 +22,38 @@ from contest.teams.models import Entitlement
 from labeling.models import Image
 from scoring.models import Defense
 
-LONGEST_FIND = 80
-
 # The list of cases ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a list is asked for: a state (empty: all), a kind (empty: both), and words to find."""
-
-    state: str = CaseState.OPEN.value
-    kind: str = ""
-    find: str = ""
-
-    @classmethod
-    def of(cls, given: Mapping[str, str]) -> "Asked":
-        """Read an address; what no list has counts as not asked."""
-        state = given.get("state", CaseState.OPEN.value)
-        kind = given.get("kind", "")
-        find = given.get("find", "").replace("\x00", "").strip()[:LONGEST_FIND]
-        return cls(
-            state if state in {*CaseState, "all"} else CaseState.OPEN.value, kind if kind in set(CaseKind) else "", find
-        )
-
-
-def cases_asked(member: User, asked: Asked) -> QuerySet[Case]:
-    """Return the cases that are asked for: open ones that wait for the member's vote first, then by their clocks;
-    closed ones with the newest first. `my_choice` of each is what the member voted for last."""
+def cases_listed(member: User, *, state: str = "", kind: str = "", find: str = "") -> QuerySet[Case]:
+    """Return the cases of a state (empty: all) that fit: open ones that wait for the member's vote first, then by their
+    clocks; closed ones with the newest first. `my_choice` of each is what the member voted for last."""
     mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
-    rows = _found(cases_seen_by(member), asked).annotate(
+    rows = _fitting(member, kind, find).annotate(
         voted=Exists(mine), my_choice=Subquery(mine.order_by("-pk").values("choice")[:1])
     )
-    rows = rows if asked.state == "all" else rows.filter(state=asked.state)
-    order = ("-closed_at", "-pk") if asked.state == CaseState.CLOSED else ("voted", "due_at", "pk")
+    rows = rows.filter(state=state) if state else rows
+    order = ("-closed_at", "-pk") if state == CaseState.CLOSED else ("voted", "due_at", "pk")
     return rows.select_related("image", "decision").order_by(*order)
 
 
-def _found(rows: QuerySet[Case], asked: Asked) -> QuerySet[Case]:
-    if asked.kind:
-        rows = rows.filter(kind=asked.kind)
-    if not asked.find:
+def _fitting(member: User, kind: str, find: str) -> QuerySet[Case]:
+    """Return the cases of a kind (empty: both) that have this ID, or are about what has it (empty: all)."""
+    rows = cases_seen_by(member)
+    rows = rows.filter(kind=kind) if kind else rows
+    if not find:
         return rows
-    named = Appeal.objects.filter(public_id__iexact=asked.find).values("case")
-    team = Q(team__public_id__iexact=asked.find) | Q(team__name__iexact=asked.find)
+    named = Appeal.objects.filter(public_id__iexact=find).values("case")
+    team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
     about = CaseParty.objects.filter(team).values("case")
-    ids = Q(public_id__iexact=asked.find) | Q(image__public_id__iexact=asked.find)
+    ids = Q(public_id__iexact=find) | Q(image__public_id__iexact=find)
     return rows.filter(ids | Q(pk__in=named) | Q(pk__in=about))
 
 
-def counts_of(member: User, asked: Asked) -> dict[str, int]:
-    """Return how many cases of each state fit the rest of what is asked."""
-    rows = _found(cases_seen_by(member), asked).values_list("state", flat=True)
-    found = dict.fromkeys([*map(str, CaseState), "all"], 0)
-    for state in rows:
-        found[state] += 1
-        found["all"] += 1
-    return found
+def count_by_state(member: User, *, kind: str = "", find: str = "") -> dict[str, int]:
+    """Return how many cases of each state fit; `all` of them together."""
+    counts = Counter(_fitting(member, kind, find).values_list("state", flat=True))
+    return {state: counts[state] for state in map(str, CaseState)} | {"all": counts.total()}
 
 
 def to_vote_on(member: User) -> QuerySet[Case]:

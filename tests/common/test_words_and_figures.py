@@ -14,7 +14,7 @@ from common.charts import WIDTH, Chart, Value, bars, columns
 from common.errors import InvalidInput
 from common.templatetags.record import receipts_whole
 from common.times import absolute, compact, file_size, relative, to_the_second
-from common.typed import Least, whole_number, words_enough, words_said
+from common.typed import MinimumText, validate_text, whole_number, words_said
 
 NOW = datetime(2026, 11, 20, 23, 59, 7, tzinfo=UTC)
 
@@ -131,7 +131,9 @@ def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
 )
 def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> None:
     def said() -> str:
-        return words_enough(typed, field="reason", ask="Say why.", least=Least(characters=12, words=3), most=1000)
+        return validate_text(
+            typed, field="reason", ask="Say why.", minimum=MinimumText(characters=12, words=3), most=1000
+        )
 
     if not code:
         assert said() == typed.replace("\x00", "").strip(), why

@@ -37,13 +37,13 @@ class CaseRow:
 
 
 def rows_of(cases: Iterable[Case], member: User, *, now: datetime) -> list[CaseRow]:
-    """Return cases of `cases_asked` as the list shows them."""
+    """Return cases of `cases_listed` as the list shows them."""
     shown = list(cases)
     closed = cases_undisclosed(shown, member)
     return [_row(case, case.pk not in closed, now) for case in shown]
 
 
 def _row(case: Case, disclosed: bool, now: datetime) -> CaseRow:
-    choice: str | None = case.my_choice  # type: ignore[attr-defined]  # annotated by cases_asked
+    choice: str | None = case.my_choice  # type: ignore[attr-defined]  # annotated by cases_listed
     words = CHOICE_WORDS[VoteChoice(choice)] if choice else ""
     return CaseRow(case, disclosed, words, case.state == CaseState.OPEN and case.due_at <= now)

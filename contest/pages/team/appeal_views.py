@@ -127,7 +127,7 @@ def _form(request: HttpRequest, team: Team, ground: Ground, typed: _Typed, now: 
         "typed": typed,
         "rows": with_empty_rows(typed.marks),
         "fields": {typed.refused.field: typed.refused.message} if typed.refused and typed.refused.field else {},
-        "least": services.LEAST,
+        "least": services.MINIMUM_TEXT,
         "most": services.MOST_CHARACTERS,
         "most_marks": services.MOST_MARKS,
         "most_in_mark": services.MOST_IN_MARK,
@@ -142,7 +142,7 @@ def _script(image: Image, team: Team) -> dict[str, Any]:
         "width": image.width,
         "height": image.height,
         "mostMarks": services.MOST_MARKS,
-        "least": services.LEAST.characters,
+        "least": services.MINIMUM_TEXT.characters,
         "most": services.MOST_CHARACTERS,
         "draft": f"appeal {team.public_id} {image.public_id}",
         "words": WORDS,
@@ -254,7 +254,7 @@ def _case_page(
         "refused": refused,
         "typed": request.POST.get("words", ""),
         "preview": preview,
-        "least": services.LEAST,
+        "least": services.MINIMUM_TEXT,
         "most": services.MOST_CHARACTERS,
     }
     return render(request, "appeals/case.html", context, status=http_status(refused) if refused else HTTPStatus.OK)

@@ -17,9 +17,9 @@ from contest.board.case_sweep import cases_tend
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
-from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
+from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_of, recused_from, undisclosed
 from contest.board.reminders import case_remind
-from contest.board.selectors import Asked, cases_asked
+from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, Conflict, Team
 from contest.outbox.models import Message
@@ -131,7 +131,7 @@ def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
     Case.objects.filter(pk=case.pk).update(opened_at=now)
     case.refresh_from_db()
     found = [each.name for each in undisclosed(case, member)]
-    (row,) = rows_of([cases_asked(member, Asked(state="all")).get(pk=case.pk)], member, now=now)
+    (row,) = rows_of([cases_listed(member).get(pk=case.pk)], member, now=now)
     assert row.disclosed is not bool(found), "the list says the same"
     return found
 
@@ -166,9 +166,9 @@ def _merged(scene: Scene) -> None:
 # What happens, about which team a member is asked, and how long after they spoke; of which teams they speak again.
 SINCE: list[tuple[Change, str, timedelta, list[str], str]] = [
     (_nothing, "red", timedelta(0), [], "said of another case at the same time"),
-    (_nothing, "red", DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
-    (_nothing, "red", DISCLOSURE_STANDS + INSTANT, ["red"], "said too long before the case was opened"),
-    (_nothing, "red", -10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR, [], "said just within the time for which it stands"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR + INSTANT, ["red"], "said too long before the case was opened"),
+    (_nothing, "red", -10 * DISCLOSURE_VALID_FOR, [], "said after the case was opened, of another one"),
     (_declared, "red", 3 * HOUR, ["red"], "a conflict was declared since, though it is over"),
     (_found, "red", 3 * HOUR, ["red"], "one was found since, though it was dismissed"),
     (

@@ -20,7 +20,7 @@ from contest.appeals.services import appeal_send
 from contest.board.case_sweep import cases_tend
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
-from contest.board.impact_preview import what_follows
+from contest.board.impact_preview import preview_impact
 from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
 from contest.core.breaks import breaks_record, standing_breaks
@@ -155,7 +155,7 @@ class Board(RuleBasedStateMachine):
     def look_ahead(self, ballot: Ballot) -> None:
         if (case := self._case()) and case.state == CaseState.OPEN:
             before = self._everything()
-            self._try(what_follows, case, ballot, now=self._later())
+            self._try(preview_impact, case, ballot, now=self._later())
             assert self._everything() == before, "looking changes nothing"
 
     @rule(days=st.integers(1, 4))

@@ -316,7 +316,12 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     answers(boards.get(address), 200, one.name, two.name, left.name, "USD 1,000.00")
     body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "Both are ready to stand."}
     # What was typed is kept.
-    answers(boards.post(address, body | {"reason": ""}), 400, "reproducible", f'value="{one.public_id}" checked')
+    answers(
+        boards.post(address, body | {"reason": ""}),
+        400,
+        "reproducible",
+        f'value="{one.public_id}" id="defense_0" checked',
+    )
     shows(
         plain(boards.post(address, body | {"do": "move"}, follow=True)),
         "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes",
@@ -336,8 +341,12 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     [
         ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
         ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-        ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
-        ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
+        (
+            {"action": "answer", "stake": "7", "granted": "yes", "reason": "r"},
+            400,
+            "Nobody asks for this defense any more.",
+        ),
+        ({"action": "answer", "stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
     ],
 )
 def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, boards: Client) -> None:
@@ -350,8 +359,14 @@ def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Cl
     stake, address = cast.staked(cast.published(blue, now=at), now=at).stakes.get(), "/board/stakes/"
     staking.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
     answers(boards.get(address), 200, "we erred")
-    answers(boards.post(address, {"stake": stake.pk, "reason": "r"}), 400)
-    told = {"stake": stake.pk, "granted": granted, "reason": "They erred, and say so.", "do": "move"}
+    answers(boards.post(address, {"action": "answer", "stake": stake.pk, "reason": "r"}), 400)
+    told = {
+        "action": "answer",
+        "stake": stake.pk,
+        "granted": granted,
+        "reason": "They erred, and say so.",
+        "do": "move",
+    }
     shows(plain(boards.post(address, told, follow=True)), "An answer is moved already.")
     factories.carried(Case.objects.get(state="open"), factories.user("rosa", "review board"), at)
     stake.refresh_from_db()

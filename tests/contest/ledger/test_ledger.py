@@ -255,7 +255,9 @@ def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, s
     rosa = factories.user("rosa", "review board")
     factories.carried(Case.objects.get(), rosa, timezone.now())
     assert balance(red) == PRIZE - 700
-    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": WHY, "do": "move"}, follow=True)
+    done = client.post(
+        "/board/withheld/", {"account": of, "action": "return", "reason": WHY, "do": "move"}, follow=True
+    )
     assert "It is moved to give this back." in done.content.decode()
     factories.carried(Case.objects.get(state="open"), rosa, timezone.now())
     assert balance(red) == PRIZE and "Nothing is withheld." in main(client, "/board/withheld/")

@@ -121,7 +121,7 @@ class Mixed:
         awards.award_give(stake=stake, statement="Unbroken.", reason="All is met.", policy=Policy(), by=by, now=NOW)
 
     def preview(self, draw: Random) -> None:
-        impact_preview.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
+        impact_preview.overrule_impact(draw.choice(self.images), OVERRULE_REJECTED, NOW)
 
 
 @pytest.mark.slow("eight threads")

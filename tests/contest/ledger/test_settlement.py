@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet, Sum
 
 from adjudication.counting import Ballot
-from contest.board.impact_preview import overrule_follows
+from contest.board.impact_preview import overrule_impact
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
@@ -371,7 +371,7 @@ def test_a_ruling_that_asks_for_more_runs_posts_nothing_before_they_are_there(ma
     cast.ruled(image, "")
     cast.answered(stake.defense, image, 0, at=SETTLED, rounds=2)
     for now in (SETTLED, NOW):
-        derived = as_derived(overrule_follows(image, BIRD, now))
+        derived = as_derived(overrule_impact(image, BIRD, now))
         assert derived == by_doing(image, BIRD, now)
         assert derived[2] == {stake.pk: ("", "broken")} and derived[3] == [], "broken, and nobody is paid yet"
 
@@ -385,9 +385,9 @@ def test_what_cannot_be_posted_is_said_before_the_decision(makers: Team, monkeyp
     cast.ended(other, StakeEnd.VOID)
     move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=other), 1, rule="R36", why="More.", causes={},
          now=SETTLED)  # fmt: skip
-    assert overrule_follows(image, BIRD, NOW).unposted == ()
+    assert overrule_impact(image, BIRD, NOW).unposted == ()
     unsettled(monkeypatch, bad, other)
-    found = overrule_follows(image, BIRD, NOW)
+    found = overrule_impact(image, BIRD, NOW)
     assert found.unposted == (bad.defense,), "and not the one that the picture does not concern"
     assert {each.causes["stake"][0] for each in found.entries} == {good.pk}
     said = [each.words for each in following(found, [], currency="USD")]
@@ -443,7 +443,7 @@ class World:
         """What is derived is what doing it comes to, and looking writes nothing."""
         before = LedgerEntry.objects.count()
         for ballot in (REJECTED, BIRD, BICYCLE):
-            assert as_derived(overrule_follows(image, ballot, NOW)) == by_doing(image, ballot, NOW), ballot
+            assert as_derived(overrule_impact(image, ballot, NOW)) == by_doing(image, ballot, NOW), ballot
         assert LedgerEntry.objects.count() == before
 
 

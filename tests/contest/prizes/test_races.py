@@ -176,10 +176,10 @@ def rosa() -> User:
 
 
 def test_the_board_moves_by_the_page_to_end_it(stake: Stake, other: Stake, rita: User, board: Client) -> None:
-    address, form = f"/board/awards/{other.pk}/", {"end": "1", "reason": "The race is over for it."}
+    address, form = f"/board/awards/{other.pk}/", {"action": "end", "reason": "The race is over for it."}
     assert "End this stake" not in read(board, address)
     give(all_met(stake), rita)
-    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"forfeit": "1", "reason": "x"})]
+    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"action": "forfeit", "reason": "x"})]
     assert [each.status_code for each in refusals] == [400, 404]
     assert "net was awarded the prize while this was at stake" in plain(refusals[0])
     done = plain(board.post(address, form | MOVE, follow=True))
@@ -194,7 +194,7 @@ def test_a_stake_that_was_ended_says_so_on_its_page(stake: Stake, other: Stake, 
     assert Stake.objects.get(pk=other.pk).end == StakeEnd.OVERTAKEN
     address = f"/board/awards/{other.pk}/"
     assert "The stake is over: overtaken." in read(board, address)
-    assert board.post(address, {"end": "1", "reason": "The race is over for it."}).status_code == 409
+    assert board.post(address, {"action": "end", "reason": "The race is over for it."}).status_code == 409
 
 
 # Withheld for good ----------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Sta
 
 
 def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client) -> None:
-    address, form = f"/board/awards/{withheld.stake_id}/", {"forfeit": "1", "reason": CHEATED}
+    address, form = f"/board/awards/{withheld.stake_id}/", {"action": "forfeit", "reason": CHEATED}
     shown = read(board, address)
     assert "Withheld for good" in shown and "Withhold it" not in shown, "all of it is withheld"
     assert board.post(address, form | {"reason": ""}).status_code == 400
@@ -367,7 +367,7 @@ def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client)
 def test_the_board_withholds_it_by_the_page(stake: Stake, makers: Team, rita: User, board: Client) -> None:
     (award,) = give(all_met(stake), rita)
     cast.withheld(makers, 1, rita, now=NOW)
-    address, form = f"/board/awards/{stake.pk}/", {"withhold": "1", "reason": CHEATED}
+    address, form = f"/board/awards/{stake.pk}/", {"action": "withhold", "reason": CHEATED}
     wrong = board.post(address, form | {"reason": ""})
     assert wrong.status_code == 400 and "USD 500.00 of this award are on the team" in plain(wrong)
     done = board.post(address, form | MOVE, follow=True).content.decode()
@@ -390,10 +390,15 @@ def test_the_board_gives_a_withheld_award_back_by_the_page(
         and "its award for" in read(board, "/money/")
     )
     assert "taken back since" not in read(board, "/board/awards/")
-    given = {"account": Account.objects.get(team=makers).pk, "award": withheld.pk, "return": "1", "reason": CHEATED}
+    given = {
+        "account": Account.objects.get(team=makers).pk,
+        "award": withheld.pk,
+        "action": "return",
+        "reason": CHEATED,
+    }
     listed = board.post("/board/withheld/", given | MOVE, follow=True).content.decode()
     assert "A motion about what is returned: team makers, net. Moved by you" in listed
-    assert listed.count('name="return"') == 1 and "It is moved to give this back." in listed
+    assert listed.count('value="return"') == 1 and "It is moved to give this back." in listed
     factories.carried(Case.objects.get(motion="return", state="open"), rosa(), NOW)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]
 
@@ -410,9 +415,9 @@ def test_the_checklist_says_what_is_not_met_and_it_is_refused(stake: Stake, boar
 
 def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, board: Client) -> None:
     valid_and_not_run_again(stake)
-    done = board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}, follow=True)
+    done = board.post(f"/board/awards/{stake.pk}/", {"action": "rerun"}, follow=True)
     assert "is being prepared" in plain(done) and Rerun.objects.get().asked_by == rita
-    assert board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}).status_code == 409
+    assert board.post(f"/board/awards/{stake.pk}/", {"action": "rerun"}).status_code == 409
 
 
 def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: Client) -> None:
