@@ -318,7 +318,7 @@ def test_a_request_is_asked_questioned_answered_and_accepted(
     shows(body(organizer.get(address)), "confirmed by a link")
     refused(organizer, address, 400, action="question", words="")
     refused(organizer, address, 400, action="x", words="y")
-    follow(organizer, address, "on its way to team red", action="question", words="Which <b>author</b>?")
+    follow(organizer, address, "was sent to team red", action="question", words="Which <b>author</b>?")
     cache.clear()
     shows(body(organizer.get("/organizer/")), but=["asks to attack"])  # now the team's answer is waited for
     page = body(captain.get("/team/"))
@@ -340,9 +340,9 @@ def test_an_acceptance_is_taken_back_on_the_page(
     refused(organizer, address, 409, action="revoke", words="x")
     follow(organizer, address, action="accept")
     refused(organizer, address, 400, action="revoke", words=" ")
-    follow(organizer, address, "is revoked; it was told why", action="revoke", words="Another Rosa.")
+    follow(organizer, address, "is revoked. It was notified.", action="revoke", words="Another Rosa.")
     assert not is_entitled(red, timezone.now())
-    shows(body(organizer.get(address)), "Revoked: Another Rosa.", but=["Take the acceptance back"])
+    shows(body(organizer.get(address)), "Revoked: Another Rosa.", but=["Revoke the entitlement"])
     shows(body(captain.get("/team/")), "Another Rosa.", "Ask the organizers")
 
 
@@ -390,6 +390,7 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
     address, today = f"/organizer/teams/{red.public_id}/", timezone.now().date()
     follow(organizer, address, action="declare", since="2026-01-02", until="", reason="Lab O.")
     row = Association.objects.get()
+    refused(organizer, address, 400, "Write the last day", action="end", association=row.pk, until="")
     follow(organizer, address, action="end", association=row.pk, until=today.isoformat())
     row.refresh_from_db()
     assert row.since.isoformat() == "2026-01-02T00:00:00+00:00"
@@ -401,7 +402,7 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
     follow(
         organizer,
         address,
-        "counts for nothing any more",
+        "is recorded as an error and is void",
         "The other red.",
         "olga",
         but=["Record the end", "Record the error"],
@@ -422,7 +423,6 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
         ({"action": "declare", "since": "9999-12-31", "until": "9999-12-31", "reason": "x"}, "Write a day such as"),
         ({"action": "declare", "since": "2026-01-02", "until": "2026-01-01", "reason": "x"}, "end after it begins"),
         ({"action": "declare", "since": "2026-01-02", "reason": ""}, "Give the reason"),
-        ({"action": "end", "until": ""}, "the last day"),
         ({"action": "merge", "into": "G-00000", "reason": "x"}, "Choose the team"),
         ({"action": ""}, "one of the forms"),
     ],
@@ -438,7 +438,7 @@ def test_two_teams_are_merged_and_found(red: Team, blue: Team, captain: Client, 
         assert {team.name for team in (red, blue) if f">{team.name}</a>" in page} == shown
     address, told = f"/organizer/teams/{red.public_id}/", {"action": "merge", "into": blue.public_id}
     refused(organizer, address, 400, reason="", **told)
-    follow(organizer, address, "is part of team blue now", reason="One lab.", **told)
+    follow(organizer, address, "is now part of team blue", reason="One lab.", **told)
     shows(body(organizer.get(f"/organizer/teams/{blue.public_id}/")), "One lab.")
     shows(body(captain.get("/team/")), "team red, which became part of this one")
     shows(body(organizer.get("/organizer/teams/")), "part of blue")
