@@ -28,12 +28,14 @@ class TextField(forms.CharField):
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
-    def __init__(self, label: str, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
+    def __init__(
+        self, label: str, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
+    ) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:
             shown["required"] = True
         widget = forms.Textarea({"rows": rows, "cols": False, **shown}) if rows else forms.TextInput(shown)
-        super().__init__(label=label, required=False, widget=widget)
+        super().__init__(label=label, required=False, widget=widget, help_text=help_text)
         self._most = most
 
     def to_python(self, value: Any) -> str:
@@ -55,6 +57,17 @@ class WholeNumberField(forms.Field):
         if typed and number is None:
             raise ValidationError(self.error_messages["invalid"], "invalid")
         return number
+
+
+class RowNumberField(forms.Field):
+    """The number of a row in a hidden input; 0, which no row has, for anything else."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, widget=forms.HiddenInput)
+
+    def to_python(self, value: Any) -> int:
+        """Return the number."""
+        return whole_number(str(value or "").strip()) or 0
 
 
 class Form(forms.Form):
@@ -92,7 +105,7 @@ class Form(forms.Form):
     def refuse(self, error: DomainError) -> None:
         """Show an error of a service, beside its field where it has one."""
         self.refused = error
-        if not self.is_bound:
+        if not self.is_valid() and not self.is_bound:
             self.full_clean()
             self.cleaned_data: dict[str, Any] = {}
         for name, words in errors_of(error).items():

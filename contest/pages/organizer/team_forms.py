@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.models import User
 
 from common.domain_clock import domain_now
-from common.web.forms import DayField, Form, RowForm, TextField
+from common.web.forms import DayField, Form, RowForm, RowNumberField, TextField
 from contest.core.models import Team
 from contest.core.teams import team_by_id
 from contest.teams import associations, entitlements, merging
@@ -59,7 +59,7 @@ class AssociationForm(RowForm, TeamForm):
     """A form about one association of the team."""
 
     keys = ("association",)
-    association = forms.IntegerField(widget=forms.HiddenInput)
+    association = RowNumberField()
 
 
 class EndAssociationForm(AssociationForm):
