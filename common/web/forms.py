@@ -39,8 +39,11 @@ class TextField(forms.CharField):
         self._most = most
 
     def to_python(self, value: Any) -> str:
-        """Return the text without surrounding white space and NUL characters."""
-        return str(value or "").replace("\x00", "").strip()[: self._most + 1]
+        """Return the text without surrounding white space and NUL characters.
+
+        The end of a line is one character, as in the browser's count; it is sent as two.
+        """
+        return str(value or "").replace("\x00", "").replace("\r\n", "\n").strip()[: self._most + 1]
 
 
 class WholeNumberField(forms.Field):

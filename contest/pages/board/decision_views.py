@@ -32,7 +32,7 @@ from contest.core.roles import board_member_of
 from contest.pages.board.case_views import show_refused, vote_of, votes_shown
 from contest.pages.board.case_words import Sentence, impact_sentences, motion_content, sums_awarded
 from contest.pages.board.disclosure_views import disclose_first
-from contest.pages.board.vote_forms import DecisionForm, plain
+from contest.pages.board.vote_forms import DecisionForm
 from contest.web.page_context import frame
 
 
@@ -74,7 +74,8 @@ def _page(
         if form.refused is None:
             return redirect("board-case", case.public_id)
         return show_refused(request, case.public_id, member, form, kept=request.POST.get("explanation", ""))
-    framed, explanation = frame(domain_now()), form["explanation"].value()
+    framed = frame(domain_now())
+    explanation = str(form.fields["explanation"].to_python(form["explanation"].value()))
     context = {
         "case": case,
         "what": what_of(case),
@@ -83,7 +84,7 @@ def _page(
         "missing": max(count.quorum - len(count.votes), 0),
         "decides": ballot_words(count.decides),
         "form": form,
-        "preview": decision_to_come(count, plain(explanation)),
+        "preview": decision_to_come(count, explanation),
         "previewed": previewed,
         **_impact(case, count, member, framed),
     }

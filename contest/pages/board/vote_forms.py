@@ -120,18 +120,12 @@ class DecisionForm(Form):
     def is_previewed(self) -> bool:
         """Say whether the explanation is the one that the member saw as the public will."""
         self.is_valid()
-        shown, sent = self.cleaned_data.get("previewed", ""), self.cleaned_data.get("explanation", "")
-        return bool(plain(shown) == plain(sent))
+        return bool(self.cleaned_data.get("previewed") == self.cleaned_data.get("explanation"))
 
     def save(self, *, case: Case, by: User) -> CaseDecision:
         """Decide the case."""
         seen, explanation = self.cleaned_data["seen"], self.cleaned_data["explanation"]
         return case_decide(case=case, seen=seen, explanation=explanation, by=by, now=domain_now())
-
-
-def plain(text: str) -> str:
-    """Return a text as it is compared: browsers send other line ends than they got."""
-    return text.replace("\r\n", "\n").strip()
 
 
 def _published(count: Count) -> str:

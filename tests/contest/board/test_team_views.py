@@ -294,7 +294,7 @@ def test_a_refused_answer_is_kept_in_the_form(scene: Appealing, red: Client, at:
         for wish in ("preview", "send"):
             answer = red.post(address, {"words": words, "do": wish})
             # It is there to be changed, and not behind a preview.
-            shows(main_of(answer), told, f">{words}</textarea>")
+            shows(main_of(answer), told, f"\n{words}</textarea>")
             assert answer.status_code == 400 and not Statement.objects.exists(), (words, wish)
 
 

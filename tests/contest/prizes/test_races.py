@@ -428,7 +428,7 @@ def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: 
     assert board.post(address, form | {"statement": ""}).status_code == 400
     moved = board.post(address, form, follow=True).content.decode()
     assert "A motion to award the prize: net. Moved by you, 1 of 2 votes" in moved and 'name="statement"' not in moved
-    assert "The award is moved." in moved and not Award.objects.exists()
+    assert "The award is moved, and is before the board, above." in moved and not Award.objects.exists()
 
 
 def test_an_award_and_what_a_late_break_makes_of_it_are_told_by_the_pages(
