@@ -16,11 +16,14 @@ from contest.teams.models import Association, Entitlement
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
 
 
-def teams_found(find: str = "") -> QuerySet[Any]:
-    """Return the teams that have `find` in their name, or for their ID, in the order of their names; `people` of each
-    is how many are in it."""
-    rows = Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
-    return rows.filter(Q(name__icontains=find) | Q(public_id__iexact=find)) if find else rows
+def all_teams() -> QuerySet[Any]:
+    """Return every team in the order of their names, each with the number of its members as `people`."""
+    return Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
+
+
+def teams_matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+    """Return the teams with `text` in their name, or as their ID."""
+    return rows.filter(Q(name__icontains=text) | Q(public_id__iexact=text))
 
 
 def teams_to_merge_into(team: Team) -> QuerySet[Team]:

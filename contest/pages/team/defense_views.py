@@ -1,7 +1,7 @@
 """A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -23,9 +23,11 @@ from contest.core.models import Team
 from contest.core.roles import own_team_of, refuse_other_team
 from contest.core.scoring_words import why_stuck
 from contest.core.teams import final_team
-from contest.defenses import entries, selectors, stake_rows, staking
+from contest.defenses import entries, selectors, stake_rows
 from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.models import Entry
+from contest.ledger.amounts import money
+from contest.pages.team.defense_forms import CancelForm, DefenseForm, ReturnForm, StakeForm, WithdrawForm
 from contest.web.defense_holder import leads, own_entry
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of
@@ -129,13 +131,16 @@ def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     return _page(request, own_entry(user, public_id))
 
 
-def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
+def _page(
+    request: HttpRequest, entry: Entry, error: DomainError | None = None, sent: DefenseForm | None = None
+) -> HttpResponse:
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
+    prize = money(policy.attacker_prize_cents, policy.currency)
     eligibility = trials.eligibility_of(found, policy, now=now)
     failed = () if found.published_at or found.retired_at else failures_of(eligibility, policy)
     stake = selectors.open_stake_of(found)
-    context = {
+    context: dict[str, Any] = {
         "entry": entry,
         "defense": found,
         "state": stake_rows.State(selectors.standing_of(found, now=now)),
@@ -157,52 +162,36 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
         "wrong": error,
         "fields": fields_of(error),
-        "given": request.POST if request.method == "POST" else {},
+        "form": sent,
+        **{f"{name}_form": sent if isinstance(sent, form) else form() for name, form in _FORMS.items()},
         "policy": policy,
         "now": now,
         "zone": policy.time_zone,
     }
-    return render(request, "stakes/team_defense.html", context, status=http_status(error) if error else 200)
+    context["stake_form"].fields["sure"].label = f"We want to pay {prize} and stake it"
+    context["withdraw_form"].fields["sure"].label = f"Withdraw {found.name} for good"
+    status = sent.status if sent else http_status(error) if error else 200
+    return render(request, "stakes/team_defense.html", context, status=status)
+
+
+_FORMS: dict[str, type[DefenseForm]] = {
+    "withdraw": WithdrawForm,
+    "stake": StakeForm,
+    "cancel": CancelForm,
+    "ask": ReturnForm,
+}
 
 
 @page(signed_in, "POST")
 def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> HttpResponse:
-    """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
-    if name not in ("withdraw", "stake", "cancel", "ask"):
+    """Withdraw the defense, request its stake, cancel that, or ask the board to return it."""
+    if name not in _FORMS:
         raise Http404("there is nothing of this name to do")
-    entry, now = own_entry(user, public_id), domain_now()
-    try:
-        words = _do(request, name, entry, now)
-    except DomainError as error:
-        return _page(request, entry, error)
-    messages.success(request, words)
-    return SeeOther(reverse("team-defense", args=[public_id]))
-
-
-def _do(request: HttpRequest, name: str, entry: Entry, now: datetime) -> str:
-    assert isinstance(request.user, User)  # a member is signed in
-    by, found = request.user, entry.defense
-    if name == "withdraw":
-        _confirmed(request)
-        entries.entry_withdraw(entry, by=by, now=now)
-        return f"{found.name} is taken back. Its answers stay in the record."
-    if name == "stake":
-        _confirmed(request)
-        staking.stake_ask(found, by=by, now=now)
-        return "The organizers were told. The stake begins when your payment is received."
-    stake = selectors.open_stake_of(found)
-    if stake is None:
-        raise InvalidInput("This defense is not at stake.", "not_staked")
-    if name == "cancel":
-        staking.stake_cancel(stake, by=by, now=now)
-        return "Your wish to stake it is dropped. Nothing is to be paid."
-    staking.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
-    return "The board was asked. Until it answers, the defense stays at stake."
-
-
-def _confirmed(request: HttpRequest) -> None:
-    if request.POST.get("sure") != "yes":
-        raise InvalidInput("Nothing was changed. Check the box to confirm.", "not_confirmed", field="sure")
+    entry, sent = own_entry(user, public_id), _FORMS[name](request.POST)
+    if done := sent.submit(entry=entry, by=user):
+        messages.success(request, done)
+        return SeeOther(reverse("team-defense", args=[public_id]))
+    return _page(request, entry, sent=sent)
 
 
 def _belongs(request: HttpRequest) -> None:

@@ -594,7 +594,7 @@ def test_its_page_says_when_instead_of_offering_it(
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     stake_ends.stakes_end(now=SETTLED)
     client.force_login(captain)
-    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
+    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Withdraw net for good"
     shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])
     assert client.post(f"{address}withdraw/", {"sure": "yes"}).status_code == 409
     monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)

@@ -263,7 +263,7 @@ def _out(made: Entry, at: datetime) -> Defense:
         ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
         ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
                                      stake_ends.stakes_end(now=at)), "broken"),
-        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
+        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Withdrawn"),
     ],
 )  # fmt: skip
 def test_every_state_on_the_teams_pages(
