@@ -62,8 +62,8 @@ def appeal_of(team: Team, image: Image) -> Appeal | None:
 def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
     """Return what a team may appeal of a picture.
 
-    Raises NotFound (`not_found`) for a picture that it may not see, in the words for a missing one; Conflict where there
-    is no ruling yet that it may know (`not_ruled`), it has `appealed` (AlreadyAppealed), more taskers are at it
+    Raises NotFound (`not_found`) for a picture that it may not see, in the words for a missing one; Conflict where
+    there is no ruling yet that it may know (`not_ruled`), it has `appealed` (AlreadyAppealed), more taskers are at it
     (`being_decided`) or it is too late (`window_over`); NotAllowed (`wrong_side`) for a team on neither side.
     """
     reader = reader_for(team)
