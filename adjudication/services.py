@@ -9,7 +9,7 @@ from django.db.models import Max
 from adjudication import selectors
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import REASONS, Opinion, Policy, adjudicate
+from adjudication.rules import REASONS, CountedOpinion, VerdictPolicy, adjudicate
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from common.typed import MinimumText, validate_text
@@ -161,15 +161,15 @@ def _overruled(image: Image, newest: Panel) -> Ruling:
     return latest
 
 
-def rules_policy(policy: PolicyInForce) -> Policy:
+def rules_policy(policy: PolicyInForce) -> VerdictPolicy:
     """Return the part of the contest's policy that a verdict depends on."""
-    return Policy.of(policy.policy)
+    return VerdictPolicy.of(policy.policy)
 
 
-def opinions_of(responses: Iterable[Response]) -> list[Opinion]:
+def opinions_of(responses: Iterable[Response]) -> list[CountedOpinion]:
     """Return responses as the rules see them."""
     return [
-        Opinion(
+        CountedOpinion(
             bird=Answer(each.contains_bird),
             bicycle=Answer(each.contains_bicycle),
             box=_box(each),

@@ -175,7 +175,7 @@ def prepare(pictures: int) -> None:
 def score(name: str, speed: float) -> None:
     """Score until nothing is left, and take back what silent scorers left."""
     from scoring import services
-    from scoring.engine import Scorer
+    from scoring.engine import ScoringEngine
     from scoring.enums import RunState
     from scoring.models import Run
     from scoring.runner import ReferenceRunner
@@ -184,7 +184,7 @@ def score(name: str, speed: float) -> None:
         return BEGIN + timedelta(seconds=time.time() % 1e7 * speed)
 
     print("ready", flush=True)
-    with Scorer(name=name, clock=clock, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
+    with ScoringEngine(name=name, clock=clock, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
         while Run.objects.exclude(state=RunState.FINISHED).exists():
             services.runs_reclaim(now=clock())
             services.runs_retry(now=clock())  # as an organizer would: by chance one run may be killed three times

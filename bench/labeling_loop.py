@@ -88,7 +88,7 @@ FLOOR = System(
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class LoadRound:
     """One stretch of work on one database, as measured from outside."""
 
     labels: int
@@ -118,7 +118,7 @@ class Subject:
     web: WebServer
     cookies: list[dict[str, str]]
     ahead: int = 0
-    rounds: dict[int, list[Round]] = field(default_factory=dict)
+    rounds: dict[int, list[LoadRound]] = field(default_factory=dict)
     receipts: set[str] = field(default_factory=set)
 
     def refill(self) -> None:
@@ -149,10 +149,10 @@ class Subject:
         return int(str(self.cluster.execute(sql, self.database)[0][0]))
 
 
-def _round(done: Done, server: float, database: float) -> Round:
+def _round(done: Done, server: float, database: float) -> LoadRound:
     labels = sum(number for answer, number in done.answers.items() if answer == "submit 201")
     each = 1000 / max(labels, 1)
-    return Round(
+    return LoadRound(
         labels,
         labels / done.seconds,
         percentiles(done.next_ms),
@@ -289,7 +289,7 @@ def _loop_table(found: Sequence[Subject], taskers: int) -> Table:
     return Table(title, _LOOP_HEADINGS, [_loop_row(subject, subject.rounds[taskers]) for subject in found])
 
 
-def _loop_row(subject: Subject, rounds: Sequence[Round]) -> list[Any]:
+def _loop_row(subject: Subject, rounds: Sequence[LoadRound]) -> list[Any]:
     def middle(name: str) -> float:
         return float(median(getattr(each, name) for each in rounds))
 

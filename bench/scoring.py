@@ -25,9 +25,9 @@ from bench.networks import CNN, NETWORKS, RESNET50, SIDE
 from bench.outcome import Requirement, Section, Table, median_ratio, put_section
 from bench.servers import Cluster, cluster, environment, python
 from defense_kit import container
-from defense_kit.conversation import Deadlines
-from defense_kit.harness import Opened, open_defense
-from defense_kit.limits import Limits
+from defense_kit.conversation import ConversationDeadlines
+from defense_kit.harness import DefenseSession, open_defense
+from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import Sealing
 from tests.engine import EngineUnavailable
 from tests.engine import engine as own_engine
@@ -37,7 +37,7 @@ BATCH = 16
 IN_WORKER, SEALED = 0.95, 0.90
 LEAST_WIRE = 8_000
 MOST_GROWTH = 1.2
-DEADLINES = Deadlines(start=120, hello=60, batch=60)
+DEADLINES = ConversationDeadlines(start=120, hello=60, batch=60)
 _DISK = "/var/tmp"  # images have gigabytes, and /tmp may be memory
 _WIRE = "The wire alone"
 _WAYS = {"worker": IN_WORKER, "container": SEALED}
@@ -130,7 +130,7 @@ def throughput(servers: Cluster, plan: Plan | None = None) -> Section:
 def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None) -> dict[str, str]:
     """Return the environment of an installation of its own; torch has as many threads there as a container has."""
     (folder / "static").mkdir()
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(Limits().cpus))
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(DefenseLimits().cpus))
     host = {"DOCKER_HOST": place.address} if place and place.address else {}
     return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
@@ -138,7 +138,8 @@ def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None
 def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
     """Return the section for what `bench.scored throughput` found."""
     how = (
-        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {Limits().cpus} threads. "
+        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {DefenseLimits().cpus} "
+        "threads. "
         "`bare` is the network alone in a process of its own, two batches in turn; `memory kept` with the settings of "
         "the C library's allocator that the contest gives to its scorer and to containers. `answers` is from batches "
         "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
@@ -190,13 +191,13 @@ def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
 
 
 def _wire_speed(client: Any, image: str, rows: int, pictures: int) -> float:
-    launch = container.container_launch(client, Sealing(image, "bench"), Limits())
+    launch = container.container_launch(client, Sealing(image, "bench"), DefenseLimits())
     with open_defense(launch, image_size=SIDE, batch_size=rows, seed=1, deadlines=DEADLINES) as opened:
         _stream(opened, rows, 10)
         return _stream(opened, rows, max(pictures // rows, 2))
 
 
-def _stream(opened: Opened, rows: int, batches: int) -> float:
+def _stream(opened: DefenseSession, rows: int, batches: int) -> float:
     """Have so many batches answered, two on their way at a time; return pictures a second."""
     noise = np.random.default_rng(1).integers(0, 256, (2, rows, SIDE, SIDE, 3), dtype=np.uint8)
     started = time.perf_counter()

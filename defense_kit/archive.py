@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 from defense_kit.faults import RunnerFault
-from defense_kit.layers import MOST_LAYERS, Budget, Header, check_beginning, refused
+from defense_kit.layers import MOST_LAYERS, Header, UnpackingBudget, check_beginning, refused
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
@@ -190,7 +190,7 @@ def _configuration_name(archive: tarfile.TarFile) -> str:
 
 
 def _check_layers(archive: tarfile.TarFile) -> None:
-    budget = Budget()
+    budget = UnpackingBudget()
     for layer in _layers(archive):
         budget.spend(layer)
 

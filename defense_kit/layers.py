@@ -42,7 +42,7 @@ class Header(tarfile.TarInfo):
         return header
 
 
-class Budget:
+class UnpackingBudget:
     """What all layers of an image may unpack to, taken together."""
 
     def __init__(
@@ -88,7 +88,7 @@ def check_beginning(layer: IO[bytes]) -> None:
 class _Counted(io.RawIOBase):
     """A stream whose bytes a budget counts as they are read."""
 
-    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
+    def __init__(self, stream: IO[bytes], budget: UnpackingBudget) -> None:
         self._stream, self._budget = stream, budget
 
     def read(self, size: int = -1) -> bytes:

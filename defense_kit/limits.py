@@ -13,7 +13,7 @@ HELLO_SECONDS = 30  # from there until its HELLO
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DefenseLimits:
     """Bounds that every launcher puts around a defense; the defaults are those of a contest that changed nothing."""
 
     memory_mib: int = 8192  # swap included

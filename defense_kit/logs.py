@@ -37,7 +37,7 @@ class LogRing:
         return readable(kept.decode("utf-8", "replace").replace("\t", "    "), self._limit)
 
 
-class Drain:
+class LogReader:
     """Reads a pipe to its end in a thread of its own."""
 
     def __init__(self, descriptor: int, ring: LogRing) -> None:

@@ -17,7 +17,7 @@ from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Change, Given, Statement
+from common.database.lookups import Parameter, PreparedStatement, PreparedUpdate
 from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
@@ -155,16 +155,16 @@ def _lease(
 
 
 # For a lease of this very transaction, whose place somebody else was faster to take.
-_forget_lease = Statement(
-    "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Given("assignment", BigIntegerField())]
+_forget_lease = PreparedStatement(
+    "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Parameter("assignment", BigIntegerField())]
 ).changed
 
-_use_gold = Change(
+_use_gold = PreparedUpdate(
     "use_gold",
     lambda: (
         KnownPicture.objects.filter(
-            pk=Given("known", BigIntegerField()),
-            uses__lt=Given("most_uses", IntegerField()),
+            pk=Parameter("known", BigIntegerField()),
+            uses__lt=Parameter("most_uses", IntegerField()),
             retired_at__isnull=True,
             held_at__isnull=True,
         ),
@@ -190,11 +190,11 @@ def _take_place(panel_id: int) -> bool:
     return _lease_one(panel=panel_id) == 1
 
 
-_lease_one = Change(
+_lease_one = PreparedUpdate(
     "lease_one",
     lambda: (
         Panel.objects.filter(
-            pk=Given("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
+            pk=Parameter("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
         ),
         {"leased": F("leased") + 1},
     ),

@@ -15,10 +15,10 @@ from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Change, Given
+from common.database.lookups import Parameter, PreparedUpdate
 from common.errors import Conflict
 from labeling import selectors, signals
-from labeling.answers import Answers, read_answers
+from labeling.answers import FormAnswers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
 from labeling.gold import gold_mark
 from labeling.leases import own_assignment
@@ -32,7 +32,7 @@ MARK_AGE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmittedResponse:
     """A response as kept. `repeated` marks the very same submission sent again."""
 
     response: Response
@@ -55,7 +55,7 @@ def response_submit(
     data: Mapping[str, Any],
     policy_at: Callable[[datetime], Policy],
     now: datetime,
-) -> Submitted:
+) -> SubmittedResponse:
     """Keep a tasker's answer (R8-R12) and return it with its receipt.
 
     What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
@@ -79,7 +79,7 @@ def _submit(
     data: Mapping[str, Any],
     policy_at: Callable[[datetime], Policy],
     now: datetime,
-) -> Submitted:
+) -> SubmittedResponse:
     assignment = own_assignment(tasker, assignment_id, lease_token)
     image = assignment.image
     gate = outline_gate_of(assignment, policy_at)
@@ -87,7 +87,7 @@ def _submit(
     if assignment.state == AssignmentState.ANSWERED:
         return _repeated(assignment, answers)
     response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
-    return Submitted(response, repeated=False)
+    return SubmittedResponse(response, repeated=False)
 
 
 def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
@@ -99,16 +99,16 @@ def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Poli
     return policy_at(asked_on.dealt_at).outline_gate
 
 
-def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
+def _repeated(assignment: Assignment, answers: FormAnswers) -> SubmittedResponse:
     response = Response.objects.get(assignment=assignment)
     response.assignment = assignment
     if response.answers_sha256 != answers.sha256:
         message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
         raise Conflict(message % {"receipt": response.receipt}, "already_answered")
-    return Submitted(response, repeated=True)
+    return SubmittedResponse(response, repeated=True)
 
 
-def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
+def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
     place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
@@ -150,14 +150,14 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bo
 _UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
 
 
-_mark_answered = Change(
+_mark_answered = PreparedUpdate(
     "mark_answered",
     lambda: (
-        Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
+        Assignment.objects.filter(pk=Parameter("assignment", BigIntegerField()), state__in=_UNANSWERED),
         {
             "state": AssignmentState.ANSWERED,
-            "ended_at": Given("now", DateTimeField()),
-            "seems_counted": Given("seems_counted", BooleanField()),
+            "ended_at": Parameter("now", DateTimeField()),
+            "seems_counted": Parameter("seems_counted", BooleanField()),
         },
     ),
 )
@@ -192,16 +192,16 @@ def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
 _PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
 
 
-_write_progress = Change(
+_write_progress = PreparedUpdate(
     "write_progress",
     lambda: (
-        Panel.objects.filter(pk=Given("panel", BigIntegerField())),
-        {field.name: Given(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
+        Panel.objects.filter(pk=Parameter("panel", BigIntegerField())),
+        {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
 
 
-def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:
+def _receipt(assignment: Assignment, answers: FormAnswers, now: datetime) -> str:
     """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
     text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
     digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()

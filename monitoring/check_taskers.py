@@ -13,7 +13,15 @@ from labeling.models import Assignment, Response, StateChange, Tasker, WatchEven
 from monitoring.actions import action_take
 from monitoring.answer_rows import answer_rows, company, counted_on_complete_panels
 from monitoring.gold_leaks import gold_flag_leaks
-from monitoring.rules import COLLECTORS, Handover, Reading, Rule, Seen, Source, fires
+from monitoring.rules import (
+    COLLECTORS,
+    CollectorSource,
+    CollectorValue,
+    HandedPicture,
+    MonitoringRule,
+    TaskerHistory,
+    fires,
+)
 from policy.numbers import Policy
 
 # Without news for this long nobody is looked at again.
@@ -83,8 +91,8 @@ def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: 
     return fired
 
 
-def _as_rule(rule: WatchRule) -> Rule:
-    return Rule(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
+def _as_rule(rule: WatchRule) -> MonitoringRule:
+    return MonitoringRule(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
 
 
 def _last_events(tasker: Tasker) -> dict[int, datetime]:
@@ -108,36 +116,36 @@ def trusted_since(tasker: Tasker) -> datetime | None:
     return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
-def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, Seen]:
+def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, TaskerHistory]:
     """Return for each rule's row what it may judge the tasker by."""
-    on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == Source.GOLD]
+    on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == CollectorSource.GOLD]
     others = [rule for rule in rules if rule not in on_gold]
     seen, gold = seen_of(tasker, others, at_work_since(tasker)), seen_of(tasker, on_gold, trusted_since(tasker))
     return {rule.pk: gold if rule in on_gold else seen for rule in rules}
 
 
-def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) -> Seen:
+def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) -> TaskerHistory:
     """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
     as far back as their windows reach, and not beyond `since`."""
     windows = _windows(rules)
     sources = {
-        Source.ANSWERS: Response.objects.filter(tasker=tasker),
-        Source.PANELS: counted_on_complete_panels().filter(tasker=tasker),
-        Source.GOLD: Response.objects.filter(tasker=tasker, gold_mark__isnull=False),
+        CollectorSource.ANSWERS: Response.objects.filter(tasker=tasker),
+        CollectorSource.PANELS: counted_on_complete_panels().filter(tasker=tasker),
+        CollectorSource.GOLD: Response.objects.filter(tasker=tasker, gold_mark__isnull=False),
     }
     wanted = [_latest(rows, since, windows[source]) for source, rows in sources.items() if source in windows]
     found = {row.pk: row for responses in wanted for row in answer_rows(responses)}
     together = company(row.panel_id for row in found.values() if row.counts and row.panel_complete)
     looks = [together.look(row) for row in sorted(found.values(), key=lambda row: (row.at, row.pk))]
-    return Seen(looks, _handovers(tasker, since, windows.get(Source.GIVEN, 0)))
+    return TaskerHistory(looks, _handovers(tasker, since, windows.get(CollectorSource.GIVEN, 0)))
 
 
-def _windows(rules: Sequence[WatchRule]) -> dict[Source, int]:
+def _windows(rules: Sequence[WatchRule]) -> dict[CollectorSource, int]:
     """How far back to read: the widest window of each source."""
-    widest: dict[Source, int] = {}
+    widest: dict[CollectorSource, int] = {}
     for rule in rules:
         source = COLLECTORS[rule.collector].source
-        window = rule.window * (_ROOM if source == Source.PANELS else 1)
+        window = rule.window * (_ROOM if source == CollectorSource.PANELS else 1)
         widest[source] = max(widest.get(source, 0), window)
     return widest
 
@@ -150,15 +158,15 @@ def _latest(responses: QuerySet[Response], since: datetime | None, most: int) ->
 _HANDED_BACK = (AssignmentState.ANSWERED, AssignmentState.RELEASED)
 
 
-def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[Handover]:
+def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[HandedPicture]:
     """The pictures given and answered or given back; a lease that ran out says nothing about the tasker."""
     ended = Assignment.objects.filter(tasker=tasker, state__in=_HANDED_BACK, ended_at__isnull=False)
     newer = ended.filter(ended_at__gt=since) if since else ended
     latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:most]
-    return [Handover(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
+    return [HandedPicture(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
 
 
-def _fire(rule: WatchRule, tasker: Tasker, reading: Reading, now: datetime) -> None:
+def _fire(rule: WatchRule, tasker: Tasker, reading: CollectorValue, now: datetime) -> None:
     """Record the event with its figures, and do what the rule says."""
     figures = {"value": round(reading.value, 6), "n": reading.n, **reading.figures}
     event = WatchEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)

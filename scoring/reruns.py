@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput
-from scoring.enums import Fault, Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
 from scoring.rerun_preparation import rerun_move, runs_queue
 from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
@@ -30,7 +30,7 @@ _STOPPED = "The re-run was stopped by an organizer."
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RerunPreview:
     """What a re-run would take: `answers` are pictures times rounds.
 
     `seconds` is what one scorer needs by the measured time of a batch, None when none was measured; `labels` and
@@ -43,12 +43,12 @@ class Preview:
     runs: int
     batches: int
     seconds: float | None
-    labels: tuple[tuple[Outcome, int], ...]
+    labels: tuple[tuple[DefenseAnswer, int], ...]
     devices: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RerunProgress:
     """How far a re-run is. All counts but `runs` are answers; `rate` is answers per second so far.
 
     `stopped` wait for an organizer to go on, `dead` are in runs that gave up, and of `failed` the defense itself gave
@@ -68,7 +68,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class RerunPreparation:
     """How far the plan of a re-run is: `planned` of `wanted` answers."""
 
     planned: int
@@ -84,7 +84,7 @@ def devices_of(defense: Defense) -> list[str]:
     return list(devices.distinct())
 
 
-def rerun_preview(defense: Defense, scope: Scope) -> Preview:
+def rerun_preview(defense: Defense, scope: Scope) -> RerunPreview:
     """Return what a re-run of `scope` would take; errors as of `items_in_scope`."""
     items = items_in_scope(defense, scope)
     found = kinds(items)
@@ -94,8 +94,8 @@ def rerun_preview(defense: Defense, scope: Scope) -> Preview:
     answers = Prediction.objects.filter(item__in=items)
     labels = answers.order_by("answer").values_list("answer").annotate(count=Count("pk"))
     devices = answers.order_by("device").values_list("device").annotate(count=Count("pk"))
-    counted = tuple((Outcome(answer), count) for answer, count in labels)
-    return Preview(
+    counted = tuple((DefenseAnswer(answer), count) for answer, count in labels)
+    return RerunPreview(
         pictures=items.values("image").distinct().count(),
         answers=sum(runs),
         unanswered=sum(runs) - sum(count for _, count in counted),
@@ -256,7 +256,7 @@ def _begun_under_lock(rerun_id: int) -> Rerun:
     return rerun
 
 
-def _refuse_unfinished(left: Progress) -> None:
+def _refuse_unfinished(left: RerunProgress) -> None:
     for count, words, do in (
         (left.dead, "gave up", "Try those runs again from the page of the scoring queue, or cancel the re-run"),
         (left.stopped, "are stopped", "Let the re-run go on, and apply it when it is finished"),
@@ -278,18 +278,18 @@ def _end(rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
 # Looking -------------------------------------------------------------------------------------------------------------
 
 
-def preparations(reruns: Iterable[Rerun]) -> dict[int, Preparation]:
+def preparations(reruns: Iterable[Rerun]) -> dict[int, RerunPreparation]:
     """Return how far the plans of those of `reruns` are that are being prepared, by the number of the re-run."""
     preparing = [rerun for rerun in reruns if rerun.state == RerunState.PREPARING]
     items = RunItem.objects.filter(rerun__in=preparing).order_by()
     planned = dict(items.values_list("rerun").annotate(count=Count("pk"))) if preparing else {}
     return {
-        rerun.pk: Preparation(planned.get(rerun.pk, 0), sum(answers for *_, answers in rerun.kinds))
+        rerun.pk: RerunPreparation(planned.get(rerun.pk, 0), sum(answers for *_, answers in rerun.kinds))
         for rerun in preparing
     }
 
 
-def progress(rerun: Rerun, *, now: datetime) -> Progress:
+def progress(rerun: Rerun, *, now: datetime) -> RerunProgress:
     """Return how far a re-run is at `now`."""
     items = RunItem.objects.filter(rerun=rerun).order_by()
     rows = items.values_list("run__state", "run__fault").annotate(answers=Count("pk"))
@@ -299,7 +299,7 @@ def progress(rerun: Rerun, *, now: datetime) -> Progress:
     total = sum(counts.values())
     rate = _rate(rerun, counts["done"], now)
     left = counts["waiting"] + counts["running"]
-    return Progress(
+    return RerunProgress(
         runs=Run.objects.filter(rerun=rerun).count(),
         answers=total,
         rate=rate,
@@ -340,11 +340,11 @@ def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 
 
-def changes(rerun: Rerun) -> list[tuple[Outcome | None, Outcome, int]]:
+def changes(rerun: Rerun) -> list[tuple[DefenseAnswer | None, DefenseAnswer, int]]:
     """Return (old answer, new answer, how many) of a re-run so far; the old one is None where there was none."""
     rows = answers_beside(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
     counted = rows.annotate(count=Count("pk"))
-    return [(None if old is None else Outcome(old), Outcome(new), count) for old, new, count in counted]
+    return [(None if old is None else DefenseAnswer(old), DefenseAnswer(new), count) for old, new, count in counted]
 
 
 def changed_answers(rerun: Rerun) -> QuerySet[Any]:

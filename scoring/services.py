@@ -143,7 +143,7 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-class Preferred(NamedTuple):
+class PreferredRuns(NamedTuple):
     """Runs that a scorer can go on with at once: those of one round of a defense, of one re-run or of none."""
 
     defense: int
@@ -151,7 +151,7 @@ class Preferred(NamedTuple):
     rerun: int | None
 
 
-def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None) -> Run | None:
+def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = None) -> Run | None:
     """Lease a queued run to `worker`; None when none waits.
 
     First another one of those `preferred` by what the scorer has loaded; else the one that waits longest, answers that
@@ -166,7 +166,7 @@ def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None)
     return None
 
 
-class Answered(NamedTuple):
+class DefensePrediction(NamedTuple):
     """What a defense answered for one place in a run's plan: of a Prediction, what its run does not say."""
 
     item_id: int
@@ -182,7 +182,7 @@ class Answered(NamedTuple):
 
 
 @transaction.atomic
-def run_finish(run: Run, answers: Sequence[Answered], *, device: str, now: datetime) -> None:
+def run_finish(run: Run, answers: Sequence[DefensePrediction], *, device: str, now: datetime) -> None:
     """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
     leases.end(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
@@ -198,11 +198,11 @@ def run_finish(run: Run, answers: Sequence[Answered], *, device: str, now: datet
         "seed": run.seed,
         "attempt": run.attempt,
     }
-    insert(Prediction, alike, Answered._fields, answers)
+    insert(Prediction, alike, DefensePrediction._fields, answers)
 
 
 @transaction.atomic
-def run_part(run: Run, items: Sequence[selectors.Planned], fault: Fault, text: str, *, now: datetime) -> bool:
+def run_part(run: Run, items: Sequence[selectors.PlannedPicture], fault: Fault, text: str, *, now: datetime) -> bool:
     """Give the pictures of a failed batch a run apart, so that one of them cannot take the others along (R30).
 
     Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
@@ -236,7 +236,7 @@ def run_part(run: Run, items: Sequence[selectors.Planned], fault: Fault, text: s
     return True
 
 
-def _close_up(items: Sequence[selectors.Planned], run: Run, to: Run) -> None:
+def _close_up(items: Sequence[selectors.PlannedPicture], run: Run, to: Run) -> None:
     """Number `items` of `run`, in order, from 0 in `to`. Ascending, so that no number is taken when it is given."""
     for position, item in enumerate(items):
         if (run.pk, item.position) != (to.pk, position):

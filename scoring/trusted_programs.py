@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # the web process never runs one and needs no arrays
 Find = Callable[[Defense], "Runner | None"]
 
 
-class Known:
+class TrustedPrograms:
     """Where the answer comes from: until somebody says so, no program is known."""
 
     find: Find = staticmethod(lambda _: None)
@@ -19,4 +19,4 @@ class Known:
 
 def known_programs_are(find: Find) -> None:
     """Let `find` say from now on how a known program runs; for an application's start."""
-    Known.find = staticmethod(find)
+    TrustedPrograms.find = staticmethod(find)

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import invitations
 from accounts.access import organizer_of
 from accounts.enums import Role
-from accounts.invitations import InvitationState, Invited, invitation_of, state_of
+from accounts.invitations import InvitationState, NewInvitation, invitation_of, state_of
 from accounts.leaving import account_delete
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
@@ -107,7 +107,7 @@ def _revoke(request: HttpRequest, organizer: User) -> None:
 _ACTIONS = {"invite": _invite, "renew": _renew, "revoke": _revoke}
 
 
-def _deliver(request: HttpRequest, invited: Invited) -> None:
+def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
     """Send the link. When the mail server refuses, the invitation stays and can be sent again."""
     address = invited.invitation.email
     try:

@@ -23,18 +23,18 @@ _PLACE_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RequestOrigin:
     """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the place's digest."""
 
     words: str
     place: str = ""
 
 
-_SHELL = Origin("shell")
-_origin: ContextVar[Origin] = ContextVar("origin", default=_SHELL)
+_SHELL = RequestOrigin("shell")
+_origin: ContextVar[RequestOrigin] = ContextVar("origin", default=_SHELL)
 
 
-def origin() -> Origin:
+def origin() -> RequestOrigin:
     """Return from where the work at hand is done."""
     return _origin.get()
 
@@ -42,7 +42,7 @@ def origin() -> Origin:
 @contextmanager
 def acting_from(words: str, address: str | None = None) -> Iterator[None]:
     """Inside, what is done is done from there."""
-    token = _origin.set(Origin(words, place_of(address) if address else ""))
+    token = _origin.set(RequestOrigin(words, place_of(address) if address else ""))
     try:
         yield
     finally:

@@ -16,7 +16,7 @@ from contest.appeals.letters import notify_appeal
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.case_visibility import cases_known_to
 from contest.board.cases import case_seen_by, lock_image, open_case_of, parties_add, party_add, picture_case
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.enums import CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
@@ -108,7 +108,7 @@ def _wrong_mark(words: str) -> InvalidInput:
 
 
 @transaction.atomic
-def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> Statement:
+def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> AppealStatement:
     """Record what a team that a case is about, and that did not appeal, says to it; once, while members vote.
 
     Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
@@ -120,7 +120,7 @@ def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetim
         lock_image(known.image_id)
     held = Case.objects.select_for_update(of=("self",)).get(pk=known.pk)
     refuse_statement(held, team)
-    return Statement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
+    return AppealStatement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
 
 
 def refuse_statement(case: Case, team: Team) -> None:
@@ -134,9 +134,9 @@ def refuse_statement(case: Case, team: Team) -> None:
         raise Conflict("The board has decided this case. Nothing more is taken for it.", "decided")
 
 
-def statement_of(case: Case, team: Team) -> Statement | None:
+def statement_of(case: Case, team: Team) -> AppealStatement | None:
     """Return what a team, or one merged into it, answered in a case."""
-    rows = Statement.objects.filter(case=case, team__in=teams_counted_together(team))
+    rows = AppealStatement.objects.filter(case=case, team__in=teams_counted_together(team))
     return rows.select_related("team").order_by("pk").first()
 
 

@@ -53,7 +53,7 @@ LOOKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AttackStatus:
     """Where one attack stands, and how many defenses it broke."""
 
     state: AttackState
@@ -72,7 +72,7 @@ class Standing:
         return str(self.state)
 
 
-def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, Standing]:
+def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, AttackStatus]:
     """Return attack id -> where it stands, with as many questions for a page of them as for one.
 
     `unrestricted` is for organizers: what comes of a copy is told to others with the release of the picture's week.
@@ -84,7 +84,7 @@ def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -
     began = week_at(now).start
     waits = state_of_unscored()
 
-    def standing(attack: Attack) -> Standing:
+    def standing(attack: Attack) -> AttackStatus:
         ruling = rulings.get(attack.image_id)
         held_back = {
             AttackState.WITHDRAWN: attack.withdrawn_at is not None,
@@ -96,10 +96,10 @@ def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -
         }
         for state, applies in held_back.items():
             if applies:
-                return Standing(state)
+                return AttackStatus(state)
         if found := broken.get(attack.image_id):
-            return Standing(AttackState.BROKE, found)
-        return Standing(AttackState.UNBROKEN if attack.image_id in scored else waits)
+            return AttackStatus(AttackState.BROKE, found)
+        return AttackStatus(AttackState.UNBROKEN if attack.image_id in scored else waits)
 
     return {attack.pk: standing(attack) for attack in attacks}
 

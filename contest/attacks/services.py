@@ -22,7 +22,7 @@ from contest.teams.selectors import is_entitled
 from labeling.enums import KnownUse, Origin
 from labeling.models import Image, KnownPicture
 from labeling.pictures.intake import image_add
-from picture_files.decoding import Picture, read_attack
+from picture_files.decoding import CanonicalPicture, read_attack
 from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -166,7 +166,7 @@ def one_line(text: str) -> str:
     return "".join(each for each in text if each.isprintable())[:LONGEST_NAME]
 
 
-def _image_held(picture: Picture, team: Team, now: datetime) -> Image:
+def _image_held(picture: CanonicalPicture, team: Team, now: datetime) -> Image:
     """Return the locked row of the picture, new or known: from here on its attacks are changed one at a time."""
     image, _ = image_add(
         picture,
@@ -186,7 +186,7 @@ def _refuse_sent_before(team: Team, **same: str) -> None:
         raise SentBefore(before)
 
 
-def _refuse_example(picture: Picture) -> None:
+def _refuse_example(picture: CanonicalPicture) -> None:
     """Raise InvalidInput (`an_example`) for a worked example of the tutorial, which everybody can see (R5).
 
     Of the pictures whose answers are secret the sender is told nothing (R6): they get a receipt like any other.

@@ -15,11 +15,11 @@ from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit.trail import audit
-from common.errors import Busy, Conflict, InvalidInput, NotAllowed
+from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy
 from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
-from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
+from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
 from contest.core.breaks import standing_breaks
 from contest.core.conflicts import board_members
@@ -189,7 +189,7 @@ def refuse_missing_parties(case: Case, *, now: datetime) -> None:
     """Raise Busy while a team is part of a case and not recorded yet: nobody looks at it before the sweep (R21)."""
     if _misses_parties(case, now):
         words = "Another team has just become part of this case. The case opens again as soon as that is recorded."
-        raise Busy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
+        raise ServerBusy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
 
 
 @transaction.atomic
@@ -284,7 +284,7 @@ def count_of(case: Case) -> VoteCount:
 
 def _mark(case: Case, votes: Iterable[Vote]) -> str:
     """A hash: the numbers of the rows would tell how much is voted on elsewhere."""
-    rows = (Appeal.objects, Statement.objects, CaseParty.objects)
+    rows = (Appeal.objects, AppealStatement.objects, CaseParty.objects)
     seen = [[vote.pk for vote in votes]]
     seen += [list(each.filter(case=case).order_by("pk").values_list("pk", flat=True)) for each in rows]
     return sha256(f"{case.public_id} {seen}".encode()).hexdigest()[:16]

@@ -95,7 +95,7 @@ class Appeal(models.Model):
         return self.public_id
 
 
-class Statement(models.Model):
+class AppealStatement(models.Model):
     """What a team of the other side answers to an appeal; once. Append-only but for forgetting the account."""
 
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="statements", db_index=False)

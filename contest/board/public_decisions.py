@@ -32,7 +32,7 @@ def ballot_words(ballot: Ballot) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class PublicRemark:
     """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones are part of the
     explanation already, and are not shown a second time."""
 
@@ -59,7 +59,7 @@ class PublicDecision:
     verdict: str
     explanation: str
     tally: tuple[tuple[str, int], ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[PublicRemark, ...]
     quorum: int
     recused: int
     decided_at: datetime | None
@@ -99,7 +99,7 @@ def _public(
         tally[voted] = tally.get(voted, 0) + 1
     by_dissent = sorted(votes, key=lambda vote: vote["dissent"])
     texts = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
-    remarks = [Remark(*words, words[1] in explanation, members) for words, members in texts.items()]
+    remarks = [PublicRemark(*words, words[1] in explanation, members) for words, members in texts.items()]
     verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
     return PublicDecision(
         outcome=CaseOutcome(outcome),

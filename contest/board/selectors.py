@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
 from common.errors import NotFound
-from contest.board.models import Appeal, CaseParty, Statement, Ties, Vote
+from contest.board.models import Appeal, AppealStatement, CaseParty, Ties, Vote
 from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
@@ -113,9 +113,9 @@ def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
     return others.exclude(pk=appeal.pk).select_related("case__ruling", "case__result")
 
 
-def statements_in(case: Case) -> list[Statement]:
+def statements_in(case: Case) -> list[AppealStatement]:
     """Return what teams of the other side answered in a case, in the order in which they did."""
-    rows = Statement.objects.filter(case=case).select_related("team")
+    rows = AppealStatement.objects.filter(case=case).select_related("team")
     return list(rows.order_by("sent_at", "pk"))
 
 
@@ -132,9 +132,9 @@ def appeals_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Appeal]:
     return Appeal.objects.filter(image=image, case__in=within).select_related("team", "case", "defense", "ruling")
 
 
-def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Statement]:
+def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[AppealStatement]:
     """Return what teams of the other side answered about a picture in these cases."""
-    return Statement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
+    return AppealStatement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
 
 
 def closed_cases_like(case: Case, ruling: Ruling, member: User) -> QuerySet[Case]:

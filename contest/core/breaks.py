@@ -20,7 +20,7 @@ from contest.core.models import Attack, Break
 from labeling.enums import Label, Origin
 from labeling.models import Image
 from scoring import services as scoring
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Prediction
 from scoring.rules import is_confident_mistake
 from scoring.selectors import predictions_in_force, predictions_of_run, runs_without_assessment
@@ -80,7 +80,7 @@ def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class SupposedRuling:
     """A ruling on a picture that nobody made, and what would break under it, instead of what breaks now.
 
     `label` is empty for a rejection. A break that would be recorded then is on paper only: it is never saved, and its
@@ -95,15 +95,15 @@ class Supposed:
 ON_PAPER = 2**62
 
 
-def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
+def suppose(image: Image, label: str, *, now: datetime) -> SupposedRuling:
     """Return what would break if the newest ruling on `image` were one of now with the class `label`; nothing is
     written. It follows `standing_breaks` and `breaks_derive` (R22, R29)."""
     if not label:
-        return Supposed(image, "", ())
+        return SupposedRuling(image, "", ())
     rows = all_breaks().filter(image=image, ruling__label=label).select_related("image", "ruling").order_by("pk")
     known = list(rows)
     recorded = {each.defense_id for each in known}
-    wrong = Outcome.BICYCLE if label == Label.BIRD else Outcome.BIRD
+    wrong = DefenseAnswer.BICYCLE if label == Label.BIRD else DefenseAnswer.BIRD
     answered = predictions_in_force().filter(sent_as_attack(), image=image)
     mistaken = answered.filter(item__run__state=RunState.ASSESSED, answer=wrong)
     found = {each.defense_id: each for each in mistaken.order_by("-round")} if image.origin in RELEASED_ORIGINS else {}
@@ -112,7 +112,7 @@ def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
         for defense in sorted(found)
         if defense not in recorded
     ]
-    return Supposed(image, label, (*known, *new))
+    return SupposedRuling(image, label, (*known, *new))
 
 
 def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
@@ -182,7 +182,7 @@ def _overtaken() -> QuerySet[Prediction]:
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
     later = later.filter(image__origin__in=RELEASED_ORIGINS)
-    wrong = Case(When(label=Label.BIRD, then=Value(int(Outcome.BICYCLE))), default=Value(int(Outcome.BIRD)))
+    wrong = Case(When(label=Label.BIRD, then=Value(int(DefenseAnswer.BICYCLE))), default=Value(int(DefenseAnswer.BIRD)))
     here = later.filter(image=OuterRef("image")).annotate(wrong=wrong)
     known = Break.objects.filter(defense=OuterRef("defense"), image=OuterRef("image"), ruling=OuterRef("holds"))
     answered = predictions_in_force().filter(image__in=later.values("image"), item__run__state=RunState.ASSESSED)

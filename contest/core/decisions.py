@@ -25,7 +25,7 @@ Subject = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mandate:
+class MotionMandate:
     """That most votes were for a motion: `motion` is its case, `member` who confirmed the count.
 
     Made in `contest.board.motion_handlers` alone, in the transaction that closes the case.
@@ -37,7 +37,7 @@ class Mandate:
 
 @transaction.atomic
 def decide(
-    kind: DecisionKind, *, subject: Subject, reason: str, by: Mandate, now: datetime, **details: Any
+    kind: DecisionKind, *, subject: Subject, reason: str, by: MotionMandate, now: datetime, **details: Any
 ) -> BoardDecision:
     """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` what about them.
 

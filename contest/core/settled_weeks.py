@@ -17,7 +17,7 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
 from contest.core.appeal_window import closes_after, copies_close_at, longest_window
-from contest.core.breaks import Supposed, came_unknown
+from contest.core.breaks import SupposedRuling, came_unknown
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
 from contest.core.models import Attack, Case
@@ -43,7 +43,7 @@ class Weeks:
     says what is settled under a ruling that nobody made; of appeals it then says nothing that is of use.
     """
 
-    def __init__(self, now: datetime, supposed: Supposed | None = None) -> None:
+    def __init__(self, now: datetime, supposed: SupposedRuling | None = None) -> None:
         self._now = now
         self._supposed = supposed
         self._verdicts: dict[_Part, datetime | None] = {}
@@ -226,7 +226,7 @@ def _misses_runs(part: _Part, of: Defense, now: datetime) -> int:
     return valid.count() - done.count()
 
 
-def _runs_of(part: _Part, now: datetime, supposed: Supposed | None) -> _Runs:
+def _runs_of(part: _Part, now: datetime, supposed: SupposedRuling | None) -> _Runs:
     rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     count, of_valid = valid.count(), Q(image__in=valid)
     if supposed is not None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from common import rates
-from common.errors import Busy, DomainError, TooMany, Unavailable
+from common.errors import DomainError, ServerBusy, ServiceUnavailable, TooMany
 from common.times import to_the_second
 from contest.core.enums import UploadKind
 from contest.core.models import Team
@@ -61,7 +61,7 @@ def refusals_counted(team: Team, kind: UploadKind, upload: UploadCount | None = 
     check(team, kind)
     try:
         yield
-    except (TooMany, Busy, Unavailable):
+    except (TooMany, ServerBusy, ServiceUnavailable):
         raise
     except DomainError as error:
         if upload is None or upload.takes(error):

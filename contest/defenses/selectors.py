@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from contest.core.breaks import Supposed, standing_breaks
+from contest.core.breaks import SupposedRuling, standing_breaks
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
@@ -18,8 +18,8 @@ from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 from scoring.models import Defense
-from scoring.trials.enums import Standing
-from scoring.trials.selectors import Eligibility, eligibilities
+from scoring.trials.enums import ConditionStatus
+from scoring.trials.selectors import DefenseEligibility, eligibilities
 
 _INSTANT = timedelta(microseconds=1)
 
@@ -168,7 +168,7 @@ def first_sent() -> Coalesce:
     return Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
 
 
-def breaks_with_sending(defense: int, supposed: Supposed | None = None) -> list[SentBreak]:
+def breaks_with_sending(defense: int, supposed: SupposedRuling | None = None) -> list[SentBreak]:
     """Return the breaks of a defense that hold, the one of the earliest sending first; or that would hold."""
     rows = standing_breaks().filter(defense=defense).annotate(sent_at=first_sent()).select_related("image", "ruling")
     found = [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
@@ -182,7 +182,7 @@ def breaks_with_sending(defense: int, supposed: Supposed | None = None) -> list[
     return sorted(found, key=lambda each: (each.sent_at, each.fact.pk))
 
 
-def breaks_of_stake(stake: Stake, supposed: Supposed | None = None) -> list[SentBreak]:
+def breaks_of_stake(stake: Stake, supposed: SupposedRuling | None = None) -> list[SentBreak]:
     """Return the breaks that hold and end this stake, or would, the one of the earliest sending first.
 
     A picture that was sent when the stake's time was over comes too late (R36).
@@ -192,14 +192,14 @@ def breaks_of_stake(stake: Stake, supposed: Supposed | None = None) -> list[Sent
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StakeEnding:
     """How the breaks that hold end a stake, and when; neither where none does."""
 
     end: StakeEnd | None = None
     at: datetime | None = None
 
 
-def outcome_of(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
     """Return what the breaks that hold, or would hold, make of a stake that began.
 
     The week is that of sending (R35): a picture of a week that was over when the stake began had broken the defense
@@ -208,11 +208,11 @@ def outcome_of(stake: Stake, supposed: Supposed | None = None) -> Outcome:
     assert stake.staked_at is not None, "a stake that never began does not end by a break"
     breaks = breaks_of_stake(stake, supposed)
     if not breaks:
-        return Outcome()
+        return StakeEnding()
     begun = week_at(stake.staked_at).start
     earlier = [each for each in breaks if each.sent_at < begun]
     end, decisive = (StakeEnd.VOID, earlier) if earlier else (StakeEnd.BROKEN, breaks)
-    return Outcome(end, max(stake.staked_at, min(each.fact.found_at for each in decisive)))
+    return StakeEnding(end, max(stake.staked_at, min(each.fact.found_at for each in decisive)))
 
 
 # Entries -------------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def entries_unpublished() -> QuerySet[Entry]:
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
+class OverdueEntry:
     """An entry that should be published by now, and why it is not: `eligible`, or what is still open."""
 
     entry: Entry
@@ -276,7 +276,7 @@ class Overdue:
     missing: tuple[str, ...]
 
 
-def overdue(policy: Policy, now: datetime) -> list[Overdue]:
+def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
     """Return the entries whose due date is over and that are the contest's turn (R32), the longest overdue first.
 
     One that failed a condition is not: it is not published, by whatever date.
@@ -287,8 +287,8 @@ def overdue(policy: Policy, now: datetime) -> list[Overdue]:
     for entry in entries:
         if not eligible[entry.defense_id].failed:
             findings = eligible[entry.defense_id].findings
-            missing = tuple(each.condition.value for each in findings if each.standing is not Standing.PASSED)
-            found.append(Overdue(entry, not missing, missing))
+            missing = tuple(each.condition.value for each in findings if each.standing is not ConditionStatus.PASSED)
+            found.append(OverdueEntry(entry, not missing, missing))
     return found
 
 
@@ -305,7 +305,7 @@ def standings(
     *,
     now: datetime,
     breaks: QuerySet[Break] | None = None,
-    known: Mapping[int, Eligibility] | None = None,
+    known: Mapping[int, DefenseEligibility] | None = None,
 ) -> dict[int, DefenseStanding]:
     """Return how far each defense is at `now`, by its number; `breaks` are those that may be told of (all that hold).
 
@@ -326,7 +326,7 @@ def standings(
     return found | {each.pk: _eligible(known[each.pk]) for each in received if known is not None}
 
 
-def _eligible(eligibility: Eligibility) -> DefenseStanding:
+def _eligible(eligibility: DefenseEligibility) -> DefenseStanding:
     if eligibility.failed:
         return DefenseStanding.NOT_ELIGIBLE
     return DefenseStanding.ELIGIBLE if eligibility.eligible else DefenseStanding.RECEIVED

@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.core.breaks import Supposed, standing_breaks
+from contest.core.breaks import SupposedRuling, standing_breaks
 from contest.core.calendar import Week
 from contest.core.enums import StakeEnd
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.defenses.letters import notify_stake_changed
 from contest.defenses.models import StakeChange
-from contest.defenses.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
+from contest.defenses.selectors import StakeEnding, breaks_of_stake, outcome_of, unbroken_until
 from contest.ledger.stake_money import stake_refunded
 from scoring.models import Defense
 
@@ -38,7 +38,7 @@ def stakes_end(*, now: datetime) -> int:
     return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
 
 
-def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
+def stakes_supposed(supposed: SupposedRuling, *, now: datetime) -> list[Stake]:
     """Return every stake as `stakes_end` would leave it under a ruling that nobody made; none of them is saved."""
     rows = list(Stake.objects.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
     broken = set(standing_breaks().exclude(image=supposed.image).values_list("defense", flat=True))
@@ -57,16 +57,16 @@ def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
     return rows
 
 
-def _outcome(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+def _outcome(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
     """Return what the breaks that hold make of a stake that began.
 
     One on a retired defense does not come back into force: no picture would be run against it any more.
     """
     outcome, retired = outcome_of(stake, supposed), stake.defense.retired_at
-    return Outcome(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
+    return StakeEnding(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
 
 
-def _is_as(stake: Stake, outcome: Outcome) -> bool:
+def _is_as(stake: Stake, outcome: StakeEnding) -> bool:
     return stake.end == (outcome.end or "") and stake.ended_at == outcome.at
 
 
@@ -119,7 +119,7 @@ def stake_follow(stake: Stake, *, now: datetime) -> bool:
     """
     if stake.staked_at is None:
         broken = stake.ended_at is None and standing_breaks().filter(defense=stake.defense_id).exists()
-        return broken and _set(stake, Outcome(StakeEnd.VOID, now), now=now)
+        return broken and _set(stake, StakeEnding(StakeEnd.VOID, now), now=now)
     outcome = _outcome(stake)
     if stake.end not in BY_BREAKS or _is_as(stake, outcome) or (outcome.end is None and _has_another(stake)):
         return False
@@ -138,7 +138,7 @@ def _has_another(stake: Stake) -> bool:
     return Stake.objects.filter(defense=stake.defense_id, ended_at__isnull=True).exclude(pk=stake.pk).exists()
 
 
-def _set(stake: Stake, outcome: Outcome, *, now: datetime, reason: str = "") -> bool:
+def _set(stake: Stake, outcome: StakeEnding, *, now: datetime, reason: str = "") -> bool:
     """Write down how a stake ended, and tell its team where that is news: not where only the moment is another."""
     was = stake.end
     stake.end, stake.ended_at = (outcome.end.value if outcome.end else ""), outcome.at
@@ -161,7 +161,7 @@ def stake_end(
         stake = locked(stake.pk)
         if stake.ended_at is not None:
             raise Conflict(f"The stake on {stake.defense.name} is over: {stake.end}.", "stake_over")
-        _set(stake, Outcome(end, now), now=now, reason=decision.reason if decision else "")
+        _set(stake, StakeEnding(end, now), now=now, reason=decision.reason if decision else "")
         if end is StakeEnd.WITHDRAWN and stake.staked_at is not None:
             stake_refunded(stake, why="The stake was taken back.", now=now, by=by, decision=decision)
     return stake

@@ -10,7 +10,7 @@ from contest.core.countdown import clock_words
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Stake
 from contest.defenses import selectors
-from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
+from contest.defenses.eligibility import ConditionFailure, eligibilities_waiting, failures
 from contest.defenses.models import Entry
 from policy.selectors import policy_at
 from scoring.models import Defense
@@ -36,7 +36,7 @@ ENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class StakeClock:
     """The time of a stake: how many hours it has to stay unbroken, until when, and what is left of that."""
 
     hours: int
@@ -57,7 +57,7 @@ class StakeShown:
     """
 
     stake: Stake
-    clock: Clock | None
+    clock: StakeClock | None
     currency: str
     is_open: bool
     forfeited: bool = False
@@ -84,17 +84,17 @@ def stake_shown(stake: Stake, now: datetime) -> StakeShown:
     return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense), forfeited)
 
 
-def clock_of(stake: Stake, now: datetime) -> Clock | None:
+def clock_of(stake: Stake, now: datetime) -> StakeClock | None:
     """Return the clock of a stake in force; None where none runs."""
     until = selectors.unbroken_until(stake)
     if until is None or stake.clock_from is None or stake.ended_at is not None:
         return None
     seconds = -int((now - until).total_seconds() // 1)
-    return Clock(policy_at(stake.clock_from).stake_hours, until, clock_words(seconds), until <= now)
+    return StakeClock(policy_at(stake.clock_from).stake_hours, until, clock_words(seconds), until <= now)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DefenseStateWords:
     """How far a defense is: the word, and how it looks."""
 
     standing: DefenseStanding
@@ -109,13 +109,13 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRow:
+class DefenseEntryRow:
     """An entry in a list: its state, its newest stake, and the conditions that it failed."""
 
     entry: Entry
-    state: State
+    state: DefenseStateWords
     stake: StakeShown | None
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[ConditionFailure, ...] = ()
 
     @property
     def due(self) -> datetime:
@@ -123,7 +123,7 @@ class EntryRow:
         return selectors.last_moment(self.entry.due_at)
 
 
-def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
+def entry_rows(entries: Iterable[Entry], now: datetime) -> list[DefenseEntryRow]:
     """Return entries with their states, in the same order."""
     rows = list(entries)
     defenses = [row.defense for row in rows]
@@ -131,7 +131,9 @@ def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
     found, stakes = selectors.standings(defenses, now=now, known=known), newest_stakes(defenses, now)
     failed = failures(defenses, now=now, known=known)
     return [
-        EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ()))
+        DefenseEntryRow(
+            row, DefenseStateWords(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ())
+        )
         for row in rows
     ]
 
@@ -154,7 +156,7 @@ def defense_json(
     standing: DefenseStanding,
     stake: StakeShown | None,
     *,
-    failed: Iterable[Failure] = (),
+    failed: Iterable[ConditionFailure] = (),
     unrestricted: bool,
 ) -> dict[str, Any]:
     """Return what may be told of a defense: `unrestricted` to its own team and to organizers."""
@@ -176,7 +178,7 @@ def defense_json(
     )
 
 
-def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[Failure]) -> dict[str, Any]:
+def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[ConditionFailure]) -> dict[str, Any]:
     due = entry is not None and standing in (DefenseStanding.RECEIVED, DefenseStanding.ELIGIBLE)
     return {
         "received_at": moment_json(entry.received_at) if entry else None,

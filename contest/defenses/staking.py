@@ -11,7 +11,7 @@ from common.audit.trail import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
 from common.typed import words_said
 from contest.core.breaks import standing_breaks
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, decide
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Stake, StakeBatch, Team
 from contest.defenses import selectors
@@ -34,7 +34,9 @@ LONGEST_RECEIPT = 200
 
 
 @transaction.atomic
-def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: Mandate, now: datetime) -> StakeBatch:
+def stake_batch(
+    defenses: Sequence[Defense], criteria: str, reason: str, *, by: MotionMandate, now: datetime
+) -> StakeBatch:
     """Stake defenses together, each for the attacker prize of now: the unbroken ones of a batch share a prize (R36).
 
     All of them or none. Raises NotAllowed without a mandate of the board, InvalidInput without defenses, criteria or
@@ -195,7 +197,7 @@ def return_check(stake: Stake) -> None:
         raise Conflict(f"Nobody asks for {stake.defense.name} any more.", "not_asked")
 
 
-def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now: datetime) -> Stake:
+def return_decide(stake: Stake, *, granted: bool, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """Give the board's answer to a team that asked: granted, the stake ends.
 
     The defense stays in force: what was sent against it in time is run still, and may break it (R29). Its team takes it

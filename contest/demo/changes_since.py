@@ -16,7 +16,7 @@ from labeling.models import Response
 from policy.selectors import policy_in_force
 
 
-class Happened:
+class ChangesSince:
     """Remembers what there is when it is made; `lines` says what came since."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from common.times import absolute
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.demo import people
-from contest.demo.changes_since import Happened
+from contest.demo.changes_since import ChangesSince
 from contest.operations import pipeline
 from contest.releases.models import ReleaseBuild
 from scoring.enums import RunState
@@ -75,7 +75,7 @@ def clock_move(amount: str, *, say: Say) -> None:
         patience = PATIENCE_SECONDS
         refused: dict[str, None] = {}  # each sentence once, in the order in which they came
         while True:
-            before = Happened()
+            before = ChangesSince()
             if not _let_happen(patience, refused) and patience:
                 say("  Some work is still under way. The clock moves on; what it interrupts is begun again.")
                 patience = 0.0

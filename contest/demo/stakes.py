@@ -25,7 +25,7 @@ from contest.ledger.deposits import pool_deposit
 from labeling.enums import Label
 from picture_files.png import encode_png
 from policy.numbers import Policy
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.models import Defense
 from scoring.reference.drawing import draw
 from scoring.runner import Runner
@@ -49,7 +49,7 @@ class Staking:
         self._board = User.objects.get(username="board1")
         self._at = now
         self._rng = Random("demo stakes")
-        self._scorer = Scorer(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
+        self._scorer = ScoringEngine(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
 
     def play(self) -> None:
         """One whose time is over now, one to be broken, one that its own team pays for, and one with closed source."""

@@ -20,7 +20,7 @@ from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
 
-class Book:
+class LedgerBook:
     """The ledger itself."""
 
     planned: Sequence[LedgerEntry] = ()
@@ -52,10 +52,10 @@ class Book:
         return transaction.atomic()
 
 
-LEDGER = Book()
+LEDGER = LedgerBook()
 
 
-class DryRun(Book):
+class DryRun(LedgerBook):
     """Entries that are never posted, on top of the ledger."""
 
     def __init__(self) -> None:

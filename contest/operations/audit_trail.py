@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class SubjectLink:
     """One thing that something was done to, and its page where it has one."""
 
     words: str
@@ -40,14 +40,14 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditRow:
     """A row of the trail in words. `number` is that in the chain, None before it is sealed."""
 
     entry: AuditEntry
     number: int | None
     who: str
     did: str
-    names: tuple[tuple[str, tuple[Name, ...]], ...]
+    names: tuple[tuple[str, tuple[SubjectLink, ...]], ...]
     origin: str
     place: str
     facts: Mapping[str, Any]
@@ -95,9 +95,9 @@ def recorded_since(check: AuditCheck | None) -> int:
     return AuditEntry.objects.count() - (check.through if check else 0)
 
 
-def row_of(entry: AuditEntry, names: Mapping[int, str]) -> Row:
+def row_of(entry: AuditEntry, names: Mapping[int, str]) -> AuditRow:
     """Return a row in words; `names` are those of the accounts that `accounts_named` found."""
-    return Row(
+    return AuditRow(
         entry=entry,
         number=entry.seal.number if hasattr(entry, "seal") else None,
         who=_who(entry),
@@ -123,18 +123,20 @@ def accounts_named(rows: list[AuditEntry]) -> dict[int, str]:
     return dict(User.objects.filter(pk__in=numbers).values_list("pk", "username"))
 
 
-def _subject(subject: Mapping[str, list[Any]], names: Mapping[int, str]) -> Iterator[tuple[str, tuple[Name, ...]]]:
+def _subject(
+    subject: Mapping[str, list[Any]], names: Mapping[int, str]
+) -> Iterator[tuple[str, tuple[SubjectLink, ...]]]:
     for kind, found in sorted(subject.items()):  # a database may keep them in an order of its own
         yield kind_words(kind, len(found)), tuple(_name(kind, each, names) for each in found)
 
 
-def _name(kind: str, each: str | int, names: Mapping[int, str]) -> Name:
+def _name(kind: str, each: str | int, names: Mapping[int, str]) -> SubjectLink:
     if kind == "account":
-        return Name(names.get(int(each), f"{each} (deleted)"))
-    return Name(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
+        return SubjectLink(names.get(int(each), f"{each} (deleted)"))
+    return SubjectLink(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
 
 
-def as_columns(row: Row) -> list[str]:
+def as_columns(row: AuditRow) -> list[str]:
     """Return a row for a file."""
     entry = row.entry
     return [

@@ -15,7 +15,7 @@ _MOST_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class FlaggedTasker:
     """A tasker to look at: public ID, whether they are paused, the rules that fired for them lately, and the last."""
 
     public_id: str
@@ -25,7 +25,7 @@ class Noticed:
     last: datetime
 
 
-def noticed(*, now: datetime) -> tuple[Noticed, ...]:
+def noticed(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
     events = WatchEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
     fired: dict[Tasker, list[WatchEvent]] = defaultdict(list)
@@ -36,13 +36,13 @@ def noticed(*, now: datetime) -> tuple[Noticed, ...]:
     return tuple(sorted(found, key=_first)[:MOST_LISTED])
 
 
-def _noticed(tasker: Tasker, events: Sequence[WatchEvent], paused: datetime | None) -> Noticed:
+def _noticed(tasker: Tasker, events: Sequence[WatchEvent], paused: datetime | None) -> FlaggedTasker:
     rules = tuple(sorted({event.rule.name for event in events}))
     moments = [event.fired_at for event in events] + ([paused] if paused else [])
-    return Noticed(tasker.public_id, paused is not None, rules, len(events), max(moments))
+    return FlaggedTasker(tasker.public_id, paused is not None, rules, len(events), max(moments))
 
 
-def _first(each: Noticed) -> tuple[bool, float, str]:
+def _first(each: FlaggedTasker) -> tuple[bool, float, str]:
     return not each.paused, -each.last.timestamp(), each.public_id
 
 

@@ -11,7 +11,7 @@ from common.queues import Sweep
 from common.sweep_runs import SweepAge, sweep_ages
 from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
-from contest.operations.waiting_items import Waits
+from contest.operations.waiting_items import WaitingItem
 
 # A sweep is late when it has not run for so long, or for three of its periods. A release and a scoring run take long,
 # and hold up the others of their queue; without a broker one worker runs both queues.
@@ -63,7 +63,7 @@ def _health(sweep: Sweep, age: SweepAge | None, begun: timedelta | None, now: da
     return SweepHealth(*declared, state, now - age.last, since)
 
 
-def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[Waits]:
+def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[WaitingItem]:
     """Yield what an organizer has to know: which queue nobody works on, and which sweeps are late or fail."""
     idle = {queue for queue in QUEUES if all(each.state == SweepState.LATE for each in sweeps if each.queue == queue)}
     if len(idle) == len(QUEUES):
@@ -86,8 +86,8 @@ def _nobody(what: str, options: str) -> str:
     return f"{what}: start a worker with ./unanimous work{options}"
 
 
-def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> Waits:
-    return Waits("overview", words, since((each for each in times if each is not None), default=None), "sweeps")
+def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> WaitingItem:
+    return WaitingItem("overview", words, since((each for each in times if each is not None), default=None), "sweeps")
 
 
 def _names(sweeps: list[SweepHealth]) -> str:

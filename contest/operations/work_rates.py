@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Count
 from django.db.models.functions import TruncHour
 
-from contest.operations.forecast import DAYS, HOURS, Worker
+from contest.operations.forecast import DAYS, HOURS, TaskerPace
 from labeling.enums import TaskerState
 from labeling.models import Response, VoidedResponse
 
@@ -47,10 +47,12 @@ def answers_by_person(
     return found
 
 
-def worker_of(key: int, hours: Mapping[int, int]) -> Worker:
+def worker_of(key: int, hours: Mapping[int, int]) -> TaskerPace:
     """What a person did on each of the last days since their first answer among these."""
     days = max(hours, default=0) // HOURS + 1
-    return Worker(key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days)))
+    return TaskerPace(
+        key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days))
+    )
 
 
 def share_lost(hours: Mapping[int, Counter[int]], now: datetime) -> float:

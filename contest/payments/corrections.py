@@ -23,7 +23,7 @@ from contest.ledger.deposits import HALVES
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
 from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
-from contest.payments.statements import Debt, debts
+from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 
 _SIDES = ("source__team", "source__stake__defense", "target__team", "target__stake__defense")
@@ -90,12 +90,12 @@ def corrections_open() -> QuerySet[Correction]:
     return corrections().filter(confirmed_at=None, cancelled_at=None)
 
 
-def owed() -> list[Debt]:
+def owed() -> list[TeamDebt]:
     """Return what each team owes in all, in the order of their names; the stake is the one of its oldest debt."""
-    by_team: dict[Team, list[Debt]] = {}
+    by_team: dict[Team, list[TeamDebt]] = {}
     for each in debts():
         by_team.setdefault(final_team(each.team), []).append(each)
-    in_all = [Debt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
+    in_all = [TeamDebt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
     return sorted(in_all, key=lambda each: each.team.name)
 
 

@@ -15,7 +15,7 @@ from contest.core.weeks import week_called
 from contest.defenses.selectors import owner_of, unbroken_until
 from contest.ledger.models import Account
 from contest.prizes.awards import award_change
-from contest.prizes.differences import Flows, flows
+from contest.prizes.differences import MoneyFlows, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
 from contest.prizes.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
 from contest.prizes.shares import StakeOutcome, earliest_week
@@ -158,7 +158,7 @@ class _Got:
         return {name for time in self.times for name in time.open_in(weeks)}
 
 
-def _over(needed: Flows, team: int) -> int:
+def _over(needed: MoneyFlows, team: int) -> int:
     """Return what a team got and has to give back, whether it is there or not."""
     return needed.taken.get(team, 0) + needed.owed.get(team, 0)
 

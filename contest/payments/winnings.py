@@ -9,8 +9,8 @@ from django.db.models import Q
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Team
 from contest.ledger.models import LedgerEntry
-from contest.ledger.visibility import HIDDEN, Telling
-from contest.payments.statements import EntryRow, with_causes
+from contest.ledger.visibility import HIDDEN, LedgerView
+from contest.payments.statements import LedgerEntryRow, with_causes
 
 _AWARD_RULES = ("R36", "R37")
 
@@ -19,7 +19,7 @@ _AWARD_RULES = ("R36", "R37")
 class Won:
     """An entry that gave a prize to a team, or took of one back: then `cents` are negative."""
 
-    row: EntryRow
+    row: LedgerEntryRow
     cents: int
 
 
@@ -56,7 +56,7 @@ def _told(teams: Collection[Team]) -> Iterator[tuple[LedgerEntry, int]]:
     entries = list(rows.order_by("-pk"))
     if not entries:
         return
-    telling = Telling.now()
+    telling = LedgerView.now()
     prizes = {entry.pk for entry in entries if _is_prize(entry)}
     for entry in entries:
         if telling.of(entry) in HIDDEN:

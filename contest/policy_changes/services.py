@@ -12,7 +12,7 @@ from common.times import absolute
 from common.typed import words_said
 from contest.ledger.currency_lock import currency_keep
 from contest.policy_changes.numbers import changes
-from contest.policy_changes.selectors import Recorded, State, history
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, history
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -23,7 +23,7 @@ AHEAD = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PolicyDraft:
     """A version that somebody means to record, on top of version `base`, which was the newest when they began."""
 
     policy: Policy
@@ -32,7 +32,7 @@ class Draft:
     reason: str
 
 
-def policy_draft(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
     """Return the row that would be recorded, not saved.
 
     Conflict `policy_changed` where another version was recorded meanwhile, `currency_fixed` (R34); InvalidInput at the
@@ -50,7 +50,7 @@ def policy_draft(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyV
     return row
 
 
-def policy_record(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+def policy_record(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
     """Record a version; raises what `policy_draft` raises. Of two at once the second is told."""
     row = policy_draft(draft, by=by, zone=zone, now=now)
     return _add(row, "policy.record", row.version, by=by, now=now)
@@ -66,7 +66,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     newest = history(now=now)[0]
     if newest.version != version:
         raise Conflict(_other(newest.version), "policy_changed")
-    if newest.state is not State.TO_COME or newest.since < now + AHEAD or newest.before is None:
+    if newest.state is not PolicyState.TO_COME or newest.since < now + AHEAD or newest.before is None:
         raise Conflict(
             f"Version {version} is in force, or will be within a minute. Record another one to change it.",
             "policy_in_force",
@@ -77,7 +77,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     )
 
 
-def _check_moment(since: datetime, newest: Recorded, zone: str, now: datetime) -> None:
+def _check_moment(since: datetime, newest: PolicyVersionRow, zone: str, now: datetime) -> None:
     if since < now + AHEAD:
         words = f"Choose a moment at least one minute from now: it is {absolute(now, zone)}. No policy holds backwards."
         raise InvalidInput(words, "too_early", field="since")

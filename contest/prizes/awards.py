@@ -10,21 +10,21 @@ from django.db import transaction
 
 from common.errors import Conflict
 from common.typed import words_said
-from contest.core.breaks import Supposed
-from contest.core.decisions import Mandate, decide
+from contest.core.breaks import SupposedRuling
+from contest.core.decisions import MotionMandate, decide
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd
 from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
 from contest.defenses.stake_ends import stake_end, stakes_locked
-from contest.ledger.dry_run import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, LedgerBook
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
 from contest.prizes.checklist import checklist, contenders, ready, sharing
 from contest.prizes.condition import AwardCondition
-from contest.prizes.differences import Flows, Position, flows
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
 from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
 from contest.prizes.shares import StakeOutcome, defender_shares
@@ -40,7 +40,9 @@ ASK_STATEMENT = "Write the public statement: it is published with the award."
 
 
 @transaction.atomic
-def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: Mandate, now: datetime) -> list[Award]:
+def award_give(
+    *, stake: Stake, statement: str, reason: str, policy: Policy, by: MotionMandate, now: datetime
+) -> list[Award]:
     """Give the defenders' half to `stake` and to those that share it (R36), by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
@@ -160,14 +162,16 @@ class AwardChange:
     lost: tuple[StakeWithBreaks, ...]
     unpaid: tuple[StakeWithBreaks, ...]
     shares: Mapping[int, int]
-    flows: Flows
+    flows: MoneyFlows
 
     def lost_by(self, team: int) -> StakeWithBreaks | None:
         """Return a stake of `team` that lost the award, if any did."""
         return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
 
 
-def award_change(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> AwardChange:
+def award_change(
+    decision: BoardDecision, *, book: LedgerBook = LEDGER, supposed: SupposedRuling | None = None
+) -> AwardChange:
     """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
     rows = stakes_with_breaks(_awarded(decision), supposed)
@@ -205,9 +209,9 @@ def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int
     return due
 
 
-def _position(decision: BoardDecision, total: int, book: Book) -> Position:
+def _position(decision: BoardDecision, total: int, book: LedgerBook) -> MoneyPosition:
     got, there = teams_share(moved_by_award(decision, book), book)
-    return Position(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
+    return MoneyPosition(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
 
 
 def decisions_on_awards() -> list[BoardDecision]:
@@ -230,7 +234,7 @@ def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> 
     change_post(award_change(decision), LEDGER, now=now, by=by)
 
 
-def change_post(change: AwardChange, book: Book, *, now: datetime, by: User | None = None) -> None:
+def change_post(change: AwardChange, book: LedgerBook, *, now: datetime, by: User | None = None) -> None:
     """Post what changes of an award. All accounts that it may move money of are held."""
     decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from common.errors import Conflict
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, decide
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award
 from contest.core.teams import teams_counted_together
@@ -87,7 +87,7 @@ def withhold_check(award: Award) -> list[_Part]:
 
 
 @transaction.atomic
-def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+def award_withhold(*, award: Award, reason: str, by: MotionMandate, now: datetime) -> list[LedgerEntry]:
     """Take what is left of an award on its team's account aside, by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
@@ -132,7 +132,7 @@ def forfeit_check(award: Award) -> list[_Part]:
 
 
 @transaction.atomic
-def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime) -> list[LedgerEntry]:
     """Move what is withheld of an award to the defenders' half, by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
@@ -143,7 +143,7 @@ def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> l
     return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
 
 
-def _forfeit(award: Award, of: Account, cents: int, reason: str, by: Mandate, now: datetime) -> LedgerEntry:
+def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionMandate, now: datetime) -> LedgerEntry:
     assert of.team_id is not None, "an award is given to a team"
     subject = {"team": [of.team_id], "award": [award.pk]}
     decision = decide(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.errors import Conflict
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, decide
 from contest.core.enums import DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Award, Stake
 from contest.defenses.selectors import forfeited_stakes
@@ -60,7 +60,7 @@ def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
 
 
 @transaction.atomic
-def race_end(*, stake: Stake, reason: str, by: Mandate, now: datetime) -> Stake:
+def race_end(*, stake: Stake, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for one that

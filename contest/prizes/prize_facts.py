@@ -7,7 +7,7 @@ from typing import Self
 
 from django.db.models import Min
 
-from contest.core.breaks import Supposed, standing_breaks
+from contest.core.breaks import SupposedRuling, standing_breaks
 from contest.core.credit import was_known
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
@@ -53,7 +53,7 @@ def begun_stakes() -> list[Stake]:
     return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
 
 
-def stakes_with_breaks(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[StakeWithBreaks]:
+def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None = None) -> list[StakeWithBreaks]:
     """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
     breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
@@ -61,7 +61,7 @@ def stakes_with_breaks(stakes: Sequence[Stake], supposed: Supposed | None = None
     return [_found(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
 
 
-def _breaks_of(defenses: Collection[int], supposed: Supposed | None) -> dict[int, list[Break]]:
+def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> dict[int, list[Break]]:
     """Return the breaks that hold by defense, one for each picture, the first found first."""
     rows = list(standing_breaks().filter(defense__in=defenses).select_related("image").order_by("pk"))
     if supposed is not None:

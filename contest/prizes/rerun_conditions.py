@@ -15,7 +15,7 @@ from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
 from contest.defenses.selectors import first_sent, unbroken_until
 from contest.prizes.condition import AwardCondition, ConditionOwner
 from labeling.enums import Label
-from scoring.enums import Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem
 from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import predictions_in_force, settled_items
@@ -94,5 +94,7 @@ def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
 def _mistakes(answers: QuerySet[Prediction]) -> QuerySet[Prediction]:
     """Return the answers to attacks that are the other class than what the ruling of now says (R29)."""
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
-    other = Q(answer=Outcome.BIRD, label_now=Label.BICYCLE) | Q(answer=Outcome.BICYCLE, label_now=Label.BIRD)
+    other = Q(answer=DefenseAnswer.BIRD, label_now=Label.BICYCLE) | Q(
+        answer=DefenseAnswer.BICYCLE, label_now=Label.BIRD
+    )
     return answers.annotate(label_now=Subquery(newest)).filter(sent_as_attack(), other)

@@ -19,12 +19,12 @@ from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.ledger.dry_run import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, LedgerBook
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import Causes, account, hold
 from contest.ledger.stake_money import stake_account
-from contest.ledger.withholding import Withheld, withheld_of_stakes
-from contest.prizes.differences import Flows, Position, flows
+from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
 from contest.prizes.shares import StakeOutcome
 
@@ -33,21 +33,21 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettlementDifference:
     """A stake whose entries are not what the facts ask for, and what to post."""
 
     found: StakeWithBreaks
-    flows: Flows
+    flows: MoneyFlows
 
 
-def differences() -> list[Difference]:
+def differences() -> list[SettlementDifference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
     return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
 
 
-def _differences(rows: Sequence[StakeWithBreaks], book: Book) -> list[Difference]:
+def _differences(rows: Sequence[StakeWithBreaks], book: LedgerBook) -> list[SettlementDifference]:
     at = positions(rows, book)
-    compared = [Difference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
+    compared = [SettlementDifference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
     return [each for each in compared if each.flows or each.flows.owed]
 
 
@@ -63,7 +63,7 @@ class StakeSettlement:
     `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
     """
 
-    def __init__(self, book: Book, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
+    def __init__(self, book: LedgerBook, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
         self._book, self._now = book, now
         self._rows = [row for row in rows if _may_post(row, weeks)]
         self.changed: set[int] = set()
@@ -97,7 +97,7 @@ class StakeSettlement:
             self.failed[row.stake.pk] = error
 
 
-def _settled(row: StakeWithBreaks, book: Book, now: datetime) -> bool:
+def _settled(row: StakeWithBreaks, book: LedgerBook, now: datetime) -> bool:
     """Post the difference of one stake; say whether there was any."""
     needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
     if needed:
@@ -161,7 +161,7 @@ class NetReceived:
     cents: int
 
 
-def positions(rows: Iterable[StakeWithBreaks], book: Book = LEDGER) -> dict[int, Position]:
+def positions(rows: Iterable[StakeWithBreaks], book: LedgerBook = LEDGER) -> dict[int, MoneyPosition]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
     moved = _moved(stakes, book)
@@ -173,10 +173,10 @@ def positions(rows: Iterable[StakeWithBreaks], book: Book = LEDGER) -> dict[int,
         pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []), has)
         for pk, stake in stakes.items()
         if pk in hubs
-    } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
+    } | {pk: MoneyPosition(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[NetReceived]]:
+def _moved(stakes: Collection[int], book: LedgerBook = LEDGER) -> dict[int, list[NetReceived]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
     rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
     for each in book.planned:
@@ -193,7 +193,7 @@ def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[NetRe
     return moved
 
 
-def _accounts(numbers: Collection[int], book: Book) -> dict[int, Account]:
+def _accounts(numbers: Collection[int], book: LedgerBook) -> dict[int, Account]:
     known = Account.objects.select_related("team__merged_into").in_bulk(numbers)
     return known | {each.pk: each for each in book.opened if each.pk in numbers}
 
@@ -203,9 +203,9 @@ def _position(
     moved: Sequence[NetReceived],
     hub: int,
     lendable: int,
-    withheld: Sequence[Withheld],
+    withheld: Sequence[WithheldAmount],
     has: Mapping[int, int],
-) -> Position:
+) -> MoneyPosition:
     got = _got(moved)
     aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
     decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
@@ -213,7 +213,7 @@ def _position(
     # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
     cents = sum(outside) if outside else stake.cents
     in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
-    return Position(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
+    return MoneyPosition(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
 
 
 def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
@@ -221,7 +221,7 @@ def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[NetReceived]:
+def moved_by_award(decision: BoardDecision, book: LedgerBook = LEDGER) -> list[NetReceived]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
     half = book.account(AccountKind.DEFENDERS).pk
     nets: dict[int, int] = {}
@@ -236,7 +236,7 @@ def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[NetRece
     return [NetReceived(accounts[number], cents) for number, cents in nets.items()]
 
 
-def teams_share(moved: Iterable[NetReceived], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
+def teams_share(moved: Iterable[NetReceived], book: LedgerBook = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
     got = _got(moved)
     return got, _there(got, _balances_of_teams(book))
@@ -256,7 +256,7 @@ def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 
 
-def _balances_of_teams(book: Book) -> dict[int, int]:
+def _balances_of_teams(book: LedgerBook) -> dict[int, int]:
     """Return team -> what lies on its accounts; teams that were merged count as one."""
     has: dict[int, int] = {}
     rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
@@ -277,9 +277,9 @@ class _Posting:
 
     row: StakeWithBreaks
     now: datetime
-    book: Book
+    book: LedgerBook
 
-    def post(self, needed: Flows) -> None:
+    def post(self, needed: MoneyFlows) -> None:
         account = self.book.account
         hub, half = account(AccountKind.STAKE, stake=self.row.stake), account(AccountKind.ATTACKERS)
         aside = account(AccountKind.WITHHELD)
@@ -358,7 +358,7 @@ def take_back(
     causes: Causes,
     now: datetime,
     decision: BoardDecision | None = None,
-    book: Book = LEDGER,
+    book: LedgerBook = LEDGER,
 ) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
     correction; returns the corrections.
@@ -379,7 +379,9 @@ def take_back(
     return made
 
 
-def _given_to(team: int, source: Account, decision: BoardDecision | None, book: Book) -> list[tuple[LedgerEntry, int]]:
+def _given_to(
+    team: int, source: Account, decision: BoardDecision | None, book: LedgerBook
+) -> list[tuple[LedgerEntry, int]]:
     """Return the entries from `source` to a team that are not wholly taken back, with what is left; newest first."""
     rows = LedgerEntry.objects.filter(source=source, target__team__isnull=False, corrects__isnull=True)
     if decision is not None:

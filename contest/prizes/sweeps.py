@@ -11,11 +11,11 @@ import structlog
 from django.db import OperationalError, transaction
 
 from common.database.deadlocks import retry_on_deadlock
-from contest.core.breaks import Supposed
+from contest.core.breaks import SupposedRuling
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
 from contest.defenses.stake_ends import stakes_locked
-from contest.ledger.dry_run import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, LedgerBook
 from contest.ledger.models import Account
 from contest.ledger.services import hold
 from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
@@ -65,7 +65,13 @@ class Settlement:
     only supposed."""
 
     def __init__(
-        self, book: Book, stakes: Sequence[Stake], *, weeks: Weeks, now: datetime, supposed: Supposed | None = None
+        self,
+        book: LedgerBook,
+        stakes: Sequence[Stake],
+        *,
+        weeks: Weeks,
+        now: datetime,
+        supposed: SupposedRuling | None = None,
     ) -> None:
         self._book, self._weeks, self._now, self._supposed = book, weeks, now, supposed
         self._stakes = StakeSettlement(book, stakes_with_breaks(stakes, supposed), weeks=weeks, now=now)

@@ -109,7 +109,7 @@ def _build(build: ReleaseBuild, clock: Clock) -> int:
     begun = {"state": BuildState.RUNNING, "started_at": now, "seen_at": now, "stage": "", "done": 0, "total": 0}
     if not ReleaseBuild.objects.filter(_free(now), pk=build.pk).update(**begun):
         return 0  # somebody else was quicker
-    stage = Stage()
+    stage = BuildStage()
     try:
         with _signs_of_life(build, stage, clock):
             released = release_week(
@@ -127,7 +127,7 @@ def _build(build: ReleaseBuild, clock: Clock) -> int:
 
 
 @dataclass
-class Stage:
+class BuildStage:
     """How far a build is, as the release tells it."""
 
     words: str = ""
@@ -140,7 +140,7 @@ class Stage:
 
 
 @contextmanager
-def _signs_of_life(build: ReleaseBuild, stage: Stage, clock: Clock) -> Iterator[None]:
+def _signs_of_life(build: ReleaseBuild, stage: BuildStage, clock: Clock) -> Iterator[None]:
     """Write down how far the build is, from a thread with a connection of its own: the build reads in a transaction."""
     over = Event()
     thread = Thread(target=_show, args=(build.pk, stage, clock, over), name=f"signs of {build}", daemon=True)
@@ -152,7 +152,7 @@ def _signs_of_life(build: ReleaseBuild, stage: Stage, clock: Clock) -> Iterator[
         thread.join()
 
 
-def _show(pk: int, stage: Stage, clock: Clock, over: Event) -> None:
+def _show(pk: int, stage: BuildStage, clock: Clock, over: Event) -> None:
     rows = ReleaseBuild.objects.filter(pk=pk, state=BuildState.RUNNING)
     try:
         while not over.wait(SIGN_SECONDS):
@@ -161,7 +161,7 @@ def _show(pk: int, stage: Stage, clock: Clock, over: Event) -> None:
         connection.close()  # a thread's connection is its own
 
 
-def _sign(rows: QuerySet[ReleaseBuild], stage: Stage, now: datetime) -> None:
+def _sign(rows: QuerySet[ReleaseBuild], stage: BuildStage, now: datetime) -> None:
     try:
         rows.update(seen_at=now, stage=stage.words, done=stage.done, total=stage.total)
         outages.succeeded(_SIGN)

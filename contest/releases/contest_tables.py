@@ -21,7 +21,7 @@ from contest.defenses.models import Entry
 from contest.ledger.models import LedgerEntry
 from contest.releases.audit_table import audit_rows
 from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
-from contest.releases.files import Folder
+from contest.releases.files import ReleaseFolder
 from contest.releases.tables import by_bytes, stream
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
@@ -31,7 +31,7 @@ from scoring.models import Trial
 Rows = Iterator[Sequence[str]]
 
 
-def write_contest_tables(folder: Folder, week: Week) -> dict[str, int]:
+def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write these files. Returns table -> number of rows, for the manifest."""
     rows = {
         form.PROVENANCE: _provenance_rows(week),

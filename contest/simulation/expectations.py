@@ -19,7 +19,7 @@ from contest.defenses.selectors import stakes_in_force, standings, unbroken_unti
 from contest.ledger import services as ledger
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.prizes.checklist import checklist, contenders, why_never
-from contest.simulation.contest import Contest
+from contest.simulation.contest import SimulatedContest
 from labeling.models import GoldMark, Image, Response, VoidedResponse
 from scoring.models import Prediction, Run
 
@@ -27,10 +27,10 @@ _DAY = 86_400
 _REFUSED = "refused:"
 
 
-class Reckoning:
+class Expectations:
     """Reads one contest."""
 
-    def __init__(self, contest: Contest) -> None:
+    def __init__(self, contest: SimulatedContest) -> None:
         self._world = contest.world
         self._plan = contest.world.plan
         self._rulings = self._first_rulings()

@@ -10,28 +10,28 @@ from contest.core.models import Attack, Break, Release, Stake
 from contest.defenses.models import Entry
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
-from contest.simulation.world import World
+from contest.simulation.world import SimulationWorld
 from labeling.enums import TaskerState
 from labeling.models import StateChange
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import eligibility_of
 
 _FAILED_WORDS = {
-    Condition.CONTAINER: "did not answer in the smoke test",
-    Condition.PRIVATE: "was not good enough on the private set",
-    Condition.EARLIER: "mistook an earlier valid attack",
-    Condition.SPEED: "was too slow",
-    Condition.FRAMEWORK: "is not readable",
+    EligibilityCondition.CONTAINER: "did not answer in the smoke test",
+    EligibilityCondition.PRIVATE: "was not good enough on the private set",
+    EligibilityCondition.EARLIER: "mistook an earlier valid attack",
+    EligibilityCondition.SPEED: "was too slow",
+    EligibilityCondition.FRAMEWORK: "is not readable",
 }
 Row = TypeVar("Row", bound=Model)
 _PRIZES = ("R35", "R36")
 _STOPPED = (TaskerState.PAUSED, TaskerState.LEARNING)
 
 
-class Teller:
+class ProgressReport:
     """Remembers how far it has told."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulationWorld) -> None:
         self._world = world
         self._published: set[int] = set()
         self._failed: set[int] = set()

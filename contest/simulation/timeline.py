@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(slots=True)
-class Chronicle:
+class SimulationLog:
     """`counts` is by week and name, `notes` by week: what somebody would tell afterwards."""
 
     counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

@@ -10,7 +10,7 @@ from accounts.roles import is_organizer
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.typed import words_said
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, decide
 from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.core.models import Team
 from contest.core.teams import final_team, team_of, teams_counted_together
@@ -120,7 +120,7 @@ def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> E
 
 
 @transaction.atomic
-def entitlement_grant(*, team: Team, reason: str, by: Mandate, now: datetime) -> Entitlement:
+def entitlement_grant(*, team: Team, reason: str, by: MotionMandate, now: datetime) -> Entitlement:
     """Let the board entitle a team without a paper. Conflict when it was merged or is entitled already.
 
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason.
@@ -167,7 +167,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
 
 
 @transaction.atomic
-def grant_revoke(*, number: int, reason: str, by: Mandate, now: datetime) -> Entitlement:
+def grant_revoke(*, number: int, reason: str, by: MotionMandate, now: datetime) -> Entitlement:
     """Let the board take a grant back: a decision of its own, with a public reason.
 
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for

@@ -25,7 +25,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class NewTeamInvitation:
     """An invitation with its secret, which goes into the letter and is kept nowhere."""
 
     invitation: TeamInvitation
@@ -46,7 +46,7 @@ def _unfinished(team: Team) -> QuerySet[TeamInvitation]:
 
 
 @transaction.atomic
-def team_invite(*, by: User, email: str, now: datetime) -> Invited:
+def team_invite(*, by: User, email: str, now: datetime) -> NewTeamInvitation:
     """Invite an address to the captain's team, and write to it; whether it has an account is told to nobody.
 
     InvalidInput (`email`) when it is no address; Conflict when it is a member's (`is_member`), has an open invitation
@@ -67,7 +67,7 @@ def team_invite(*, by: User, email: str, now: datetime) -> Invited:
         ends_at=now + VALID_FOR,
     )
     send_behind(team_invitation_letter(invitation, secret))
-    return Invited(invitation, secret)
+    return NewTeamInvitation(invitation, secret)
 
 
 def _check(team: Team, address: str) -> None:

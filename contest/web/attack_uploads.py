@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from common.errors import DomainError
-from common.gates import Gate, Shares
+from common.gates import ConcurrencyGate, HolderLimit
 from common.web.body_limits import MIB, takes_at_most
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.attacks.uploads import MOST_BYTES
@@ -20,9 +20,9 @@ from contest.core.roles import own_team_of
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
 # Of the 16 threads that a web process has four stay for everything else, whoever uploads whatever.
-UPLOADS = Gate(at_once=12, waiting=0, seconds=2.0)
+UPLOADS = ConcurrencyGate(at_once=12, waiting=0, seconds=2.0)
 # However slowly an account sends, it takes no more of them.
-UPLOADS_OF_ONE = Shares(at_once=2, seconds=2.0)
+UPLOADS_OF_ONE = HolderLimit(at_once=2, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 

@@ -42,7 +42,7 @@ def upload_folder() -> Path:
     return folder
 
 
-class Streamed(FileUploadHandler):
+class StreamedFiles(FileUploadHandler):
     """Writes each known file to the disk as it comes; of one that is too large, or unknown, the rest is passed over."""
 
     file: "UploadedFile[Any]"  # the one that is coming; not there before the first
@@ -94,7 +94,7 @@ def expect_upload(request: HttpRequest) -> None:
     if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
-    request.upload_handlers = [Streamed(request)]
+    request.upload_handlers = [StreamedFiles(request)]
 
 
 def _forget_left(folder: Path) -> None:
@@ -154,7 +154,7 @@ def read_hand_in(
 
 def refused_files(request: HttpRequest) -> dict[str, str]:
     """Return why files were refused on their way, by the name of their field."""
-    handlers = [each for each in request.upload_handlers if isinstance(each, Streamed)]
+    handlers = [each for each in request.upload_handlers if isinstance(each, StreamedFiles)]
     return {name: words for handler in handlers for name, words in handler.refused.items()}
 
 

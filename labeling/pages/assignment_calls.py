@@ -23,7 +23,7 @@ from labeling.models import Assignment
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
 from labeling.questions.services import report_make
-from labeling.submission import Submitted, outline_gate_of, response_submit
+from labeling.submission import SubmittedResponse, outline_gate_of, response_submit
 from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
@@ -56,7 +56,7 @@ def _outline_gate(assignment: Assignment) -> OutlineGate:
     return only_outline_gate() or outline_gate_of(assignment, policy_at)
 
 
-def receipt_json(submitted: Submitted) -> dict[str, Any]:
+def receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
     """Return the receipt of a response."""
     response = submitted.response
     return {

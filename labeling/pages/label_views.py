@@ -32,7 +32,7 @@ from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
 from labeling.pages.label_form import instructions_context, label_context, labeling_desk
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from labeling.questions.services import report_make
-from labeling.submission import Submitted, response_submit
+from labeling.submission import SubmittedResponse, response_submit
 from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.
@@ -159,7 +159,7 @@ def _errors_of(error: DomainError) -> dict[str, str]:
     return {error.field: error.message} if error.field else {}
 
 
-def _receipt_words(submitted: Submitted) -> str:
+def _receipt_words(submitted: SubmittedResponse) -> str:
     response = submitted.response
     time = timezone.localtime(response.submitted_at).strftime("%H:%M:%S %Z")
     words = _("Received %(time)s, receipt %(receipt)s.") % {"time": time, "receipt": response.receipt}

@@ -19,7 +19,7 @@ from common.errors import Conflict, InvalidInput, NotFound
 from common.web.body_limits import SMALL_BYTES, takes_at_most
 from labeling.access import tasker_of
 from labeling.learning import selectors
-from labeling.learning.services import Answered, item_answer
+from labeling.learning.services import MarkedAnswer, item_answer
 from labeling.models import QualificationItem, Tasker
 from labeling.notices import iso
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
@@ -54,7 +54,7 @@ def _kept_until(policy: Policy, now: datetime) -> datetime:
     return now + timedelta(seconds=policy.lease_seconds)
 
 
-def receipt_json(answered: Answered) -> dict[str, Any]:
+def receipt_json(answered: MarkedAnswer) -> dict[str, Any]:
     """Return the receipt of an answer in a try, and where its marks are."""
     item = answered.item
     return {

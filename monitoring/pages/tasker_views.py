@@ -139,7 +139,7 @@ def settled_answers(request: HttpRequest, reviewer: User, public_id: str) -> Htt
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class TaskerAction:
     """Something an organizer may do about a tasker, with the words of its page."""
 
     name: str
@@ -147,11 +147,11 @@ class Action:
     happens: str
     button: str
     offered: Callable[[Tasker], bool]
-    do: Callable[["Asked"], None]
+    do: Callable[["ActionRequest"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """What an organizer sent: about whom, why, and the rest of the form."""
 
     tasker: Tasker
@@ -161,23 +161,23 @@ class Asked:
     now: datetime
 
 
-def _take(action: WatchAction) -> Callable[[Asked], None]:
-    def do(asked: Asked) -> None:
+def _take(action: WatchAction) -> Callable[[ActionRequest], None]:
+    def do(asked: ActionRequest) -> None:
         actions.action_take(tasker=asked.tasker, action=action, reason=asked.reason, by=asked.by, now=asked.now)
 
     return do
 
 
-def _return(asked: Asked) -> None:
+def _return(asked: ActionRequest) -> None:
     actions.tasker_return(tasker=asked.tasker, reason=asked.reason, by=asked.by, now=asked.now)
 
 
-def _void(asked: Asked) -> None:
+def _void(asked: ActionRequest) -> None:
     since = since_of(asked.form.get("since", ""), _zone(asked.now))
     actions.answers_void(tasker=asked.tasker, since=since, reason=asked.reason, by=asked.by, now=asked.now)
 
 
-def _link(asked: Asked) -> None:
+def _link(asked: ActionRequest) -> None:
     other = tasker_named(asked.form.get("other", "").strip().upper())
     links.link_declare(first=asked.tasker, second=other, reason=asked.reason, by=asked.by, now=asked.now)
 
@@ -194,7 +194,7 @@ _ANYBODY = _is(*TaskerState)
 ACTIONS = {
     action.name: action
     for action in (
-        Action(
+        TaskerAction(
             "warn",
             "Warn",
             "The tasker reads your words on the next page. Nothing else changes.",
@@ -202,7 +202,7 @@ ACTIONS = {
             _ANYBODY,
             _take(WatchAction.WARN),
         ),
-        Action(
+        TaskerAction(
             "pause",
             "Pause",
             "No more pictures from now on; the pictures held at the moment are given back. Answers given so far go on "
@@ -211,7 +211,7 @@ ACTIONS = {
             _is(TaskerState.QUALIFIED, TaskerState.LEARNING),
             _take(WatchAction.PAUSE),
         ),
-        Action(
+        TaskerAction(
             "return",
             "Return to work",
             "The tasker goes on where the pause began. Rules look only at what is answered from now on.",
@@ -219,7 +219,7 @@ ACTIONS = {
             _is(TaskerState.PAUSED),
             _return,
         ),
-        Action(
+        TaskerAction(
             "requalify",
             "Require a new qualification",
             "No more pictures before a short qualification is passed; the pictures held at the moment are given back. "
@@ -228,7 +228,7 @@ ACTIONS = {
             _is(TaskerState.QUALIFIED, TaskerState.PAUSED),
             _take(WatchAction.REQUALIFY),
         ),
-        Action(
+        TaskerAction(
             "void",
             "Void unsettled answers",
             "The answers stay on record, are published as void, and do not count; their places open again for others. "
@@ -237,7 +237,7 @@ ACTIONS = {
             _has_answers_to_void,
             _void,
         ),
-        Action(
+        TaskerAction(
             "link",
             "Link with another tasker",
             "While the link lasts, the two are never on one panel. Neither is told.",
@@ -272,7 +272,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
     if request.method != "POST":
         return _confirm(request, tasker, action, form, now)
     try:
-        action.do(Asked(tasker, form.get("reason", ""), form, organizer, now))
+        action.do(ActionRequest(tasker, form.get("reason", ""), form, organizer, now))
     except (InvalidInput, Conflict, NotFound) as error:
         return _confirm(request, tasker_named(public_id), action, form, now, refused=error.message)
     messages.success(request, f"Done: {action.title.lower()}.")
@@ -280,7 +280,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
 
 
 def _confirm(
-    request: HttpRequest, tasker: Tasker, action: Action, form: dict[str, str], now: datetime, refused: str = ""
+    request: HttpRequest, tasker: Tasker, action: TaskerAction, form: dict[str, str], now: datetime, refused: str = ""
 ) -> HttpResponse:
     context: dict[str, Any] = {"tasker": tasker, "action": action, "form": form, "refused": refused}
     if action.name == "void":

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from common.choices import choices
 from labeling.models import Image
-from scoring.enums import Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, RerunState, RunState
 from scoring.models.defenses import Defense
 from scoring.models.leased import Leased, lease_while_running
 
@@ -130,7 +130,7 @@ class Prediction(models.Model):
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="predictions")
     rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="predictions", db_index=False)
     round = models.PositiveSmallIntegerField()
-    answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in Outcome])
+    answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in DefenseAnswer])
     score_bicycle = models.FloatField()
     score_bird = models.FloatField()
     pixels_sha256 = models.CharField(max_length=64)

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TrialOrder:
     """The order of one trial, the `number`-th of its kind and defense: the same one whenever it is repeated."""
 
     secret: str = field(repr=False)

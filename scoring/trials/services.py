@@ -93,7 +93,7 @@ def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
     One follows the other, each only when the one before was passed; without a private set they wait for one. What
     new attacks or a new private set have overtaken is asked again, all of it.
     """
-    present = selectors.Present(now)
+    present = selectors.TrialSources(now)
     waiting = {defense.pk: defense for defense in selectors.defenses_before_publication()}
     newest = selectors.newest_trials(waiting)
     made = 0

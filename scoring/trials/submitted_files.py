@@ -96,7 +96,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SourceListing:
     """What is in a source zip; `languages` names each with its files and bytes, the most bytes first."""
 
     files: tuple[SourceFile, ...]
@@ -307,7 +307,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def source_listing(defense: Defense) -> Listing:
+def source_listing(defense: Defense) -> SourceListing:
     """Return what is in the source that was handed in; NotFound as `open_source`, InvalidInput as `list_source`."""
     with open_source(defense) as file:
         return list_source(file)
@@ -341,7 +341,7 @@ def _fetch(key: str, file: BinaryIO) -> None:
         raise NotFound(message, "source_unreadable") from error
 
 
-def list_source(file: IO[bytes], what: str = "source", field: str = "source") -> Listing:
+def list_source(file: IO[bytes], what: str = "source", field: str = "source") -> SourceListing:
     """List a zip by its directory alone; InvalidInput when it is none, or lists more files than anybody reads."""
     _refuse_many(file, what, field)
     try:
@@ -352,7 +352,7 @@ def list_source(file: IO[bytes], what: str = "source", field: str = "source") ->
     if not entries:
         raise InvalidInput(f"The {what} is a zip without a file in it.", "bad_source", field=field)
     files = tuple(SourceFile(_shown(entry), entry.file_size, _language(entry.filename)) for entry in entries)
-    return Listing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
+    return SourceListing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
 
 
 def _refuse_many(file: IO[bytes], what: str, field: str) -> None:

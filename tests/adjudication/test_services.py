@@ -16,9 +16,9 @@ from django.db import DatabaseError, transaction
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import Policy as Rules
+from adjudication.rules import VerdictPolicy as Rules
 from adjudication.services import panel_settle, panels_settle, rule_by_board, validate_explanation
-from adjudication.what_if import Numbers, pictures_decided, try_out
+from adjudication.what_if import TriedNumbers, pictures_decided, try_out
 from common.errors import InvalidInput
 from labeling.enums import Answer, Label, PanelState
 from labeling.leases import assignment_next
@@ -349,8 +349,8 @@ class TestAtOnce:
 # What other numbers would have made -----------------------------------------------------------------------------------
 
 
-AS_IT_IS = Numbers(Rules(), 3)
-A_FIFTH_IS_ENOUGH = Numbers(Rules(min_box_fraction=Fraction(1, 5)), 3)
+AS_IT_IS = TriedNumbers(Rules(), 3)
+A_FIFTH_IS_ENOUGH = TriedNumbers(Rules(min_box_fraction=Fraction(1, 5)), 3)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_what_would_be_different(
 ) -> None:
     panel = ruled([said, BIRD, BIRD], now)
     before = Ruling.objects.values().get()
-    [change] = try_out(Numbers(numbers, 3)).changes
+    [change] = try_out(TriedNumbers(numbers, 3)).changes
     assert change.after and (change.image, change.after.label, change.after.reasons) == (panel.image, label, reasons)
     assert change.turns == (change.before != label)
     assert Ruling.objects.values().get() == before, "nothing is written"
@@ -390,7 +390,7 @@ def test_what_a_fourth_tasker_would_have_said_is_missing(
     said: dict[str, Any], missing: list[None], now: datetime
 ) -> None:
     ruled([said, BIRD, BIRD], now)
-    found = try_out(Numbers(Rules(), 4))
+    found = try_out(TriedNumbers(Rules(), 4))
     assert (found.looked, [change.after for change in found.changes]) == (1, missing)
     assert not any(change.turns for change in found.changes)
 

@@ -10,7 +10,7 @@ from django.template import Context, Template
 from django.utils import timezone, translation
 from django.utils.html import format_html
 
-from common.charts import WIDTH, Chart, Value, bars, columns
+from common.charts import WIDTH, Chart, ChartValue, bars, columns
 from common.errors import InvalidInput
 from common.templatetags.record import receipts_whole
 from common.times import absolute, compact, file_size, relative, to_the_second
@@ -147,7 +147,7 @@ def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> No
 
 
 def drawn(draw: Callable[..., Chart], *numbers: int) -> Sequence[Any]:
-    return draw("key", "title", [Value(f"day {number}", number) for number in numbers]).bars
+    return draw("key", "title", [ChartValue(f"day {number}", number) for number in numbers]).bars
 
 
 def test_columns_stand_on_the_ground_in_proportion() -> None:

@@ -22,7 +22,7 @@ from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
 from scoring import reruns, services
-from scoring.enums import Fault, Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Scorer, Superseded, Trial
 from scoring.rerun_scope import Scope
 from scoring.selectors import run_items
@@ -32,7 +32,7 @@ from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, pla
 from tests.scoring import cast as scoring_cast
 
 pytestmark = pytest.mark.django_db
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 QUEUE, RETRY = "/organizer/scoring/", "/organizer/scoring/retry/"
 WEEK = week_named("2026-W47", "UTC")
 
@@ -262,11 +262,11 @@ def address(defense: Defense, query: str = "") -> str:
     return f"/organizer/reruns/new/{defense.public_id}/{query}"
 
 
-def answer_again(answer: Outcome, now: datetime) -> None:
+def answer_again(answer: DefenseAnswer, now: datetime) -> None:
     """Finish every run that waits with one answer, as a scorer would."""
     while (held := services.run_claim(worker="one", now=now)) is not None:
         given = [
-            services.Answered(item.pk, item.image_id, answer, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
+            services.DefensePrediction(item.pk, item.image_id, answer, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
             for row, item in enumerate(run_items(held))
         ]
         services.run_finish(held, given, device="cpu", now=now)
@@ -412,7 +412,7 @@ def published(class_world: Path) -> cast.Contest:
 class TestARelease:
     @pytest.mark.parametrize(("answer", "breaks"), [(ABSTAIN, 0), (BICYCLE, 1), (BIRD, 1)])
     def test_after_a_rerun_it_is_proved_by_its_own_tables(
-        self, answer: Outcome, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
+        self, answer: DefenseAnswer, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
     ) -> None:
         """Answered again, the bird is called a bicycle, or the bicycle a bird; the verifier finds nothing (R39).
 

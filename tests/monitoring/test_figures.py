@@ -20,7 +20,7 @@ from monitoring.outline_drawing import drawn_outline
 from monitoring.overlap import mean_overlaps
 from monitoring.tasker_figures import (
     Period,
-    Share,
+    Proportion,
     agreement_of_period,
     figures_by_day,
     figures_by_tasker,
@@ -44,13 +44,13 @@ def test_agreement_is_with_each_other_member(tara: Tasker, otto: Tasker, uma: Ta
     full_panel([tara, otto, uma], [BIRD | {"complete": False}, BIRD, NEITHER])
     figures = figures_by_tasker(period)
     assert figures[tara.pk].agreement == {
-        "contains_bird": Share(1, 2),
-        "contains_bicycle": Share(2, 2),
-        "complete": Share(0, 1),  # uma was not asked
-        "unoccluded": Share(1, 1),
-        "real": Share(1, 1),
+        "contains_bird": Proportion(1, 2),
+        "contains_bicycle": Proportion(2, 2),
+        "complete": Proportion(0, 1),  # uma was not asked
+        "unoccluded": Proportion(1, 1),
+        "real": Proportion(1, 1),
     }
-    assert figures[uma.pk].agreed == Share(2, 4)
+    assert figures[uma.pk].agreed == Proportion(2, 4)
 
 
 def test_outlines_are_compared_with_the_others(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
@@ -71,7 +71,7 @@ def test_days_taken_together_say_what_the_whole_says(tara: Tasker, otto: Tasker,
         figures.milliseconds.sort()
         figures.overlaps.sort()
     assert together == whole
-    assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Share(2, 3))
+    assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Proportion(2, 3))
 
 
 @pytest.mark.both("own SQL reads the answers of a period")

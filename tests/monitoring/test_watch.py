@@ -13,7 +13,17 @@ from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, Void
 from labeling.states import tasker_state_change
 from monitoring.actions import action_take, answers_void, tasker_return
 from monitoring.check_taskers import watch, watch_periodically
-from monitoring.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
+from monitoring.rules import (
+    COLLECTORS,
+    CollectorValue,
+    Form,
+    HandedPicture,
+    JudgedAnswer,
+    MonitoringRule,
+    TaskerHistory,
+    agreements,
+    fires,
+)
 from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answers, kept, people, refused, statements
@@ -248,20 +258,22 @@ def look(
     gold: bool | None = None,
     ms: int = 5_000,
     iou: float | None = None,
-) -> Look:
-    return Look(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
+) -> JudgedAnswer:
+    return JudgedAnswer(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
 
 
-def marked(right: int, wrong: int) -> Seen:
+def marked(right: int, wrong: int) -> TaskerHistory:
     """Gold alone, marked."""
-    return Seen([look(gold=True)] * right + [look(gold=False)] * wrong)
+    return TaskerHistory([look(gold=True)] * right + [look(gold=False)] * wrong)
 
 
-def read(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> Reading | None:
-    return COLLECTORS[collector].read(looks if isinstance(looks, Seen) else Seen(looks), window, POLICY)
+def read(collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int = 100) -> CollectorValue | None:
+    return COLLECTORS[collector].read(
+        looks if isinstance(looks, TaskerHistory) else TaskerHistory(looks), window, POLICY
+    )
 
 
-def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> float | None:
+def value(collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int = 100) -> float | None:
     return (reading := read(collector, looks, window)) and reading.value
 
 
@@ -278,11 +290,13 @@ def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> fl
     ],
 )
 def test_the_gold_rule(right: int, wrong: int, suspends: bool, why: str) -> None:
-    assert (fires(Rule("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None) is suspends, why
+    assert (
+        fires(MonitoringRule("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None
+    ) is suspends, why
 
 
 def test_the_gold_rule_follows_the_policy() -> None:
-    rule = Rule("gold_doubt", 500, 1, "<", 1.0)
+    rule = MonitoringRule("gold_doubt", 500, 1, "<", 1.0)
     strict = Policy(gold_pass_percent=95, gold_minimum=5, gold_doubt_percent=5)
     assert fires(rule, marked(3, 2), POLICY) is None
     fired = fires(rule, marked(3, 2), strict)
@@ -302,8 +316,10 @@ def test_the_gold_rule_follows_the_policy() -> None:
 def test_a_rule_compares_once_it_has_its_minimum(
     minimum: int, comparison: str, threshold: float, fired: bool, why: str
 ) -> None:
-    seen = Seen([look(ms=100), look(ms=9_000)])
-    assert (fires(Rule("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None) is fired, why
+    seen = TaskerHistory([look(ms=100), look(ms=9_000)])
+    assert (
+        fires(MonitoringRule("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None
+    ) is fired, why
 
 
 HONEST, LAZY = (
@@ -315,7 +331,7 @@ HONEST, LAZY = (
 FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
 
 
-GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, answered) for answered in (True, False, False)])
+GIVEN_BACK = TaskerHistory(handovers=[HandedPicture(factories.NOW, answered) for answered in (True, False, False)])
 
 
 ODD, EVEN, SAME = look(CUT_BIRD, A_BIRD, A_BIRD), look(A_BIRD, A_BIRD, CUT_BIRD), look(A_BIRD, A_BIRD, A_BIRD)
@@ -351,7 +367,7 @@ OTHER = look(NEITHER, A_BIRD, A_BIRD)
     ],
 )
 def test_what_collectors_read(
-    collector: str, looks: Sequence[Look] | Seen, window: int, expected: float | None, why: str
+    collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int, expected: float | None, why: str
 ) -> None:
     assert value(collector, looks, window) == (None if expected is None else pytest.approx(expected)), why
 
@@ -379,7 +395,7 @@ def test_agreement_counts_questions_of_answers_with_a_majority() -> None:
 
 
 def test_what_came_before_a_moment_is_left_out() -> None:
-    seen = Seen([look(at=1), look(at=2)], [Handover(factories.NOW + timedelta(seconds=1), True)])
+    seen = TaskerHistory([look(at=1), look(at=2)], [HandedPicture(factories.NOW + timedelta(seconds=1), True)])
     later = seen.since(factories.NOW + timedelta(seconds=1))
     assert ([each.at.second for each in later.looks], later.handovers, seen.since(None)) == ([2], [], seen)
 

@@ -19,7 +19,7 @@ from picture_files.store import picture_key, picture_store
 from policy.numbers import Policy
 from scoring import reruns, services
 from scoring.arrays import load_picture
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.enums import Fault
 from scoring.models import Defense, Rerun
 from scoring.reference import REFERENCES
@@ -224,9 +224,9 @@ def shipped(defense: Defense) -> ReferenceRunner:
     return ReferenceRunner()
 
 
-def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_runner: Any = shipped) -> Scorer:
+def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_runner: Any = shipped) -> ScoringEngine:
     """A scorer whose clock stands still, on a card where there is one."""
-    return Scorer(name=name, clock=lambda: now, device=device, find_runner=find_runner)
+    return ScoringEngine(name=name, clock=lambda: now, device=device, find_runner=find_runner)
 
 
 def work_all(now: datetime, *, device: str = "auto", name: str = "one", **values: Any) -> int:

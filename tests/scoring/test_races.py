@@ -175,7 +175,7 @@ def test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant(now: dat
     slow, written, go = services.run_claim(worker="slow", now=now), Event(), Event()
     assert slow is not None
     answers = [
-        services.Answered(item.pk, item.image_id, 1, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
+        services.DefensePrediction(item.pk, item.image_id, 1, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
         for row, item in enumerate(selectors.run_items(slow))
     ]
 

@@ -13,7 +13,7 @@ from django.core.management import call_command
 
 from labeling.enums import Label
 from scoring import inference
-from scoring.enums import Fault, Outcome
+from scoring.enums import DefenseAnswer, Fault
 from scoring.models import Defense
 from scoring.reference import REFERENCES, Reference, answered, demo_cnn, reference, train
 from scoring.reference.drawing import draw
@@ -116,7 +116,7 @@ def test_the_weights_are_small_nothing_is_unpickled_and_another_architecture_is_
 def test_statistics_abstain_on_what_is_unlike_anything_drawn() -> None:
     (statistics,) = (each for each in REFERENCES if each.key == "numpy-statistics")
     labels, _ = answered(statistics.load("cpu", 75, 1), np.full((1, 75, 75, 3), 128, np.uint8))
-    assert labels.tolist() == [Outcome.ABSTAIN]
+    assert labels.tolist() == [DefenseAnswer.ABSTAIN]
 
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]

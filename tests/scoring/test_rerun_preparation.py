@@ -75,7 +75,7 @@ def is_whole(rerun: Rerun) -> None:
 def test_asking_writes_down_what_is_wanted_and_nothing_else(rerun: Rerun) -> None:
     assert (rerun.state, rerun.reason, Run.objects.filter(rerun=rerun).count()) == (PREPARING, "All answers. why", 0)
     assert rerun.kinds == [[1, 4, False, 75, 5], [2, 4, False, 75, 5], [3, 4, True, 75, 5]]
-    assert reruns.preparations([rerun]) == {rerun.pk: reruns.Preparation(0, 15)}
+    assert reruns.preparations([rerun]) == {rerun.pk: reruns.RerunPreparation(0, 15)}
 
 
 def test_asking_costs_the_same_however_many_pictures_there_are(defense: Defense, olga: User, now: datetime) -> None:

@@ -18,7 +18,7 @@ from contest.operations.stages import run_groups
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring import reruns, selectors, services
-from scoring.enums import Fault, Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Superseded
 from scoring.rerun_scope import Scope, held_still, items_in_scope
 from scoring.runner import Answers, RunnerFault
@@ -35,10 +35,10 @@ NAME = "numpy-statistics"
 ALL = Scope("All answers.")
 
 
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 
 
-def saying(answer: Outcome) -> Any:
+def saying(answer: DefenseAnswer) -> Any:
     """How to find runners whose defenses give one answer to everything."""
     return cast.answering(lambda found: Answers(np.full_like(found.labels, answer), found.scores))
 
@@ -53,7 +53,7 @@ def start(defense: Defense, now: datetime, *, scope: Scope = ALL, reason: str = 
     return cast.begun(defense, by, now, scope=scope, reason=reason)
 
 
-def again(defense: Defense, now: datetime, answer: Outcome, **values: Any) -> Rerun:
+def again(defense: Defense, now: datetime, answer: DefenseAnswer, **values: Any) -> Rerun:
     """A re-run that gave this answer to everything, and is not applied yet."""
     rerun = start(defense, now, **values)
     cast.work_all(now, find_runner=saying(answer))

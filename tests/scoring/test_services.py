@@ -32,7 +32,7 @@ from scoring import (
     tasks,
     warm_session,
 )
-from scoring.enums import Fault, Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Trial
 from scoring.reference import REFERENCES
 from scoring.rerun_scope import Scope
@@ -84,7 +84,10 @@ def all_claimed(now: datetime) -> list[Run]:
 def finish(run: Run, now: datetime) -> None:
     """With the same answer to everything."""
     items = selectors.run_items(run)
-    answers = [services.Answered(i.pk, i.image_id, -1, 0.0, 0.0, i.pixels_sha256, 0, i.position, 1, now) for i in items]
+    answers = [
+        services.DefensePrediction(i.pk, i.image_id, -1, 0.0, 0.0, i.pixels_sha256, 0, i.position, 1, now)
+        for i in items
+    ]
     services.run_finish(run, answers, device="cpu", now=now)
 
 
@@ -244,7 +247,7 @@ def test_runs_for_what_is_loaded_come_first(now: datetime) -> None:
         (2, (second, 2), "it is loaded"),
         (3, (first, 1), "the last round is opened anew all the same"),
     ):
-        run = services.run_claim(worker="one", now=now, preferred=services.Preferred(second.pk, number, None))
+        run = services.run_claim(worker="one", now=now, preferred=services.PreferredRuns(second.pk, number, None))
         assert run is not None and (run.defense, run.round) == expected, why
 
 
@@ -262,7 +265,7 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
     monkeypatch.setattr(persistence, "MOST_ROWS", 99)  # as many as SQLite takes in one statement
     run = claimed(now, pictures=120)
     answers = [
-        services.Answered(
+        services.DefensePrediction(
             item_id=item.pk,
             image_id=item.image_id,
             answer=number % 3 - 1,
@@ -281,7 +284,9 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
     assert (Run.objects.get(pk=run.pk).state, Prediction.objects.exists()) == (RunState.RUNNING, False)
     services.run_finish(run, answers, device="d" * 121, now=now)
     kept = Prediction.objects.order_by("batch", "row")
-    assert [services.Answered(*row) for row in kept.values_list(*services.Answered._fields)] == answers
+    assert [
+        services.DefensePrediction(*row) for row in kept.values_list(*services.DefensePrediction._fields)
+    ] == answers
     of_run = ("defense", "rerun", "round", "defense_digest", "device", "batch_size", "seed", "attempt")
     assert set(kept.values_list(*of_run)) == {
         (run.defense_id, None, 1, run.defense.digest, "d" * 120, run.batch_size, run.seed, 1)
@@ -416,9 +421,11 @@ class TestShippedDefenses:
         assert len(kept) == 3 * len(images) and not any(map(selectors.is_randomised, Defense.objects.all()))
 
     def test_each_behaves_as_described(self, images: list[Image]) -> None:
-        truth = {image.pk: (Outcome.BIRD, Outcome.BICYCLE)[number % 2] for number, image in enumerate(images)}
+        truth = {
+            image.pk: (DefenseAnswer.BIRD, DefenseAnswer.BICYCLE)[number % 2] for number, image in enumerate(images)
+        }
         for name, least in (("always-abstain", 0), ("numpy-statistics", 14), ("demo-cnn", 14)):
-            rows = Prediction.objects.filter(defense__name=name, round=1).exclude(answer=Outcome.ABSTAIN)
+            rows = Prediction.objects.filter(defense__name=name, round=1).exclude(answer=DefenseAnswer.ABSTAIN)
             right = sum(row.answer == truth[row.image_id] for row in rows)
             assert bool(least) is bool(rows) and len(rows) >= least and right >= len(rows) - bool(least), name
 
@@ -593,7 +600,7 @@ def test_the_heartbeat_of_a_long_batch_keeps_the_lease_and_notices_a_lost_one(no
     run = services.run_claim(worker="one", now=now)
     assert run is not None
     times = iter(now + timedelta(seconds=second) for second in range(10, 10_000))
-    scorer = engine.Scorer(name="one", clock=lambda: next(times), device="cpu", find_runner=cast.shipped)
+    scorer = engine.ScoringEngine(name="one", clock=lambda: next(times), device="cpu", find_runner=cast.shipped)
     deadline = time.monotonic() + 10
     with engine.Heartbeat(run, scorer, until=now + timedelta(days=1), every=0.02) as heartbeat:
         while Run.objects.get(pk=run.pk).lease_until <= now + timedelta(seconds=70):

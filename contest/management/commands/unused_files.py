@@ -10,7 +10,7 @@ from django.utils import timezone
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.progress import every_few_seconds
-from contest.operations.unused_files import Found, refuse_most, unused_find, unused_remove
+from contest.operations.unused_files import UnusedFiles, refuse_most, unused_find, unused_remove
 from picture_files.store import StoredFile, picture_store
 
 MOST_RECENT = timedelta(days=1)
@@ -53,7 +53,7 @@ class Command(RecordedCommand):
 
     def _remove(
         self,
-        found: Found,
+        found: UnusedFiles,
         unfinished: list[Callable[[], object]],
         line: Callable[[str], None],
         *,
@@ -69,7 +69,7 @@ class Command(RecordedCommand):
         )
 
 
-def _words(found: Found, unfinished: int) -> str:
+def _words(found: UnusedFiles, unfinished: int) -> str:
     words = f"{len(found.unused):,} of {_counted(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
     words += f"Half-written: {unfinished:,}."
     if found.new:

@@ -19,7 +19,7 @@ from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
 from contest.outbox import preferences
 from contest.outbox.kinds import GROUPS, RATE_WORDS
-from contest.outbox.selectors import Row, message_mark, message_of, messages_of, read_mark
+from contest.outbox.selectors import MessageRow, message_mark, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
 from policy.selectors import policy_in_force
 
@@ -38,7 +38,7 @@ def message_list(request: HttpRequest, user: User) -> HttpResponse:
     now = domain_now()
     context = {
         "page": page,
-        "rows": [Row(each) for each in page.object_list],
+        "rows": [MessageRow(each) for each in page.object_list],
         "group": group,
         "unread": unread,
         "groups": _groups_offered(reader, group),
@@ -75,7 +75,7 @@ def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
         return go_to("messages")
     if request.method == "GET":
         message_mark(found, now=now)
-    context = {"row": Row(found), "about": found.about, **_frame(reader, now)}
+    context = {"row": MessageRow(found), "about": found.about, **_frame(reader, now)}
     return render(request, "messages/message.html", context)
 
 

@@ -44,7 +44,7 @@ from contest.record.picture_answers import (
 from contest.record.timeline.case import case_timeline
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from monitoring.tasker_figures import Figures, figures_of_latest
+from monitoring.tasker_figures import PeriodStatistics, figures_of_latest
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 
@@ -57,7 +57,7 @@ class Reliability:
     """Figures of who gave an answer, over their latest answers but those to this picture; no name is with them."""
 
     shown: AnswerShown
-    figures: Figures
+    figures: PeriodStatistics
 
 
 def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[Reliability]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from django import forms
@@ -107,7 +106,7 @@ class DeclareForMemberForm(DeclareConflictForm):
     field_order = ["member", "team"]
     member = forms.ModelChoiceField(
         label="Member of the board",
-        queryset=User.objects.none(),
+        queryset=board_members(),
         to_field_name="username",
         empty_label="Choose",
         error_messages={"required": _NO_MEMBER, "invalid_choice": _NO_MEMBER},
@@ -117,10 +116,6 @@ class DeclareForMemberForm(DeclareConflictForm):
         choices=[("", "Choose"), *((str(kind), KIND_WORDS[kind].capitalize()) for kind in DECLARED)],
         error_messages={"required": _NO_KIND, "invalid_choice": _NO_KIND},
     )
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.fields["member"].queryset = board_members()  # type: ignore[attr-defined]
 
     def save(self, *, by: User) -> str:  # type: ignore[override]  # for another member
         """Declare it."""

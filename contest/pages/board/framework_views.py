@@ -22,11 +22,11 @@ from common.web.forms import Form, TextField
 from common.web.lists import page_of
 from common.web.page import page
 from contest.core.roles import board_member_of, roles_of
-from contest.defenses.eligibility import Failure, failures
+from contest.defenses.eligibility import ConditionFailure, failures
 from policy.selectors import policy_in_force
 from scoring.models import Defense, FrameworkCheck
 from scoring.selectors import defense_named
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
 from scoring.trials.submitted_files import open_source, source_listing
@@ -113,10 +113,12 @@ def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
     return render(request, "defenses/frameworks.html", context)
 
 
-def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[Failure, ...]]:
+def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[ConditionFailure, ...]]:
     """Return defense -> the conditions that its trials failed. The check itself is asked of the board again."""
     found = failures(defenses, now=now)
-    trials = {pk: tuple(row for row in rows if row.condition != Condition.FRAMEWORK) for pk, rows in found.items()}
+    trials = {
+        pk: tuple(row for row in rows if row.condition != EligibilityCondition.FRAMEWORK) for pk, rows in found.items()
+    }
     return {pk: rows for pk, rows in trials.items() if rows}
 
 

@@ -17,7 +17,7 @@ from contest.core.enums import DecisionKind
 from contest.core.roles import board_member_of
 from contest.ledger.amounts import money
 from contest.ledger.selectors import accounts_with_prizes
-from contest.ledger.withholding import Withheld, subject_of, withholdings
+from contest.ledger.withholding import WithheldAmount, subject_of, withholdings
 from contest.pages.board.motion_forms import ReturnForm, WithholdForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import account_words
@@ -58,7 +58,7 @@ def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
     return render(request, "money/withheld.html", context | framed, status=sent.status)
 
 
-def _words(each: Withheld) -> str:
+def _words(each: WithheldAmount) -> str:
     """Return whose money is withheld; of a stake it is the share of one team."""
     words = account_words(each.account)
     if each.award is not None:
@@ -68,12 +68,12 @@ def _words(each: Withheld) -> str:
     return capfirst(words)
 
 
-def _is_moved(each: Withheld, moved: Iterable[OpenMotion]) -> bool:
+def _is_moved(each: WithheldAmount, moved: Iterable[OpenMotion]) -> bool:
     """Say whether it is moved already to give this back."""
     rows = subject_of(each.account, each.team, each.award)
     return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
 
 
-def _return_form(each: Withheld, form: ReturnForm) -> ReturnForm:
+def _return_form(each: WithheldAmount, form: ReturnForm) -> ReturnForm:
     of_share = each.team.public_id if each.team and each.account.stake_id else ""
     return form.for_row(each.account.pk, of_share, each.award.pk if each.award else "")

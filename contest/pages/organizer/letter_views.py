@@ -79,7 +79,7 @@ def letter_html(request: HttpRequest, organizer: User, name: str) -> HttpRespons
     return HttpResponse(html)
 
 
-def _shown(name: str) -> made_letters.Letter:
+def _shown(name: str) -> made_letters.LetterRow:
     if not made_letters.shows_all():
         raise Http404("letters are read by those they are for")
     return made_letters.letter_called(name, now=domain_now())

@@ -14,7 +14,7 @@ from contest.ledger.models import Correction, LedgerEntry, Payment
 from contest.ledger.services import MOST_WORDS
 from contest.payments import corrections
 from contest.payments.services import payment_cancel, payment_pay
-from contest.payments.statements import Debt
+from contest.payments.statements import TeamDebt
 from contest.web.money_forms import MoneyForm, SumField
 
 _NO_TEAM = "Choose the team that gave money back."
@@ -71,7 +71,7 @@ class RepaymentForm(MoneyForm):
     sum = SumField()
     reason = TextField("Which transfer it was (it is public)", most=MOST_WORDS, rows=2)
 
-    def __init__(self, *arguments: Any, owed: list[Debt], currency: str, **named: Any) -> None:
+    def __init__(self, *arguments: Any, owed: list[TeamDebt], currency: str, **named: Any) -> None:
         super().__init__(*arguments, currency=currency, **named)
         rows = ((each.team.public_id, f"{each.team.name}: owes {money(each.cents, currency)}") for each in owed)
         self.fields["team"].choices = [("", "Choose a team"), *rows]  # type: ignore[attr-defined]

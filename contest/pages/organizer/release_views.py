@@ -32,7 +32,7 @@ _FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred 
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class UnreleasedWeek:
     """A week that is over and not released: what its pictures wait for, in words, and the first week that holds it
     back. Without either its release is due."""
 
@@ -42,7 +42,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedWeek:
     """The newest part of a week, and what came after it, in words."""
 
     release: Release
@@ -70,17 +70,17 @@ def _context(now: datetime) -> dict[str, Any]:
         "ended": _ended(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
-        "published": [Published(each, tuple(_changed(each))) for each in shown],
+        "published": [PublishedWeek(each, tuple(_changed(each))) for each in shown],
     }
 
 
-def _ended(now: datetime) -> list[Ended]:
+def _ended(now: datetime) -> list[UnreleasedWeek]:
     """Return the weeks that are not released, oldest first: one that waits holds back those after it."""
-    found: list[Ended] = []
+    found: list[UnreleasedWeek] = []
     behind: Week | None = None
     for week in unreleased_weeks(now):
         waits = tuple(_waits(week))
-        found.append(Ended(week, waits, behind))
+        found.append(UnreleasedWeek(week, waits, behind))
         behind = behind or (week if waits else None)
     return found
 

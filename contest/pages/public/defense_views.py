@@ -26,7 +26,7 @@ from policy.selectors import policy_in_force
 from scoring.models import Defense
 from scoring.selectors import defense_shown
 from scoring.trials import selectors as trials
-from scoring.trials.enums import Standing
+from scoring.trials.enums import ConditionStatus
 
 COVERAGE = 80
 CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
@@ -168,6 +168,6 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
         "eligibility": eligibility,
         "failed": failed,
         "next_step": next_step(failed),
-        "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
+        "tried": any(finding.standing is not ConditionStatus.NOT_YET or finding.at for finding in eligibility.findings),
         "copy_flags": trials.copy_flags_of(defense),
     }

@@ -9,7 +9,7 @@ from contest.core.roles import roles_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
-from contest.policy_changes.selectors import State, history, holding
+from contest.policy_changes.selectors import PolicyState, history, holding
 from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
 
@@ -45,7 +45,7 @@ def rules(request: HttpRequest) -> HttpResponse:
         "numbers": [(each, _plain(plain[each.number.name])) for each in numbers],
         "version": policy_in_force(now).version,
         "versions": found,
-        "coming": [each for each in reversed(found) if each.state is State.TO_COME],
+        "coming": [each for each in reversed(found) if each.state is PolicyState.TO_COME],
         "now": now,
         "zone": zone,
     }

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from common.domain_clock import domain_now
 from common.web.forms import Form, TextField
 from contest.appeals import services
-from contest.board.models import Appeal, Statement
+from contest.board.models import Appeal, AppealStatement
 from contest.core.models import Case, Team
 from contest.core.roles import refuse_other_team
 from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
@@ -86,7 +86,7 @@ class StatementForm(PreviewedForm):
         f"{services.MINIMUM_TEXT}, at most {services.MOST_CHARACTERS:,} characters.",
     )
 
-    def save(self, *, case: Case, team: Team, by: User) -> Statement | str:
+    def save(self, *, case: Case, team: Team, by: User) -> AppealStatement | str:
         """Send the answer, or return its preview; empty where the form is shown again."""
         words = self.cleaned_data["words"]
         refuse_other_team(self.cleaned_data["team"], team)

@@ -20,7 +20,7 @@ from contest.appeals.services import (
     statement_of,
 )
 from contest.attacks.selectors import attacks_of_pictures
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Case, Team
@@ -160,7 +160,7 @@ class ConcernedCaseRow:
 
     case: Case
     clock: CaseClock
-    statement: Statement | None
+    statement: AppealStatement | None
     url: str
 
     @property

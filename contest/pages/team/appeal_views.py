@@ -14,7 +14,7 @@ from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals import services
 from contest.appeals.grounds import AlreadyAppealed, appeal_ground, appeal_of, appealable, reader_for
-from contest.board.models import Appeal, Statement
+from contest.board.models import Appeal, AppealStatement
 from contest.core.enums import CaseState
 from contest.core.models import Case, Team
 from contest.core.picture_access import picture_seen_by
@@ -154,7 +154,7 @@ def appeal_case(request: HttpRequest, team: Team, public_id: str) -> HttpRespons
         return SeeOther(reverse("appeal", args=[own.public_id]))
     form = StatementForm.of(request)
     done = form.submit(case=case, team=team, by=request.user)
-    if isinstance(done, Statement):
+    if isinstance(done, AppealStatement):
         messages.success(request, "Your answer is on record.")
         return SeeOther(reverse("appeal-case", args=[case.public_id]))
     case = services.case_of_party(public_id, team, now=now)

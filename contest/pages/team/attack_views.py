@@ -29,7 +29,7 @@ from contest.attacks.selectors import (
     waiting_for_board,
 )
 from contest.attacks.services import attack_withdraw
-from contest.attacks.upload_intake import Outcome, pictures_send
+from contest.attacks.upload_intake import UploadResult, pictures_send
 from contest.attacks.uploads import parts_of
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide
@@ -72,7 +72,7 @@ def send(request: HttpRequest) -> HttpResponse:
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
 
 
-def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
+def _sent(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).
@@ -89,7 +89,7 @@ def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
 
 
 def _attacks_page(
-    request: HttpRequest, team: Team, *, outcomes: list[Outcome] | None = None, refused: DomainError | None = None
+    request: HttpRequest, team: Team, *, outcomes: list[UploadResult] | None = None, refused: DomainError | None = None
 ) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now).policy

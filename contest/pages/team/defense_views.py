@@ -143,7 +143,7 @@ def _page(
     context: dict[str, Any] = {
         "entry": entry,
         "defense": found,
-        "state": stake_rows.State(selectors.standing_of(found, now=now)),
+        "state": stake_rows.DefenseStateWords(selectors.standing_of(found, now=now)),
         "failed": failed,
         "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),

@@ -17,10 +17,10 @@ from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.facts import Facts
-from contest.record.leaderboard.facts import Stake as StakeFact
-from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
-from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.facts import LeaderboardFacts
+from contest.record.leaderboard.facts import StakeChangeFacts as StakeChangeFact
+from contest.record.leaderboard.facts import StakeFacts as StakeFact
+from contest.record.leaderboard.rows import BothTables, LeaderboardDefense, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
@@ -36,18 +36,18 @@ _MOST_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LeaderboardTables:
     """The tables of a page: of the week called `week`, or the present ones, made at `made_at`."""
 
     week: str
-    tables: Tables
+    tables: BothTables
     made_at: datetime
 
 
 # What is shown --------------------------------------------------------------------------------------------------------
 
 
-def shown(week: str, *, now: datetime) -> Shown:
+def shown(week: str, *, now: datetime) -> LeaderboardTables:
     """Return the tables of a week that is over, or the present ones for an empty name.
 
     NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
@@ -55,10 +55,10 @@ def shown(week: str, *, now: datetime) -> Shown:
     week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
-        return Shown(week, Tables.from_json(row.tables), row.made_at)
-    found: Shown | None = cache.get(f"leaderboard-{week}")
+        return LeaderboardTables(week, BothTables.from_json(row.tables), row.made_at)
+    found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
     if found is None:
-        found = Shown(week, tables(read_facts(), _moment(week, now)), now)
+        found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
         cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
     return found
 
@@ -147,7 +147,7 @@ def _make(weeks: list[str], now: datetime) -> int:
     return len(weeks)
 
 
-def _store(week: str, facts: Facts, seen: dict[str, str], now: datetime) -> None:
+def _store(week: str, facts: LeaderboardFacts, seen: dict[str, str], now: datetime) -> None:
     found = tables(facts, _moment(week, now))
     values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
     Leaderboard.objects.update_or_create(week=week, defaults=values)
@@ -188,13 +188,13 @@ def board_check(*, now: datetime) -> LeaderboardCheck:
     """
     facts, found, rows = read_facts(), [], list(Leaderboard.objects.order_by("week"))
     for row in rows:
-        kept, anew = Tables.from_json(row.tables), tables(facts, row.at)
+        kept, anew = BothTables.from_json(row.tables), tables(facts, row.at)
         found += [f"{row.week or 'Now'}: {words}" for words in differences(kept, anew)]
     found += _stakes_unlike(facts)
     return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
 
 
-def _stakes_unlike(facts: Facts) -> Iterator[str]:
+def _stakes_unlike(facts: LeaderboardFacts) -> Iterator[str]:
     names = {each.defense: each.public_id for each in facts.defenses}
     for stake in facts.stakes:
         last = stake.changes[-1] if stake.changes else stake
@@ -218,7 +218,7 @@ def open_differences() -> int:
     return len(last.differences) if last else 0
 
 
-def differences(kept: Tables, anew: Tables) -> list[str]:
+def differences(kept: BothTables, anew: BothTables) -> list[str]:
     """Say in which rows and columns two tables differ. Names are left out: a team may take another one."""
     return [
         *_differences("defense", kept.defenses, anew.defenses),
@@ -226,7 +226,7 @@ def differences(kept: Tables, anew: Tables) -> list[str]:
     ]
 
 
-_Rows = tuple[DefenseRow, ...] | tuple[TeamRow, ...]
+_Rows = tuple[LeaderboardDefense, ...] | tuple[TeamRow, ...]
 
 
 def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
@@ -240,14 +240,14 @@ def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
             yield from (f"{kind} {name}, {words}" for words in _unlike(before[name], after[name]))
 
 
-def _unlike(kept: DefenseRow | TeamRow, anew: DefenseRow | TeamRow) -> Iterator[str]:
+def _unlike(kept: LeaderboardDefense | TeamRow, anew: LeaderboardDefense | TeamRow) -> Iterator[str]:
     before, after = _without_names(kept), _without_names(anew)
     for column, value in after.items():
         if before[column] != value:
             yield f"{column.replace('_', ' ')}: shown {before[column]}, by the facts {value}"
 
 
-def _without_names(row: DefenseRow | TeamRow) -> dict[str, object]:
+def _without_names(row: LeaderboardDefense | TeamRow) -> dict[str, object]:
     values: dict[str, object] = asdict(replace(row, name=""))
     for column in ("team", "broken_by"):
         if column in values:

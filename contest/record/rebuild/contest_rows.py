@@ -12,7 +12,7 @@ from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, Entit
 from contest.core.models import Award, BoardDecision, Case, Release, Stake, StakeBatch, Team
 from contest.defenses.models import Entry
 from contest.ledger.models import Account, LedgerEntry
-from contest.record.rebuild.mirror_reader import Record
+from contest.record.rebuild.mirror_reader import MirroredRecord
 from contest.teams.models import Association, AssociationMistake, Entitlement, TeamMerge
 from policy.models import PolicyVersion
 from scoring.enums import RunState, TrialKind
@@ -29,7 +29,7 @@ def number(cell: str) -> int | None:
     return int(cell) if cell else None
 
 
-def fill_policies(record: Record) -> None:
+def fill_policies(record: MirroredRecord) -> None:
     """Record every policy that the releases name."""
     for part in record.weeks:
         since, why = part.manifest["policy_from"], part.manifest["policy_reason"]
@@ -38,7 +38,7 @@ def fill_policies(record: Record) -> None:
             PolicyVersion.objects.update_or_create(version=int(version), defaults=values)
 
 
-def fill_audit(record: Record) -> None:
+def fill_audit(record: MirroredRecord) -> None:
     """Fill the audit trail as far as it is published: of the private parts the hashes alone, and so without a salt."""
     rows = record.by_week(form.AUDIT, "number")
     entries = AuditEntry.objects.bulk_create(map(_audited, rows))
@@ -63,7 +63,7 @@ def _seal(row: Row, entry: AuditEntry) -> AuditSeal:
     return AuditSeal(number=int(row["number"]), entry=entry, **hashes)
 
 
-def fill_releases(record: Record) -> None:
+def fill_releases(record: MirroredRecord) -> None:
     """Record the releases themselves, in the order of the chain."""
     for part in record.parts:
         listed = part.listed
@@ -71,7 +71,7 @@ def fill_releases(record: Record) -> None:
         Release.objects.create(released_at=at(listed["released_at"]), **{name: listed[name] for name in kept})
 
 
-def fill_teams(record: Record) -> None:
+def fill_teams(record: MirroredRecord) -> None:
     """Fill teams, who was merged into whom, and when a team was associated with the contest."""
     rows = record.by_week(form.TEAMS, "team_id")
     Team.objects.bulk_create(
@@ -107,7 +107,7 @@ def _association(row: Row, team: int) -> Association:
     return Association(pk=int(row["number"]), team_id=team, reason="", **values)
 
 
-def fill_defenses(record: Record) -> None:
+def fill_defenses(record: MirroredRecord) -> None:
     """Fill the published defenses and what their teams said of them."""
     teams = ids_of(Team)
     rows = record.by_publication(form.DEFENSES, "defense_id")
@@ -168,7 +168,7 @@ def _entry(row: Row, team: int) -> Entry:
     )
 
 
-def fill_stakes(record: Record) -> None:
+def fill_stakes(record: MirroredRecord) -> None:
     """Fill what the board decided beside pictures, by the motions that are there already, and what was staked."""
     policies = dict(PolicyVersion.objects.values_list("version", "pk"))
     decisions = record.by_week(form.DECISIONS, "number")
@@ -241,7 +241,7 @@ def _stake(row: Row, defenses: dict[str, int], teams: dict[str, int], batches: d
     )
 
 
-def fill_money(record: Record) -> None:
+def fill_money(record: MirroredRecord) -> None:
     """Fill awards and the ledger: the database moves the balances with its entries."""
     Award.objects.bulk_create(map(_award, record.by_week(form.AWARDS, "number")))
     teams, accounts = ids_of(Team), dict[str, int]()

@@ -10,8 +10,8 @@ from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
 from contest.core.models import Attack, AttackTarget, Team
 from contest.record.rebuild.contest_rows import at, ids_of, number
-from contest.record.rebuild.filling import CHUNK, Filled, in_chunks
-from contest.record.rebuild.mirror_reader import Part
+from contest.record.rebuild.filling import CHUNK, FilledTables, in_chunks
+from contest.record.rebuild.mirror_reader import MirroredRelease
 from contest.record.rebuild.scoring import fill_breaks, fill_predictions
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
@@ -21,7 +21,7 @@ from picture_files.store import picture_key, picture_store
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 
-def fill_week(part: Part, known: Filled) -> None:
+def fill_week(part: MirroredRelease, known: FilledTables) -> None:
     """Fill everything of a week whose rows keep their numbers."""
     _fill_images(part, known)
     panels = _fill_panels(part, known)
@@ -35,14 +35,14 @@ def fill_week(part: Part, known: Filled) -> None:
 # Pictures, panels, answers -------------------------------------------------------------------------------------------
 
 
-def _fill_images(part: Part, known: Filled) -> None:
+def _fill_images(part: MirroredRelease, known: FilledTables) -> None:
     dealt = {row["image_id"]: at(row["dealt_at"]) for row in part.rows(form.PANELS) if row["panel"] == "1"}
     provenance = part.rows(form.PROVENANCE)  # in the same order, checked
     pairs = zip(part.rows(form.IMAGES), provenance, strict=True)
     in_chunks(Image, (_image(part, row, origin, dealt, known) for row, origin in pairs))
 
 
-def _image(part: Part, row: Row, came: Row, dealt: dict[str, Any], known: Filled) -> Image:
+def _image(part: MirroredRelease, row: Row, came: Row, dealt: dict[str, Any], known: FilledTables) -> Image:
     sha = row["sha256_pixels"]
     picture_store().put(picture_key(sha), (part.folder / row["file"]).read_bytes())
     known.images[row["image_id"]] = int(came["number"])
@@ -75,7 +75,7 @@ class _Seats:
 _Panels = dict[tuple[str, str], _Seats]
 
 
-def _fill_panels(part: Part, known: Filled) -> _Panels:
+def _fill_panels(part: MirroredRelease, known: FilledTables) -> _Panels:
     panels = {(row["image_id"], row["panel"]): _Seats(_panel(row, known)) for row in part.rows(form.PANELS)}
     for row in part.rows(form.RESPONSES):
         seats = panels[row["image_id"], row["panel"]]
@@ -95,7 +95,7 @@ def _fill_panels(part: Part, known: Filled) -> _Panels:
     return panels
 
 
-def _panel(row: Row, known: Filled) -> Panel:
+def _panel(row: Row, known: FilledTables) -> Panel:
     full = cells.time_from(row["full_at"])
     dealt = at(row["dealt_at"])
     return Panel(
@@ -121,7 +121,7 @@ def _seat(seats: _Seats) -> None:
     seats.places = dict(zip([*seats.voided, *seats.counted], places, strict=False))
 
 
-def _fill_responses(part: Part, known: Filled, panels: _Panels) -> None:
+def _fill_responses(part: MirroredRelease, known: FilledTables, panels: _Panels) -> None:
     rows = part.rows(form.RESPONSES)
     while chunk := list(islice(rows, CHUNK)):
         _fill_taskers(chunk, known)
@@ -132,7 +132,7 @@ def _fill_responses(part: Part, known: Filled, panels: _Panels) -> None:
         _fill_voidings(chunk, known)
 
 
-def _fill_taskers(rows: list[Row], known: Filled) -> None:
+def _fill_taskers(rows: list[Row], known: FilledTables) -> None:
     first = {row["tasker_id"]: at(row["submitted_at"]) for row in reversed(rows)}
     new = [
         Tasker(public_id=name, shuffle_seed=0, created_at=moment)
@@ -142,7 +142,7 @@ def _fill_taskers(rows: list[Row], known: Filled) -> None:
     known.taskers |= {row.public_id: row.pk for row in Tasker.objects.bulk_create(new)}
 
 
-def _assignment(row: Row, known: Filled, panels: _Panels) -> Assignment:
+def _assignment(row: Row, known: FilledTables, panels: _Panels) -> Assignment:
     tasker, moment = known.taskers[row["tasker_id"]], at(row["submitted_at"])
     return Assignment(
         panel=panels[row["image_id"], row["panel"]].panel,
@@ -184,7 +184,7 @@ def _scaled(cell: str, parts: int) -> int:
     return int(whole) * parts + int(rest)
 
 
-def _fill_voidings(rows: list[Row], known: Filled) -> None:
+def _fill_voidings(rows: list[Row], known: FilledTables) -> None:
     """A voiding for each answer: which were voided together is not published."""
     for row in rows:
         if row["void_reason"]:
@@ -193,7 +193,7 @@ def _fill_voidings(rows: list[Row], known: Filled) -> None:
             VoidedResponse.objects.create(response_id=int(row["response_id"]), voiding=by)
 
 
-def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
+def _ruling(row: Row, known: FilledTables, panels: _Panels) -> Ruling:
     panel = panels[row["image_id"], row["panel"]].panel
     part, _, whole = row["smallest_box_fraction"].partition("/")
     return Ruling(
@@ -216,7 +216,7 @@ def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
 # Attacks -------------------------------------------------------------------------------------------------------------
 
 
-def _fill_attacks(part: Part, known: Filled) -> None:
+def _fill_attacks(part: MirroredRelease, known: FilledTables) -> None:
     teams = ids_of(Team)
     for row in part.rows(form.ATTACKS):
         made = _attack(row, known, teams)
@@ -226,7 +226,7 @@ def _fill_attacks(part: Part, known: Filled) -> None:
         AttackTarget.objects.bulk_create(AttackTarget(attack=made, defense_id=known.defenses[name]) for name in aims)
 
 
-def _attack(row: Row, known: Filled, teams: dict[str, int]) -> Attack:
+def _attack(row: Row, known: FilledTables, teams: dict[str, int]) -> Attack:
     return Attack(
         pk=int(row["number"]),
         public_id=row["attack_id"],

@@ -7,7 +7,7 @@ import numpy as np
 from django.contrib.auth.models import User
 
 from contest.board.cases import party_add
-from contest.board.models import Appeal, Disclosure, Statement
+from contest.board.models import Appeal, AppealStatement, Disclosure
 from contest.board.motions import motion_open
 from contest.board.recusal import DISCLOSURE_VALID_FOR
 from contest.core.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
@@ -59,9 +59,9 @@ def disclosed(scene: Scene) -> Appeal:
     return appealed(case, scene.red, side=AppealSide.ATTACKER)
 
 
-def said(case: Case, by: Team) -> Statement:
+def said(case: Case, by: Team) -> AppealStatement:
     """What the other side answers."""
-    return Statement.objects.create(case=case, team=by, words=ANSWER, sent_at=LATER + timedelta(hours=2))
+    return AppealStatement.objects.create(case=case, team=by, words=ANSWER, sent_at=LATER + timedelta(hours=2))
 
 
 def picture(scene: Scene) -> tuple[Case, Appeal]:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from contest.appeals.services import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.decisions import case_decide
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice
 from contest.core.models import BoardDecision, Case, Conflict, Team
@@ -47,7 +47,7 @@ def test_two_teams_that_appeal_at_once_are_in_one_case_each_once() -> None:
     assert set(Appeal.objects.values_list("team", "case")) == {(team.pk, case.pk) for team in teams}
     by = case_cast.joins(scene.red, "of red")
     found = at_once(*[partial(statement_send, case=case, team=scene.red, words=WHY, by=by, now=LATER)] * 3)
-    assert codes(found) == ["", "stated", "stated"] and Statement.objects.count() == 1
+    assert codes(found) == ["", "stated", "stated"] and AppealStatement.objects.count() == 1
 
 
 # The call that votes and confirms -------------------------------------------------------------------------------------

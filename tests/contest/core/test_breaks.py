@@ -47,7 +47,7 @@ from contest.record.picture_page import _broken as broken_in_story
 from contest.releases import tables
 from labeling.models import Image
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Run
 from tests import factories
 from tests.contest import release_fixtures as fixtures
@@ -55,7 +55,7 @@ from tests.contest.ledger import cast
 from tests.sources import sources
 
 pytestmark = pytest.mark.django_db
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 
 
 def ruled_image(now: datetime, **answers: object) -> Image:

@@ -18,7 +18,7 @@ from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, Prediction, Run, RunItem
 from scoring.trials.services import framework_check
 from tests import factories, images
@@ -141,7 +141,7 @@ def break_of(defense: Defense, image: Image, ruling: Ruling, found: datetime) ->
 
 
 def answered(
-    defense: Defense, image: Image, at: datetime, *, answer: int = Outcome.BICYCLE, state: str = RunState.ASSESSED
+    defense: Defense, image: Image, at: datetime, *, answer: int = DefenseAnswer.BICYCLE, state: str = RunState.ASSESSED
 ) -> Prediction:
     """An answer to a picture in a run of its own."""
     run = Run.objects.create(

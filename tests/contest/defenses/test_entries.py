@@ -33,7 +33,7 @@ from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
 from scoring.trials import submitted_files
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.defenses import cast
@@ -316,7 +316,7 @@ def test_what_is_overdue(after: timedelta, change: Any, missing: list[list[str]]
 # What failed a condition of publication, why, and what to do (R31)
 
 SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
-MENDED_BY_A_NEW_SET = {Condition.PRIVATE, Condition.SPEED}
+MENDED_BY_A_NEW_SET = {EligibilityCondition.PRIVATE, EligibilityCondition.SPEED}
 
 
 @pytest.fixture
@@ -335,29 +335,35 @@ def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None
 # what failed, the conditions, words of what was missed
 @tables.cases(
     "change conditions words why",
-    (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
+    (private(pictures=10, right=7, abstained=3), [EligibilityCondition.PRIVATE],
      "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
-    (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
+    (private(pictures=11, right=8, abstained=3), [EligibilityCondition.PRIVATE],
      "8 of 11 right. At least 80 % is needed: 9.", "what is needed is rounded up"),
-    (private(pictures=10, right=9, wrong=1), [Condition.PRIVATE],
+    (private(pictures=10, right=9, wrong=1), [EligibilityCondition.PRIVATE],
      "1 counted as wrong. None may be: abstaining is not wrong.", "enough right, and one wrong in the strict reading"),
-    (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
+    (private(pictures=10, right=9, faults=1), [EligibilityCondition.PRIVATE],
      "1 of them had no answer because of a fault; before publication that is a wrong answer.",
      "a fault is a wrong answer"),
     (lambda defense: trials.passed(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
-     [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
-    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
+     [EligibilityCondition.SPEED], "A picture may take at most 60 s.", "too slow"),
+    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [EligibilityCondition.CONTAINER],
      "The smoke test ended in the fault crashed: The program ended", "it crashed"),
     (lambda defense: trials.passed(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
-     [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
+     [EligibilityCondition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.",
+     "slow in smoke"),
     (lambda defense: trials.passed(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}),
-     [Condition.EARLIER],
+     [EligibilityCondition.EARLIER],
      "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
     (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
-     and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
+     and None, [EligibilityCondition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
 )  # fmt: skip
 def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
-    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, net: Entry, now: datetime
+    change: Callable[[Defense], None],
+    conditions: list[EligibilityCondition],
+    words: str,
+    why: str,
+    net: Entry,
+    now: datetime,
 ) -> None:
     assert selectors.standing_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
     change(net.defense)

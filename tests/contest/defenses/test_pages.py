@@ -198,7 +198,7 @@ def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, mo
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no file be read."""
-    monkeypatch.setattr(defense_uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
+    monkeypatch.setattr(defense_uploads.StreamedFiles, "new_file", lambda *_, **__: pytest.fail("a file was read"))
 
 
 def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
@@ -519,7 +519,7 @@ def test_after_so_many_refusals_nothing_is_read(
 ) -> None:
     assert [sender.post(address, wrong(), **JSON).status_code for _ in range(2)] == [400, 400], why
     with monkeypatch.context() as patched:
-        patched.setattr(defense_uploads.Streamed, "new_file", None)  # no file is begun
+        patched.setattr(defense_uploads.StreamedFiles, "new_file", None)  # no file is begun
         answer = sender.post(address, fields(source=file_of(b"no zip")), **JSON)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (429, "too_many_refused", "3600")
     assert not Entry.objects.exists() and HourCount.objects.get().count == 2

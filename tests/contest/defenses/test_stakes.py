@@ -25,7 +25,7 @@ from labeling.enums import Label
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense
 from tests import factories, tables
 from tests.at_once import refusals_at_once, until_waiting
@@ -290,7 +290,7 @@ def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> N
     """Overruled from bird to bicycle: who said bicycle is right now, who said bird errs (R22)."""
     image = cast.picture(STAKED + DAY, cast.team("red"))
     ruled(image, label=Label.BIRD)
-    cast.answered(at_stake.defense, image, FOUND, answer=Outcome.BIRD)
+    cast.answered(at_stake.defense, image, FOUND, answer=DefenseAnswer.BIRD)
     assert (breaks_record(now=FOUND), stake_ends.stakes_end(now=FOUND)) == (0, 0)
     ruled(image, label=Label.BICYCLE, number=2)
     assert (breaks_record(now=FOUND + DAY), stake_ends.stakes_end(now=FOUND + DAY)) == (1, 1)

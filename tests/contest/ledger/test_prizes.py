@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.prizes.differences import Flows, Position, flows
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.shares import BreakFact, StakeFact, StakeOutcome, attacker_shares, defender_shares, split, stake_due
 from tests import tables
 from tests.contest.ledger.cast import MONDAY
@@ -172,72 +172,92 @@ def test_what_is_due_and_held_is_never_more_than_the_stake(
     assert 0 <= sum(due.teams.values()) + due.held <= cents and min([*due.teams.values(), 0]) == 0
 
 
-def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> Position:
+def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> MoneyPosition:
     facts = {"cents": 100, "got": got or {}, "there": got or {}, "hub": hub, "withheld": 0, "lendable": 1000} | more
-    return Position(**facts)  # type: ignore[arg-type]
+    return MoneyPosition(**facts)  # type: ignore[arg-type]
 
 
 @tables.cases(
     "position due held expected why",
-    (at(hub=100), {RED: 100}, 0, Flows({}, 0, {RED: 100}, 0, {}), "first posting"),
-    (at({RED: 100}), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "posted: nothing left"),
-    (at({RED: 100}), {RED: 50, BLUE: 50}, 0, Flows({RED: 50}, 0, {BLUE: 50}, 0, {}), "another team of the same week"),
-    (at({RED: 100}), {BLUE: 100}, 0, Flows({RED: 100}, 0, {BLUE: 100}, 0, {}), "an earlier week"),
-    (at({RED: 100}), {}, 100, Flows({RED: 100}, 0, {}, 0, {}), "overruled: back on the stake"),
-    (at({RED: 100}), {}, 0, Flows({RED: 100}, 0, {}, 100, {}), "not paid after all: to the half"),
-    (at(hub=100), {}, 0, Flows({}, 0, {}, 100, {}), "only unpaid breakers"),
+    (at(hub=100), {RED: 100}, 0, MoneyFlows({}, 0, {RED: 100}, 0, {}), "first posting"),
+    (at({RED: 100}), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "posted: nothing left"),
+    (
+        at({RED: 100}),
+        {RED: 50, BLUE: 50},
+        0,
+        MoneyFlows({RED: 50}, 0, {BLUE: 50}, 0, {}),
+        "another team of the same week",
+    ),
+    (at({RED: 100}), {BLUE: 100}, 0, MoneyFlows({RED: 100}, 0, {BLUE: 100}, 0, {}), "an earlier week"),
+    (at({RED: 100}), {}, 100, MoneyFlows({RED: 100}, 0, {}, 0, {}), "overruled: back on the stake"),
+    (at({RED: 100}), {}, 0, MoneyFlows({RED: 100}, 0, {}, 100, {}), "not paid after all: to the half"),
+    (at(hub=100), {}, 0, MoneyFlows({}, 0, {}, 100, {}), "only unpaid breakers"),
     (
         at({RED: 100}, there={RED: 30}),
         {BLUE: 100},
         0,
-        Flows({RED: 30}, 70, {BLUE: 100}, 0, {RED: 70}),
+        MoneyFlows({RED: 30}, 70, {BLUE: 100}, 0, {RED: 70}),
         "paid out: the half advances what is owed to it",
     ),
     (
         at({RED: 100}, there={}, lendable=20),
         {BLUE: 100},
         0,
-        Flows({}, 20, {BLUE: 20}, 0, {RED: 100}),
+        MoneyFlows({}, 20, {BLUE: 20}, 0, {RED: 100}),
         "the half advances what it has",
     ),
     (
         at({RED: 70, BLUE: 100}, there={RED: 10, BLUE: 100}),
         {BLUE: 100},
         0,
-        Flows({RED: 10}, 0, {}, 10, {RED: 60}),
+        MoneyFlows({RED: 10}, 0, {}, 10, {RED: 60}),
         "what comes in later repays the half",
     ),
-    (at(), {RED: 100}, 0, Flows({}, 100, {RED: 100}, 0, {}), "returned to the half before: it comes back from there"),
-    (at(), {}, 100, Flows({}, 100, {}, 0, {}), "returned to the half before, and in force again"),
-    (at(hub=0, withheld=100), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
-    (at(hub=40, withheld=60), {}, 100, Flows({}, 0, {}, 0, {}), "in force and withheld in part"),
-    (at(hub=40, withheld=60), {RED: 100}, 0, Flows({}, 0, {RED: 40}, 0, {}), "withheld in part: the rest is given"),
-    (at(cents=0, lendable=1000), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "never funded: nothing is given"),
-    (at(hub=40), {RED: 50}, 0, Flows({}, 10, {RED: 50}, 0, {}), "the half adds what the stake lacks"),
-    (at({RED: 100}), {RED: 100, BLUE: 20}, 0, Flows({}, 0, {}, 0, {}), "the half lends no money of other stakes"),
-    (at(hub=30, lendable=0), {RED: 20, BLUE: 80}, 0, Flows({}, 0, {RED: 20, BLUE: 10}, 0, {}), "served in order"),
+    (
+        at(),
+        {RED: 100},
+        0,
+        MoneyFlows({}, 100, {RED: 100}, 0, {}),
+        "returned to the half before: it comes back from there",
+    ),
+    (at(), {}, 100, MoneyFlows({}, 100, {}, 0, {}), "returned to the half before, and in force again"),
+    (at(hub=0, withheld=100), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
+    (at(hub=40, withheld=60), {}, 100, MoneyFlows({}, 0, {}, 0, {}), "in force and withheld in part"),
+    (
+        at(hub=40, withheld=60),
+        {RED: 100},
+        0,
+        MoneyFlows({}, 0, {RED: 40}, 0, {}),
+        "withheld in part: the rest is given",
+    ),
+    (at(cents=0, lendable=1000), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "never funded: nothing is given"),
+    (at(hub=40), {RED: 50}, 0, MoneyFlows({}, 10, {RED: 50}, 0, {}), "the half adds what the stake lacks"),
+    (at({RED: 100}), {RED: 100, BLUE: 20}, 0, MoneyFlows({}, 0, {}, 0, {}), "the half lends no money of other stakes"),
+    (at(hub=30, lendable=0), {RED: 20, BLUE: 80}, 0, MoneyFlows({}, 0, {RED: 20, BLUE: 10}, 0, {}), "served in order"),
     (
         at(hub=100, decided={RED: 20}),
         {RED: 50},
         0,
-        Flows({}, 0, {RED: 30}, 50, {}, {}, {RED: 20}),
+        MoneyFlows({}, 0, {RED: 30}, 50, {}, {}, {RED: 20}),
         "withheld of one: what is left over goes to the half",
     ),
     (
         at(hub=50, lendable=0, decided={RED: 60}),
         {RED: 100},
         0,
-        Flows({}, 0, {RED: 40}, 0, {}, {}, {RED: 10}),
+        MoneyFlows({}, 0, {RED: 40}, 0, {}, {}, {RED: 10}),
         "too little: given first, withheld of the rest",
     ),
 )
-def test_what_is_posted(position: Position, due: dict[int, int], held: int, expected: Flows, why: str) -> None:
+def test_what_is_posted(
+    position: MoneyPosition, due: dict[int, int], held: int, expected: MoneyFlows, why: str
+) -> None:
     assert flows(due, held, position) == expected, why
 
 
 @pytest.mark.parametrize("kind", ["taken", "released", "advanced", "given", "withheld", "returned"])
 def test_each_kind_of_flow_is_something_to_post_and_a_debt_is_not(kind: str) -> None:
-    nothing = Flows({}, 0, {}, 0, {RED: 5})
+    nothing = MoneyFlows({}, 0, {}, 0, {RED: 5})
     assert not nothing
     assert replace(nothing, **{kind: 5 if kind in ("advanced", "returned") else {RED: 5}})
 
@@ -252,11 +272,11 @@ class Books:
     got: dict[int, int] = field(default_factory=dict)
     outside: int = 0
 
-    def position(self) -> Position:
+    def position(self) -> MoneyPosition:
         there = {team: max(min(got, self.teams[team]), 0) for team, got in self.got.items()}
-        return Position(100, dict(self.got), there, self.hub, 0, self.half)
+        return MoneyPosition(100, dict(self.got), there, self.hub, 0, self.half)
 
-    def post(self, asked: Flows) -> None:
+    def post(self, asked: MoneyFlows) -> None:
         for team, cents in asked.taken.items():
             self.move(team, -cents)
         self.half, self.hub = self.half - asked.advanced, self.hub + asked.advanced
@@ -314,7 +334,7 @@ def test_whoever_is_not_withheld_has_exactly_the_share_whatever_the_order(
     hub, half, got, aside = 100, 500, dict[int, int](), dict[int, int]()
     for teams, decided in steps:
         due = shares(teams)
-        lies = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        lies = MoneyPosition(100, got, got, hub, sum(aside.values()), half, aside, decided)
         asked = flows(due, 0, lies)
         for team in (1, 2, 3):
             got[team] = got.get(team, 0) + asked.given.get(team, 0) - asked.taken.get(team, 0)
@@ -325,11 +345,11 @@ def test_whoever_is_not_withheld_has_exactly_the_share_whatever_the_order(
             kept = min(decided.get(team, 0), due.get(team, 0))
             assert (got[team], aside[team]) == (due.get(team, 0) - kept, kept)
         assert hub == 0 and asked.owed == {}
-        after = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        after = MoneyPosition(100, got, got, hub, sum(aside.values()), half, aside, decided)
         assert not flows(due, 0, after), "posted: nothing is left to post"
 
 
 def test_what_is_withheld_stays_while_nobody_is_due() -> None:
-    lies = Position(100, {}, {}, 40, 60, 1000, {RED: 60}, {RED: 60})
+    lies = MoneyPosition(100, {}, {}, 40, 60, 1000, {RED: 60}, {RED: 60})
     assert not flows({}, 100, lies), "in force"
-    assert flows({}, 0, lies) == Flows({}, 0, {}, 100, {}, {RED: 60}, {}), "over, and red has no share of it"
+    assert flows({}, 0, lies) == MoneyFlows({}, 0, {}, 100, {}, {RED: 60}, {}), "over, and red has no share of it"

@@ -14,11 +14,11 @@ from contest.board.impact_preview import overrule_impact
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
-from contest.ledger.dry_run import Book
+from contest.ledger.dry_run import LedgerBook
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, check, move
 from contest.operations.tasks import settle_prizes
-from contest.pages.board.case_words import following
+from contest.pages.board.case_words import impact_sentences
 from contest.payments import statements
 from contest.prizes import prize_facts, settlement
 from contest.prizes.sweeps import prizes_settle
@@ -312,7 +312,7 @@ def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
     """Settling these stakes fails when it is done."""
     real = settlement._settled
 
-    def fails(row: prize_facts.Found, book: Book, now: datetime) -> bool:
+    def fails(row: prize_facts.Found, book: LedgerBook, now: datetime) -> bool:
         done = real(row, book, now)
         if row.stake in bad:
             raise RuntimeError("a row that nobody expected")
@@ -390,7 +390,7 @@ def test_what_cannot_be_posted_is_said_before_the_decision(makers: Team, monkeyp
     found = overrule_impact(image, BIRD, NOW)
     assert found.unposted == (bad.defense,), "and not the one that the picture does not concern"
     assert {each.causes["stake"][0] for each in found.entries} == {good.pk}
-    said = [each.words for each in following(found, [], currency="USD")]
+    said = [each.text for each in impact_sentences(found, [], currency="USD")]
     assert "Money for bad cannot be settled now" in " ".join(said)
 
 

@@ -16,7 +16,7 @@ from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
 from contest.ledger.services import account, check, move
-from contest.payments.statements import Money, debts, entries, money_figures
+from contest.payments.statements import MoneyOverview, debts, entries, money_figures
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.releases.services import release_week
@@ -123,7 +123,7 @@ def page() -> str:
     return main(Client(), "/money/")
 
 
-def adds_up(shown: Money, why: str = "") -> None:
+def adds_up(shown: MoneyOverview, why: str = "") -> None:
     """All sums are those of the rows that are listed."""
     assert shown.received - shown.paid == (sum(shown.balances.values()) + shown.staked + shown.held), why
     assert shown.untold >= 0 and shown.withheld_untold >= 0, why

@@ -16,11 +16,11 @@ from contest.core.models import Case
 from contest.core.weeks import week_at, week_called
 from contest.operations.disagreement import read_disagreement
 from contest.operations.flagged_taskers import noticed
-from contest.operations.gold_supply import Left, Suspicious, gold_health
+from contest.operations.gold_supply import GoldLeft, SuspiciousGold, gold_health
 from contest.operations.hanging_leases import hanging
 from contest.operations.late_cases import cases
 from contest.operations.picture_ages import panel_ages
-from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
+from contest.operations.waiting_items import WaitingItem, for_somebody, in_line, oldest_first
 from labeling.models import (
     Assignment,
     GoldMark,
@@ -140,7 +140,7 @@ def test_what_is_left_is_told_per_tasker_and_for_how_long_it_lasts(tara: Tasker,
         answered_gold(tara, known, right=True, now=now - HOUR)
     factories.tasker("long gone")
     found = gold_health(Policy(), now=now)
-    assert found.left == (Left(tara.public_id, 2, 2), Left(otto.public_id, 4, 0))
+    assert found.left == (GoldLeft(tara.public_id, 2, 2), GoldLeft(otto.public_id, 4, 0))
     assert ([each.days for each in found.left], found.taskers, found.short) == ([7, None], 2, 2)
 
 
@@ -158,7 +158,7 @@ def test_gold_that_many_fail_is_suspicious(right: int, asked: int, suspicious: b
     known = factories.gold()
     for number in range(asked):
         answered_gold(factories.tasker(f"g{number}"), known, right=number < right, now=now)
-    expected = (Suspicious(known.image.public_id, right, asked),) if suspicious else ()
+    expected = (SuspiciousGold(known.image.public_id, right, asked),) if suspicious else ()
     assert gold_health(Policy(), now=now).suspicious == expected, why
 
 
@@ -268,7 +268,9 @@ def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now:
 def test_what_waits_is_told_with_since_when_the_oldest_does(tara: Tasker, now: datetime) -> None:
     for hours in (3, 30):
         Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=now - hours * HOUR)
-    assert for_somebody(now=now) == (Waits("organizer-questions", "2 questions without an answer", now - 30 * HOUR),)
+    assert for_somebody(now=now) == (
+        WaitingItem("organizer-questions", "2 questions without an answer", now - 30 * HOUR),
+    )
 
 
 def test_lines_that_go_on_by_themselves_are_told_too(now: datetime) -> None:
@@ -285,7 +287,11 @@ def test_lines_that_go_on_by_themselves_are_told_too(now: datetime) -> None:
 
 
 def test_the_oldest_comes_first_and_what_has_no_time_before_it(now: datetime) -> None:
-    young, old, timeless = Waits("a", "young", now), Waits("b", "old", now - HOUR), Waits("c", "timeless")
+    young, old, timeless = (
+        WaitingItem("a", "young", now),
+        WaitingItem("b", "old", now - HOUR),
+        WaitingItem("c", "timeless"),
+    )
     assert oldest_first((young, timeless, old)) == (timeless, old, young)
 
 
@@ -409,4 +415,4 @@ def test_a_member_of_the_board_finds_their_conflicts_from_every_page(signed_in: 
     client = signed_in(factories.user("rita", "review board"))
     for address in ("/", "/board/", "/board/awards/", "/board/withheld/"):
         assert 'href="/board/conflicts/"' in client.get(address).content.decode(), address
-    assert "Your conflicts: the teams that you do not judge" in client.get("/board/").content.decode()
+    assert "Your conflicts: the teams that you do not judge" in main(client, "/board/")

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
 
-from contest.core.scoring_words import SILENT_AFTER, Missing, missing, stuck, why_stuck
+from contest.core.scoring_words import SILENT_AFTER, MissingCapacity, missing, stuck, why_stuck
 from contest.defenses.models import Entry
 from contest.operations.overview import read_overview
 from scoring.enums import Fault, RerunState, RunState, TrialKind
@@ -46,19 +46,19 @@ def trial(of: Defense, now: datetime, **values: Any) -> Trial:
 
 JUST, LONG = timedelta(0), SILENT_AFTER + timedelta(seconds=1)
 FLEETS = [
-    ([], Missing.SCORER, "there never was one"),
-    ([("docker", LONG)], Missing.SCORER, "the only one is silent"),
+    ([], MissingCapacity.SCORER, "there never was one"),
+    ([("docker", LONG)], MissingCapacity.SCORER, "the only one is silent"),
     ([("docker", SILENT_AFTER)], None, "just not silent yet"),
-    ([("", JUST)], Missing.ENGINE, "its engine does not answer"),
-    ([("process", JUST)], Missing.ENGINE, "it runs the shipped defenses alone"),
-    ([("", JUST), ("docker", LONG)], Missing.ENGINE, "the one with the engine is silent"),
+    ([("", JUST)], MissingCapacity.ENGINE, "its engine does not answer"),
+    ([("process", JUST)], MissingCapacity.ENGINE, "it runs the shipped defenses alone"),
+    ([("", JUST), ("docker", LONG)], MissingCapacity.ENGINE, "the one with the engine is silent"),
     ([("", JUST), ("docker", JUST)], None, "one of two is enough"),
 ]
 
 
 @pytest.mark.parametrize(("fleet", "what", "why"), FLEETS, ids=[row[2] for row in FLEETS])
 def test_what_no_scorer_offers(
-    fleet: list[tuple[str, timedelta]], what: Missing | None, why: str, now: datetime
+    fleet: list[tuple[str, timedelta]], what: MissingCapacity | None, why: str, now: datetime
 ) -> None:
     for number, (runtime, ago) in enumerate(fleet):
         fixtures.scorer(str(number), now, runtime=runtime, seen_at=now - ago)

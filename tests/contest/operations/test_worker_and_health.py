@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adjudication.models import Ruling
 from common.queues import sweep
 from contest.management.commands import work
-from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
+from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, SweepRounds
 from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from labeling.models import Assignment, Tasker
@@ -48,7 +48,7 @@ def _write_elsewhere() -> None:
 @pytest.mark.both("commits are heard of by a mark in the database")
 def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
     seconds = [0.0]
-    rounds = Rounds(lambda: seconds[0])
+    rounds = SweepRounds(lambda: seconds[0])
     assert rounds.is_due(), "the first round, whatever happened before"
     rounds.ended(again=False)
     assert not rounds.is_due(), "nothing was written"

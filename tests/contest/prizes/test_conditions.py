@@ -35,6 +35,7 @@ from tests import factories, tables
 from tests.contest.board import cast as board
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, CLOSED, MONDAY
+from tests.contest.pages import main
 from tests.contest.prizes.cast import confirm
 from tests.contest.prizes.test_awards import (
     NOW,
@@ -471,7 +472,7 @@ def test_what_was_confirmed_counts_not_while_the_board_has_a_case_of_it(
     assert not lines(stake)["examined"] and not lines(stake)["appeals"], "nothing is awarded meanwhile"
     queue = queue_of(stake.defense, ben, now=NOW)
     assert (list(queue.mine), queue.by_others, queue.in_cases) == ([], 0, 1)
-    page = signed_in(ben).get(address(stake)).content.decode()
+    page = main(signed_in(ben), address(stake))
     assert "2 of 3 confirmed, 66 %" in page and "1 waits for a case" in page
     board.votes(case, [rita, ben], choice, NOW)
     board.decide(case, ben, NOW)

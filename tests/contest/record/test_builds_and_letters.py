@@ -207,7 +207,7 @@ def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
     monkeypatch.setattr(builds.connection, "close", lambda: None)  # this test's own
     with structlog.testing.capture_logs() as logged:
         for _ in range(4):
-            builds._sign(rows, builds.Stage("images", 4, 9), cast.NOW)
+            builds._sign(rows, builds.BuildStage("images", 4, 9), cast.NOW)
     assert [line["event"] for line in logged] == events, why
     told = {"stage": "images", "done": 4, "total": 9, "seen_at": cast.NOW}
     assert rows.update.call_args.kwargs == told, "and it goes on"

@@ -25,7 +25,7 @@ from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
 from contest.releases.selectors import as_listed, releases
-from contest.releases.services import Released
+from contest.releases.services import ReleaseResult
 from contest.web import file_responses
 from tests.contest.pages import lacking
 from tests.contest.record import cast
@@ -46,7 +46,7 @@ Again = Callable[[str], Run]
 
 
 @pytest.fixture
-def url(parts: list[Released]) -> Iterator[str]:
+def url(parts: list[ReleaseResult]) -> Iterator[str]:
     with cast.served() as address:
         yield address
 
@@ -66,7 +66,7 @@ def run(here: Path, capsys: Any) -> Again:
 
 
 def test_all_is_fetched_once_and_checked_each_time(
-    parts: list[Released], here: Path, url: str, run: Again, monkeypatch: pytest.MonkeyPatch
+    parts: list[ReleaseResult], here: Path, url: str, run: Again, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(url) == SAME
     for part in parts:
@@ -119,14 +119,14 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     return Wire(monkeypatch)
 
 
-def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[Released], wire: Wire, url: str, run: Again) -> None:
+def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[ReleaseResult], wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 3, 4_000
     assert (run(url), wire.cuts) == (SAME, 0)
     whole = sum(part.archive.stat().st_size for part in parts)
     assert whole <= wire.sent <= whole + 3 * 1_000, "each byte once, but for those that were lost"
 
 
-def test_an_interrupted_run_goes_on(parts: list[Released], here: Path, wire: Wire, url: str, run: Again) -> None:
+def test_an_interrupted_run_goes_on(parts: list[ReleaseResult], here: Path, wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 100, 5_000
     status, differences, _ = run(url)
     assert status == mirror.DIFFERENT and "not fetched" in differences[0]
@@ -151,7 +151,7 @@ def test_what_lay_here_and_is_of_no_use_is_fetched_anew(note: bytes, here: Path,
     assert not list(here.glob("*.etag")) and not list(here.glob("*.part"))
 
 
-def test_a_past_that_was_rewritten_is_found(parts: list[Released], url: str, run: Again) -> None:
+def test_a_past_that_was_rewritten_is_found(parts: list[ReleaseResult], url: str, run: Again) -> None:
     run(url)
     of_second = Release.objects.filter(pk=parts[1].release.pk)
     of_second.update(manifest_sha256="0" * 64)
@@ -168,7 +168,9 @@ def test_a_past_that_was_rewritten_is_found(parts: list[Released], url: str, run
     assert f"list: {ERRATA}: recorded nothing" in differences[0]
 
 
-def test_a_release_whose_file_is_not_there_is_told(parts: list[Released], here: Path, url: str, run: Again) -> None:
+def test_a_release_whose_file_is_not_there_is_told(
+    parts: list[ReleaseResult], here: Path, url: str, run: Again
+) -> None:
     parts[1].archive.unlink()
     status, differences, _ = run(url)
     assert status == mirror.DIFFERENT and differences[0].startswith(f"{SECOND}: not fetched: HTTP Error 404")
@@ -218,7 +220,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(parts: list[Released]) -> Iterator[Server]:
+def server(parts: list[ReleaseResult]) -> Iterator[Server]:
     """It begins as an honest one."""
     rows = [as_listed(each) for each in releases()]
     with Server(rows, {each.folder.name: each.archive.read_bytes() for each in parts}) as contest:

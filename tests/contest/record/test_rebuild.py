@@ -40,11 +40,11 @@ from contest.record.rebuild import services
 from contest.record.timeline.attack import attack_timeline
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.selectors import releases, unreleased_weeks
-from contest.releases.services import Released, release_week
+from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Entitlement
 from labeling.models import Image, Response
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.models import Defense
 from scoring.rerun_scope import Scope
 from scoring.reruns import rerun_start
@@ -122,7 +122,7 @@ class Past:
 
     shown: dict[str, tuple[int, bytes]]
     grants: list[tuple[Any, ...]]
-    made: list[Released]
+    made: list[ReleaseResult]
     mirror: Path
 
 
@@ -380,8 +380,8 @@ def _a_week_more() -> None:
     contest = fixtures.Contest([factories.tasker(f"new {number}") for number in range(3)])
     fixtures.labeled(contest, "new", image, fixtures.CASES["valid bird"])
     made, (cautious, wrong) = fixtures.ruled(contest.panels["new"], at=W49.start), Defense.objects.order_by("public_id")
-    fixtures.scored(cautious, image, [Outcome.ABSTAIN] * 3)
-    proof = fixtures.scored(wrong, image, [Outcome.BICYCLE] * 3)[0]
+    fixtures.scored(cautious, image, [DefenseAnswer.ABSTAIN] * 3)
+    proof = fixtures.scored(wrong, image, [DefenseAnswer.BICYCLE] * 3)[0]
     Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
 
 

@@ -22,7 +22,7 @@ from labeling.enums import Answer, AttemptKind, KnownUse, Origin, TaskerState, T
 from labeling.learning import content, selectors, wording
 from labeling.learning.drawing import draw, tie_break_for
 from labeling.learning.services import instructions_publish, lesson_see
-from labeling.marking import Known, Said, mark
+from labeling.marking import RightAnswers, TaskerAnswers, mark
 from labeling.models import (
     Image,
     InstructionVersion,
@@ -395,38 +395,48 @@ def test_of_several_the_known_outline_is_the_one_asked_for(topic: Topic, outline
 YES, NO, MAYBE = Answer.DEFINITELY_YES, Answer.DEFINITELY_NO, Answer.UNSURE_YES
 
 
-BIRD = Known({YES}, {NO}, True, 70, True, False, True)
+BIRD = RightAnswers({YES}, {NO}, True, 70, True, False, True)
 
 
 QUESTIONS = ["contains_bird", "contains_bicycle", "outline", "complete", "unoccluded", "real"]
 
 
-NEITHER = Known({NO}, {NO}, False, 70, None, None, None)
+NEITHER = RightAnswers({NO}, {NO}, False, 70, None, None, None)
 
 
-DOUBTFUL = Known({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
+DOUBTFUL = RightAnswers({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
 
 
 @cases(
     "known said wrong reason",
-    (BIRD, Said(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
-    (BIRD, Said(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
-    (BIRD, Said(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
-    (BIRD, Said(MAYBE, NO, 90.0, True, False, True), {"contains_bird"}, "unsure where nobody doubts"),
-    (BIRD, Said(YES, NO, 90.0, True, True, True), {"unoccluded"}, "missed what is in front"),
+    (BIRD, TaskerAnswers(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
+    (BIRD, TaskerAnswers(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
+    (BIRD, TaskerAnswers(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
+    (BIRD, TaskerAnswers(MAYBE, NO, 90.0, True, False, True), {"contains_bird"}, "unsure where nobody doubts"),
+    (BIRD, TaskerAnswers(YES, NO, 90.0, True, True, True), {"unoccluded"}, "missed what is in front"),
     (
         BIRD,
-        Said(YES, YES, None, None, None, None),
+        TaskerAnswers(YES, YES, None, None, None, None),
         {"contains_bicycle", "outline", "complete", "unoccluded", "real"},
         "questions 3 and 4 were not asked, because of a wrong answer",
     ),
-    (BIRD, Said(YES, NO, 90.0, None, False, True), {"complete"}, "a missing statement is not true by itself (R12)"),
-    (NEITHER, Said(NO, NO, None, None, None, None), set(), "nothing to outline"),
-    (NEITHER, Said(YES, NO, None, True, True, True), {"contains_bird"}, "what follows a wrong answer is not marked"),
-    (DOUBTFUL, Said(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
-    (DOUBTFUL, Said(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
+    (
+        BIRD,
+        TaskerAnswers(YES, NO, 90.0, None, False, True),
+        {"complete"},
+        "a missing statement is not true by itself (R12)",
+    ),
+    (NEITHER, TaskerAnswers(NO, NO, None, None, None, None), set(), "nothing to outline"),
+    (
+        NEITHER,
+        TaskerAnswers(YES, NO, None, True, True, True),
+        {"contains_bird"},
+        "what follows a wrong answer is not marked",
+    ),
+    (DOUBTFUL, TaskerAnswers(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
+    (DOUBTFUL, TaskerAnswers(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
 )
-def test_marks(known: Known, said: Said, wrong: set[str], reason: str) -> None:
+def test_marks(known: RightAnswers, said: TaskerAnswers, wrong: set[str], reason: str) -> None:
     """In the order of the form."""
     marks = mark(said, known)
     assert ({name for name, right in marks.questions.items() if not right}, marks.right) == (wrong, not wrong)

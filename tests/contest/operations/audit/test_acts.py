@@ -268,7 +268,7 @@ ACTS: dict[str, Act] = {
     ),
     "gold.add": lambda by, now: gold_choice.gold_add(
         panel=factories.settle(factories.panel()),
-        expected=gold_choice.Expected(
+        expected=gold_choice.GoldAnswers(
             ("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"
         ),
         gate=policy_in_force(now).policy.outline_gate,

@@ -22,12 +22,12 @@ from contest.operations.overview import read_overview
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.rows import BothTables, LeaderboardDefense, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import Association, TeamMerge
 from labeling.models import Image, Tasker
-from scoring.enums import Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 from tests import factories
 from tests.contest import release_fixtures as fixtures
@@ -62,7 +62,7 @@ def release(at: datetime = AFTER) -> None:
 # Reading the facts ----------------------------------------------------------------------------------------------------
 
 
-def now() -> Tables:
+def now() -> BothTables:
     return tables(read_facts(), AFTER + DAY)
 
 
@@ -70,7 +70,7 @@ def attacker() -> TeamRow:
     return next(row for row in now().attackers if row.name == "=red")
 
 
-def of(defense: Defense) -> DefenseRow:
+def of(defense: Defense) -> LeaderboardDefense:
     return next(row for row in now().defenses if row.id == defense.public_id)
 
 
@@ -128,7 +128,7 @@ def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
 def test_a_defense_that_answered_in_two_of_three_rounds_did_not_survive(week: fixtures.Contest) -> None:
     release()
     other = fixtures.defense(3)
-    fixtures.scored(other, week.images["valid bird"], [Outcome.BIRD, Outcome.BIRD])
+    fixtures.scored(other, week.images["valid bird"], [DefenseAnswer.BIRD, DefenseAnswer.BIRD])
     staked(other)
     assert of(other).survived == 0
 
@@ -162,7 +162,7 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
         read_facts()
     for number in range(5, 12):
         defense = fixtures.defense(number)
-        fixtures.scored(defense, week.images["valid bird"], [Outcome.BIRD] * 3)
+        fixtures.scored(defense, week.images["valid bird"], [DefenseAnswer.BIRD] * 3)
         staked(defense)
         team = Team.objects.create(name=f"team {number}", created_at=MONDAY)
         Attack.objects.create(team=team, image=factories.image(), received_at=MONDAY, week=W47)
@@ -234,7 +234,7 @@ def test_who_only_defends_is_no_attacker_however_much_it_wins(at: dict[str, Acco
 # What is stored -------------------------------------------------------------------------------------------------------
 
 
-def shown(now: datetime, week: str = "") -> Tables:
+def shown(now: datetime, week: str = "") -> BothTables:
     return snapshots.shown(week, now=now).tables
 
 
