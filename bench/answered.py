@@ -92,7 +92,7 @@ def _tables(store: Path, pictures: int, side: int) -> Iterator[tuple[str, str, I
         ([n, n, 1, PANEL, PANEL, 0, 0, "settled", at, at, at] for n in numbers),
     )
     yield (
-        "labeling_place", "id, panel_id, number",
+        "labeling_panelplace", "id, panel_id, number",
         ([_place(n, number), n, number] for n in numbers for number in range(1, PANEL + 1)),
     )  # fmt: skip
     yield (

@@ -44,7 +44,7 @@ _WAYS = {"worker": IN_WORKER, "container": SEALED}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScoringPlan:
     """How much of everything: batches of each network a time, which of them also in containers, pictures."""
 
     rounds: int = 5
@@ -53,17 +53,17 @@ class Plan:
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)
     sizes: tuple[int, ...] = (1_000, 1_000, 1_000, 1_000, 1_000, 10_000, 100_000)
-    killed: chaos.Plan = chaos.Plan()
+    killed: chaos.ChaosPlan = chaos.ChaosPlan()
 
 
-QUICK = Plan(
+QUICK = ScoringPlan(
     rounds=1,
     batches={CNN: 4},
     sealed=False,
     wire_pictures=640,
     wire_batches=(16,),
     sizes=(16, 32),
-    killed=chaos.Plan(pictures=20, kills=1, after=0.5),
+    killed=chaos.ChaosPlan(pictures=20, kills=1, after=0.5),
 )
 
 
@@ -110,9 +110,9 @@ def loaded(address: str, made: Sequence[Image], folder: Path) -> Iterator[Any]:
 # Throughput ----------------------------------------------------------------------------------------------------------
 
 
-def throughput(servers: Cluster, plan: Plan | None = None) -> Section:
+def throughput(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Time the networks alone, in the worker, and in containers where an engine can run them."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with engine() as place, tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         names = [name for name in NETWORKS if name in plan.batches]
         sealed = place.address and plan.sealed
@@ -135,7 +135,7 @@ def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None
     return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
 
-def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
+def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Section:
     """Return the section for what `bench.scored throughput` found."""
     how = (
         f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {DefenseLimits().cpus} "
@@ -164,9 +164,9 @@ def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
 # The wire ------------------------------------------------------------------------------------------------------------
 
 
-def wire(_: Cluster, plan: Plan | None = None) -> Section:
+def wire(_: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Send pictures into a container whose program reads them and abstains."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with engine() as place:
         if not place.address:
             return Section(_WIRE, f"Not measured: {place.without}.", [], [])
@@ -183,7 +183,7 @@ def wire(_: Cluster, plan: Plan | None = None) -> Section:
     return Section(_WIRE, how, [table], promises, {"pictures_per_second": speeds})
 
 
-def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
+def _wire_speeds(place: Engine, plan: ScoringPlan) -> dict[int, float]:
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         image = images.wire_image(Path(folder))
         with loaded(place.address, [image], Path(folder)) as client:
@@ -212,9 +212,9 @@ def _stream(opened: DefenseSession, rows: int, batches: int) -> float:
 # Cost ----------------------------------------------------------------------------------------------------------------
 
 
-def cost(servers: Cluster, plan: Plan | None = None) -> Section:
+def cost(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Score more and more tiny pictures with a defense that costs nothing."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         site = _site(servers, "scoring-flat", Path(folder))
         step = ["-m", "bench.scored", "flat", *map(str, plan.sizes)]
@@ -239,9 +239,9 @@ def cost(servers: Cluster, plan: Plan | None = None) -> Section:
     )
 
 
-def killed(servers: Cluster, plan: Plan | None = None) -> Section:
+def killed(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Kill scorers at random moments."""
-    return chaos.run(servers.create_migrated, (plan or Plan()).killed)
+    return chaos.run(servers.create_migrated, (plan or ScoringPlan()).killed)
 
 
 BENCHMARKS = (throughput, wire, cost, killed)

@@ -148,7 +148,7 @@ class _Incoming:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PendingBatch:
     request_id: int
     rows: int
     sent: bool = False
@@ -164,7 +164,7 @@ class Conversation:
         self._connection = connection
         self._deadlines = deadlines
         self._over = over
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[_PendingBatch] = deque()
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()
         self._greeted = False
@@ -197,7 +197,7 @@ class Conversation:
         pixels = np.ascontiguousarray(images)
         if not self._asked:
             self._refuse_uncalled()
-        asked = _Asked(request_id, len(pixels))
+        asked = _PendingBatch(request_id, len(pixels))
         self._asked.append(asked)
         if len(self._asked) == 1:
             self._start_clock()

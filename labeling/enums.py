@@ -111,7 +111,7 @@ class AttemptKind(StrEnum):
     SHORT = "short"
 
 
-class WatchAction(StrEnum):
+class MonitoringAction(StrEnum):
     """What a rule of monitoring does when it fires (R6)."""
 
     WARN = "warn"

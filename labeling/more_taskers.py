@@ -14,7 +14,7 @@ from django.db.models import Max
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
-from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report
+from labeling.models import Assignment, Image, KnownPicture, Panel, PanelPlace, Report
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 
@@ -144,7 +144,7 @@ def _check_room(places: int, more: int) -> None:
 
 
 def _seat(panel: Panel, numbers: range) -> None:
-    Place.objects.bulk_create(Place(panel=panel, number=number) for number in numbers)
+    PanelPlace.objects.bulk_create(PanelPlace(panel=panel, number=number) for number in numbers)
 
 
 def _state_with_room(image_id: int) -> PanelState:

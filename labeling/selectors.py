@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
 from labeling.enums import AssignmentState, KnownUse, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, Panel, PanelPlace, Tasker
 from policy.numbers import LARGEST_PANEL
 from policy.selectors import policy_versions
 
@@ -93,7 +93,7 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
     return rows.filter(public_id=assignment_id, tasker=tasker).first()
 
 
-def first_free_place(panel: Panel) -> Place | None:
+def first_free_place(panel: Panel) -> PanelPlace | None:
     """Return the first place of the panel without an answer."""
     found = _first_free_place(panel=panel.pk)
     return found[0] if found else None
@@ -101,9 +101,9 @@ def first_free_place(panel: Panel) -> Place | None:
 
 _first_free_place = PreparedLookup(
     "first_free_place",
-    lambda: Place.objects.filter(panel_id=Parameter("panel", models.BigIntegerField()), response__isnull=True).order_by(
-        "number"
-    )[:1],
+    lambda: PanelPlace.objects.filter(
+        panel_id=Parameter("panel", models.BigIntegerField()), response__isnull=True
+    ).order_by("number")[:1],
 )
 
 

@@ -22,7 +22,7 @@ from labeling.answers import FormAnswers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
 from labeling.gold import gold_mark
 from labeling.leases import own_assignment
-from labeling.models import Assignment, Panel, Place, Response, Tasker
+from labeling.models import Assignment, Panel, PanelPlace, Response, Tasker
 from policy.enums import OutlineGate
 from policy.numbers import LARGEST_PANEL, Policy
 
@@ -167,7 +167,7 @@ def _has_room(panel: Panel, holds_lease: bool) -> bool:
     return holds_lease or panel.answered + panel.leased < panel.size
 
 
-def _free_place(panel: Panel) -> Place | None:
+def _free_place(panel: Panel) -> PanelPlace | None:
     """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
 
     While a report holds the picture nobody new is asked, but who was asked before still counts.

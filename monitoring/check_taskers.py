@@ -8,8 +8,8 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from common.database.deadlocks import retry_on_deadlock
-from labeling.enums import AssignmentState, TaskerState, WatchAction
-from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
+from labeling.enums import AssignmentState, MonitoringAction, TaskerState
+from labeling.models import Assignment, MonitoringEvent, MonitoringRule, Response, StateChange, Tasker
 from monitoring.actions import action_take
 from monitoring.answer_rows import answer_rows, company, counted_on_complete_panels
 from monitoring.gold_leaks import gold_flag_leaks
@@ -18,7 +18,7 @@ from monitoring.rules import (
     CollectorSource,
     CollectorValue,
     HandedPicture,
-    MonitoringRule,
+    RuleTerms,
     TaskerHistory,
     fires,
 )
@@ -41,7 +41,7 @@ def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> in
     A rule looks at what came after it last fired for a tasker, and after the tasker last came (back) to work. So it
     fires once until as many new answers as it needs have come, and running the sweep again changes nothing.
     """
-    rules = list(WatchRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
+    rules = list(MonitoringRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
     concerned = _concerned(since or now - ACTIVE) if rules else []
     return sum(_watch_one(tasker, rules, policy, now) for tasker in concerned)
 
@@ -70,7 +70,7 @@ def _concerned(since: datetime) -> list[int]:
 
 @retry_on_deadlock
 @transaction.atomic
-def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: datetime) -> int:
+def _watch_one(tasker_id: int, rules: Sequence[MonitoringRule], policy: Policy, now: datetime) -> int:
     """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.
 
     Without the key, so that an answer that refers to the tasker does not wait.
@@ -91,12 +91,12 @@ def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: 
     return fired
 
 
-def _as_rule(rule: WatchRule) -> MonitoringRule:
-    return MonitoringRule(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
+def _as_rule(rule: MonitoringRule) -> RuleTerms:
+    return RuleTerms(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
 
 
 def _last_events(tasker: Tasker) -> dict[int, datetime]:
-    fired = WatchEvent.objects.filter(tasker=tasker).values("rule").annotate(last=Max("fired_at"))
+    fired = MonitoringEvent.objects.filter(tasker=tasker).values("rule").annotate(last=Max("fired_at"))
     return {row["rule"]: row["last"] for row in fired}
 
 
@@ -116,7 +116,7 @@ def trusted_since(tasker: Tasker) -> datetime | None:
     return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
-def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, TaskerHistory]:
+def seen_by_rules(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:
     """Return for each rule's row what it may judge the tasker by."""
     on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == CollectorSource.GOLD]
     others = [rule for rule in rules if rule not in on_gold]
@@ -124,7 +124,7 @@ def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, Taske
     return {rule.pk: gold if rule in on_gold else seen for rule in rules}
 
 
-def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) -> TaskerHistory:
+def seen_of(tasker: Tasker, rules: Sequence[MonitoringRule], since: datetime | None) -> TaskerHistory:
     """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
     as far back as their windows reach, and not beyond `since`."""
     windows = _windows(rules)
@@ -140,7 +140,7 @@ def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) 
     return TaskerHistory(looks, _handovers(tasker, since, windows.get(CollectorSource.GIVEN, 0)))
 
 
-def _windows(rules: Sequence[WatchRule]) -> dict[CollectorSource, int]:
+def _windows(rules: Sequence[MonitoringRule]) -> dict[CollectorSource, int]:
     """How far back to read: the widest window of each source."""
     widest: dict[CollectorSource, int] = {}
     for rule in rules:
@@ -166,8 +166,8 @@ def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[Handed
     return [HandedPicture(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
 
 
-def _fire(rule: WatchRule, tasker: Tasker, reading: CollectorValue, now: datetime) -> None:
+def _fire(rule: MonitoringRule, tasker: Tasker, reading: CollectorValue, now: datetime) -> None:
     """Record the event with its figures, and do what the rule says."""
     figures = {"value": round(reading.value, 6), "n": reading.n, **reading.figures}
-    event = WatchEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)
-    action_take(tasker=tasker, action=WatchAction(rule.action), reason=rule.words, now=now, event=event)
+    event = MonitoringEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)
+    action_take(tasker=tasker, action=MonitoringAction(rule.action), reason=rule.words, now=now, event=event)

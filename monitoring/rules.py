@@ -77,7 +77,7 @@ Collector = Callable[[TaskerHistory, int, Policy], CollectorValue | None]
 
 
 @dataclass(frozen=True, slots=True)
-class MonitoringRule:
+class RuleTerms:
     """A rule as the table holds it: when `collector` over the last `window`, at least `minimum` of them, is
     `comparison` `threshold`."""
 
@@ -96,7 +96,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def fires(rule: MonitoringRule, seen: TaskerHistory, policy: Policy) -> CollectorValue | None:
+def fires(rule: RuleTerms, seen: TaskerHistory, policy: Policy) -> CollectorValue | None:
     """Return the reading that fires the rule, None while it does not."""
     reading = COLLECTORS[rule.collector].read(seen, rule.window, policy)
     if reading is None or reading.n < rule.minimum:

@@ -12,7 +12,7 @@ from common import charts
 from common.charts import Chart, ChartValue
 from labeling.enums import TaskerState
 from labeling.learning.services import QUALIFIED
-from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, Voiding, WatchEvent
+from labeling.models import MonitoringEvent, Notice, QualificationAttempt, StateChange, Tasker, Voiding
 from monitoring.models import TaskerLink
 from monitoring.tasker_figures import Period, PeriodStatistics, figures_by_tasker, figures_of_spans
 
@@ -71,7 +71,7 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
 
 def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
     taskers = Tasker.objects.filter(state=state) if state else Tasker.objects.all()
-    fired = WatchEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
+    fired = MonitoringEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
     events = dict(fired.order_by())
     linked = TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id")
     links = [tasker for pair in linked for tasker in pair]
@@ -179,7 +179,7 @@ def _leaving(tasker: Tasker) -> list[TaskerEvent]:
 
 
 def _events(tasker: Tasker) -> list[TaskerEvent]:
-    events = WatchEvent.objects.filter(tasker=tasker).select_related("rule")
+    events = MonitoringEvent.objects.filter(tasker=tasker).select_related("rule")
     return [
         TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
         for event in events

@@ -16,7 +16,7 @@ from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction
 from scoring.rerun_preparation import rerun_move, runs_queue
 from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
 from scoring.rules import DEFENSE_FAULTS
@@ -223,10 +223,12 @@ def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
     _refuse_unfinished(progress(rerun, now=now))
     before = _in_force_beside().values("pk")[:1]
     answers = Prediction.objects.filter(rerun=rerun).annotate(old=Subquery(before)).exclude(old=None)
-    rows = (Superseded(prediction_id=old, by_id=new, rerun=rerun) for old, new in answers.values_list("old", "pk"))
+    rows = (
+        SupersededPrediction(prediction_id=old, by_id=new, rerun=rerun) for old, new in answers.values_list("old", "pk")
+    )
     replaced = 0
     for chunk in _chunks(rows):
-        replaced += len(Superseded.objects.bulk_create(chunk))
+        replaced += len(SupersededPrediction.objects.bulk_create(chunk))
     _end(rerun, RerunState.APPLIED, by, now)
     _record("rerun.apply", rerun, by, now)
     return replaced
@@ -266,7 +268,7 @@ def _refuse_unfinished(left: RerunProgress) -> None:
             raise Conflict(f"Nothing was changed: {count:,} answers {words}. {do}.", "rerun_unfinished")
 
 
-def _chunks(rows: Iterator[Superseded]) -> Iterator[list[Superseded]]:
+def _chunks(rows: Iterator[SupersededPrediction]) -> Iterator[list[SupersededPrediction]]:
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):
         yield chunk
 

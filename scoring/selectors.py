@@ -13,7 +13,7 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
@@ -154,7 +154,7 @@ def predictions_in_force() -> QuerySet[Prediction]:
 
     A defense has at most one for each picture and round.
     """
-    replaced = Superseded.objects.filter(prediction=OuterRef("pk"))
+    replaced = SupersededPrediction.objects.filter(prediction=OuterRef("pk"))
     return Prediction.objects.filter(_APPLIED, ~Exists(replaced))
 
 

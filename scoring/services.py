@@ -15,7 +15,7 @@ from common.audit.trail import audit
 from policy.numbers import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
-from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Scorer
+from scoring.models import Defense, PlanningProgress, Prediction, Rerun, Run, RunItem, Scorer
 from scoring.persistence import insert
 from scoring.reference import Reference
 
@@ -71,7 +71,7 @@ def runs_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
 
 
 def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, rng: random.Random) -> int:
-    mark, _ = PlanMark.objects.get_or_create(defense=defense, defaults={"seen_at": now})
+    mark, _ = PlanningProgress.objects.get_or_create(defense=defense, defaults={"seen_at": now})
     rounds = policy.evaluation_runs
     through = mark.through_ruling if mark.rounds >= rounds else 0
     made = 0
@@ -82,11 +82,15 @@ def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, r
     return made
 
 
-def _plan_round(mark: PlanMark, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random) -> int:
+def _plan_round(
+    mark: PlanningProgress, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random
+) -> int:
     made = 0
     while True:
         with transaction.atomic():
-            PlanMark.objects.select_for_update().get(pk=mark.pk)  # one planner a defense; the constraint is the net
+            PlanningProgress.objects.select_for_update().get(
+                pk=mark.pk
+            )  # one planner a defense; the constraint is the net
             waiting = selectors.pictures_without_run(mark.defense_id, number, after, PICTURES_PER_RUN)
             # One run has pictures of one size, whatever the policy said when they came.
             chosen = next((list(same) for _, same in groupby(waiting, lambda each: each.width)), [])
@@ -126,7 +130,7 @@ def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Rand
     return rng.getrandbits(63) if seed is None else seed
 
 
-def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
+def _advance(mark: PlanningProgress, newest: int, rounds: int, now: datetime) -> None:
     """Move the mark behind what is planned for sure: what was already seen a while before this sweep looked."""
     if mark.rounds != rounds:
         moved = {"rounds": rounds, "through_ruling": 0, "seen_ruling": newest, "seen_at": now}
@@ -135,7 +139,7 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
     else:
         return
     # Only from where this sweep found it: a slower planner must not move it back or forth.
-    PlanMark.objects.filter(
+    PlanningProgress.objects.filter(
         pk=mark.pk, rounds=mark.rounds, through_ruling=mark.through_ruling, seen_at=mark.seen_at
     ).update(**moved)
 

@@ -18,7 +18,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Case, Team
 from contest.core.weeks import week_at
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, Response, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, PanelPlace, Response, Tasker
 from policy.models import PolicyVersion
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
@@ -65,7 +65,7 @@ def panel(of: Image | None = None, *, size: int = 3, dealt_at: datetime = NOW) -
     """A dealt, empty panel with its places."""
     of = of or image()
     row = Panel.objects.create(image=of, size=size, missing=size, dealt_at=dealt_at, waiting_since=dealt_at)
-    Place.objects.bulk_create(Place(panel=row, number=number) for number in range(1, size + 1))
+    PanelPlace.objects.bulk_create(PanelPlace(panel=row, number=number) for number in range(1, size + 1))
     of.dealt_at = dealt_at
     of.save(update_fields=["dealt_at"])
     return row

@@ -17,7 +17,7 @@ from policy.models import PolicyVersion
 from scoring.models import Defense
 
 
-class Ties(models.Model):
+class Affiliations(models.Model):
     """What a member of the board says of themselves, so that conflicts are found (R21): domains of their institutions,
     addresses of recent co-authors, advisors and advisees, and the arXiv IDs of recent papers."""
 

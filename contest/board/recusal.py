@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contest.board.models import CaseParty, Disclosure
 from contest.core.conflicts import board_members, conflicts_in_force
-from contest.core.models import Case, Conflict, Stake, Team
+from contest.core.models import Case, ConflictOfInterest, Stake, Team
 from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
 
@@ -24,7 +24,7 @@ DISCLOSURE_VALID_FOR = timedelta(days=30)
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _meets(conflict: Conflict) -> Q:
+def _meets(conflict: ConflictOfInterest) -> Q:
     """Return the cases that a conflict is with, as a condition."""
     together = teams_counted_together(conflict.team)
     parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
@@ -117,5 +117,5 @@ def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
 
 def _doubted(member: User) -> dict[int, datetime]:
     """Return when the newest conflict of a member with a team came on record, whatever became of it."""
-    rows = Conflict.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
+    rows = ConflictOfInterest.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
     return {final_team(each.team).pk: each.declared_at for each in rows}

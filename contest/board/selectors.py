@@ -10,11 +10,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
 from common.errors import NotFound
-from contest.board.models import Appeal, AppealStatement, CaseParty, Ties, Vote
+from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
 from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
-from contest.core.models import Award, Case, Conflict, Stake, Team
+from contest.core.models import Award, Case, ConflictOfInterest, Stake, Team
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
 from contest.prizes.awards import shares_now
@@ -189,20 +189,20 @@ def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
 # Conflicts ------------------------------------------------------------------------------------------------------------
 
 
-def conflicts_of(member: User) -> QuerySet[Conflict]:
+def conflicts_of(member: User) -> QuerySet[ConflictOfInterest]:
     """Return every conflict of a member that is on record, whatever became of it."""
-    return Conflict.objects.filter(member=member)
+    return ConflictOfInterest.objects.filter(member=member)
 
 
-def conflict_of(member: User, number: int) -> Conflict | None:
+def conflict_of(member: User, number: int) -> ConflictOfInterest | None:
     """Return the member's own conflict with this number; None for everybody else's."""
-    return Conflict.objects.filter(pk=number, member=member).select_related("team").first()
+    return ConflictOfInterest.objects.filter(pk=number, member=member).select_related("team").first()
 
 
-def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[Conflict]:
+def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfInterest]:
     """Return the conflicts of all members, newest first: those that are `over`, those in force, or all for None. With
     `find` those of teams with this ID, and of teams and members that have it in their name."""
-    rows = Conflict.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
+    rows = ConflictOfInterest.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
     ended = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
     if over is not None:
         rows = rows.filter(ended) if over else rows.exclude(ended)
@@ -212,9 +212,9 @@ def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[Conflict]:
     return rows.filter(team | Q(member__username__icontains=find))
 
 
-def ties_of(member: User) -> Ties | None:
+def ties_of(member: User) -> Affiliations | None:
     """Return what a member told of themselves, None before they did."""
-    return Ties.objects.filter(member=member).first()
+    return Affiliations.objects.filter(member=member).first()
 
 
 # Stakes, and how their award stands -----------------------------------------------------------------------------------

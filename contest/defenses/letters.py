@@ -14,7 +14,7 @@ from contest.core.models import Attack, Stake
 from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.eligibility import ConditionFailure, failures, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.ledger.amounts import money
 from contest.ledger.models import Correction, LedgerEntry
@@ -37,7 +37,7 @@ def notify_not_eligible(*, now: datetime) -> int:
     return sum(_notify_not_eligible(entries[defense], found, now) for defense, found in failed.items())
 
 
-def _notify_not_eligible(entry: Entry, failed: Sequence[ConditionFailure], now: datetime) -> int:
+def _notify_not_eligible(entry: DefenseEntry, failed: Sequence[ConditionFailure], now: datetime) -> int:
     newest = max(each.at for each in failed if each.at is not None)
     key = f"{entry.defense.public_id} {newest.isoformat()}"
     if was_told(entry.team, MessageKind.NOT_ELIGIBLE, key):
@@ -54,7 +54,7 @@ def _notify_not_eligible(entry: Entry, failed: Sequence[ConditionFailure], now: 
     )
 
 
-def notify_published(entry: Entry, *, policy: Policy, now: datetime) -> None:
+def notify_published(entry: DefenseEntry, *, policy: Policy, now: datetime) -> None:
     """Tell a team that its defense is published, and what staking it costs."""
     write(
         entry.team,

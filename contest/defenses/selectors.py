@@ -13,7 +13,7 @@ from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
@@ -129,7 +129,7 @@ def stake_comes_back(defense: Defense) -> bool:
 
 def is_open(defense: Defense) -> bool:
     """Say whether the source of a defense was handed in; a closed one cannot win (R33)."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     return entry is not None and entry.opened_at is not None
 
 
@@ -218,20 +218,20 @@ def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnd
 # Entries -------------------------------------------------------------------------------------------------------------
 
 
-def entries_of(team: Team) -> QuerySet[Entry]:
+def entries_of(team: Team) -> QuerySet[DefenseEntry]:
     """Return what a team handed in, and what was merged into it, newest first."""
-    rows = Entry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
+    rows = DefenseEntry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
     return rows.order_by("-received_at", "-pk")
 
 
-def entry_of(team: Team, public_id: str) -> Entry | None:
+def entry_of(team: Team, public_id: str) -> DefenseEntry | None:
     """Return the team's own entry of the defense with this ID; None for everybody else's."""
     return entries_of(team).filter(defense__public_id=public_id).first()
 
 
 def owner_of(defense: Defense) -> Team | None:
     """Return the team whose defense it is now, None for one that no team handed in."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     return None if entry is None else final_team(entry.team)
 
 
@@ -261,9 +261,9 @@ def hand_ins_left(team: Team, policy: Policy, now: datetime) -> int:
     return max(policy.defenses_per_week - used, 0)
 
 
-def entries_unpublished() -> QuerySet[Entry]:
+def entries_unpublished() -> QuerySet[DefenseEntry]:
     """Return what waits for its publication, the first due first."""
-    rows = Entry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
+    rows = DefenseEntry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
     return rows.select_related("defense", "team").order_by("due_at", "pk")
 
 
@@ -271,7 +271,7 @@ def entries_unpublished() -> QuerySet[Entry]:
 class OverdueEntry:
     """An entry that should be published by now, and why it is not: `eligible`, or what is still open."""
 
-    entry: Entry
+    entry: DefenseEntry
     eligible: bool
     missing: tuple[str, ...]
 
@@ -360,7 +360,7 @@ def _in_time(stake: Stake, sent: Mapping[int, Iterable[datetime]]) -> bool:
 
 def is_paid_for(stake: Stake, *, now: datetime | None) -> bool:
     """Say whether the team of a defense could be paid all the time from the beginning of its clock to `now` (R27)."""
-    entry: Entry | None = getattr(stake.defense, "entry", None)
+    entry: DefenseEntry | None = getattr(stake.defense, "entry", None)
     began = stake.clock_from or stake.asked_at
     return entry is None or is_paid_throughout(entry.team, began, now or began)
 

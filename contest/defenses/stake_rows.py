@@ -11,7 +11,7 @@ from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Stake
 from contest.defenses import selectors
 from contest.defenses.eligibility import ConditionFailure, eligibilities_waiting, failures
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from policy.selectors import policy_at
 from scoring.models import Defense
 
@@ -112,7 +112,7 @@ class DefenseStateWords:
 class DefenseEntryRow:
     """An entry in a list: its state, its newest stake, and the conditions that it failed."""
 
-    entry: Entry
+    entry: DefenseEntry
     state: DefenseStateWords
     stake: StakeShown | None
     failed: tuple[ConditionFailure, ...] = ()
@@ -123,7 +123,7 @@ class DefenseEntryRow:
         return selectors.last_moment(self.entry.due_at)
 
 
-def entry_rows(entries: Iterable[Entry], now: datetime) -> list[DefenseEntryRow]:
+def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEntryRow]:
     """Return entries with their states, in the same order."""
     rows = list(entries)
     defenses = [row.defense for row in rows]
@@ -160,7 +160,7 @@ def defense_json(
     unrestricted: bool,
 ) -> dict[str, Any]:
     """Return what may be told of a defense: `unrestricted` to its own team and to organizers."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     told = {
         "id": defense.public_id,
         "name": defense.name,
@@ -178,7 +178,7 @@ def defense_json(
     )
 
 
-def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[ConditionFailure]) -> dict[str, Any]:
+def _own(entry: DefenseEntry | None, standing: DefenseStanding, failed: Iterable[ConditionFailure]) -> dict[str, Any]:
     due = entry is not None and standing in (DefenseStanding.RECEIVED, DefenseStanding.ELIGIBLE)
     return {
         "received_at": moment_json(entry.received_at) if entry else None,

@@ -16,7 +16,7 @@ from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Stake, StakeBatch, Team
 from contest.defenses import selectors
 from contest.defenses.letters import notify_staked
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import defenses_locked, locked, stake_end, stakes_revive
 from contest.ledger.models import Account
 from contest.ledger.stake_money import stake_funded
@@ -78,7 +78,7 @@ def unstakeable_refuse(defense: Defense) -> None:
         raise Conflict(f"{name} is not published yet.", "not_published")
     if defense.retired_at is not None:
         raise Conflict(f"{name} was taken back.", "withdrawn")
-    if not Entry.objects.filter(defense=defense).exists():
+    if not DefenseEntry.objects.filter(defense=defense).exists():
         raise Conflict(f"{name} was handed in by no team, so nobody could win with it.", "no_team")
     if Stake.objects.filter(defense=defense, end=StakeEnd.WON).exists():
         raise Conflict(f"{name} has won.", "won")

@@ -15,7 +15,7 @@ from pathlib import Path
 from tarfile import TarFile, TarInfo
 from typing import Any
 
-from contest.demo.defense.predict import DemoDefense as Edges
+from contest.demo.defense.predict import DemoDefense
 from scoring.machine import processor_name
 from scoring.models import Defense
 from scoring.reference import AtOnce
@@ -112,7 +112,7 @@ class InProcessProgram(AtOnce):
 
     def __init__(self, program: Program) -> None:
         super().__init__()
-        self._edges = Edges(json.loads(program.weights))
+        self._edges = DemoDefense(json.loads(program.weights))
 
     def predict(self, images: Pixels) -> Any:
         """Return labels int8 [N] and scores float32 [N, 2]."""

@@ -17,7 +17,7 @@ from django.contrib.auth.models import User
 from contest.board.motion_factories import stakes_move
 from contest.core.models import Team
 from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.staking import stake_ask, stake_receive
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
@@ -86,7 +86,7 @@ class Staking:
         reason = "Readable NumPy, as handed in or shown to the board."
         framework_check(entry.defense, passed=True, reason=reason, by=self._board, now=checked)
         defenses_publish(policy=self._policy, now=at + timedelta(days=1))
-        return Entry.objects.select_related("defense").get(pk=entry.pk).defense
+        return DefenseEntry.objects.select_related("defense").get(pk=entry.pk).defense
 
     def _stake(self, defense: Defense, at: datetime) -> None:
         criteria = "Published, unbroken, with open source, and quicker than a picture a minute."

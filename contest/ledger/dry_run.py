@@ -20,7 +20,7 @@ from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
 
-class LedgerBook:
+class Ledger:
     """The ledger itself."""
 
     planned: Sequence[LedgerEntry] = ()
@@ -52,10 +52,10 @@ class LedgerBook:
         return transaction.atomic()
 
 
-LEDGER = LedgerBook()
+LEDGER = Ledger()
 
 
-class DryRun(LedgerBook):
+class DryRun(Ledger):
     """Entries that are never posted, on top of the ledger."""
 
     def __init__(self) -> None:

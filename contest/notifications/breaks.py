@@ -14,7 +14,7 @@ from contest.core.publication import released
 from contest.core.weeks import week_at
 from contest.defenses.selectors import first_sent, owner_of
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
-from contest.outbox.models import Told
+from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
 from scoring.models import Defense
 
@@ -43,7 +43,7 @@ def _notify_broke(
     team: Team, week: str, attacks: Sequence[Attack], breaks: dict[int, list[Break]], now: datetime
 ) -> int:
     pairs = [(attack, each) for attack in attacks for each in breaks[attack.image_id]]
-    known = Told.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
+    known = NotifiedFact.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
     before = set(known.values_list("team", "fact"))
     fresh = [(attack, each) for attack, each in pairs if (attack.team_id, each.pk) not in before]
     if not fresh or min(each.found_at for _, each in fresh) > now - PATIENCE:

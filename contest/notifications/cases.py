@@ -18,7 +18,7 @@ from contest.core.models import Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.outbox.grouped_facts import NEWS, told
-from contest.outbox.models import Told
+from contest.outbox.models import NotifiedFact
 
 
 def notify_cases(*, now: datetime) -> int:
@@ -37,7 +37,7 @@ def _look(party: CaseParty, now: datetime) -> int:
     """Tell a party what it was not told; 0 where another sweep did so at the same moment."""
     try:
         with transaction.atomic():
-            Told.objects.create(kind=MessageKind.CASE_DECIDED, team=party.team, fact=party.case_id, told_at=now)
+            NotifiedFact.objects.create(kind=MessageKind.CASE_DECIDED, team=party.team, fact=party.case_id, told_at=now)
             return _tell(party.case, final_team(party.team), now)
     except IntegrityError:
         return 0

@@ -19,7 +19,7 @@ from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
-from contest.outbox.models import Told
+from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
 from policy.selectors import policy_at
 
@@ -130,6 +130,6 @@ def defending_teams(*, now: datetime) -> list[Team]:
 
 def not_told(kind: MessageKind, team: Team, grounds: Sequence[AppealGround]) -> list[AppealGround]:
     """Return those of whose rulings the team was not told."""
-    known = Told.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
+    known = NotifiedFact.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
     before = set(known.values_list("fact", flat=True))
     return [each for each in grounds if each.ruling.pk not in before]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from labeling.enums import TaskerState
-from labeling.models import StateChange, Tasker, WatchEvent
+from labeling.models import MonitoringEvent, StateChange, Tasker
 
 LATELY = timedelta(days=7)
 MOST_LISTED = 10
@@ -27,8 +27,8 @@ class FlaggedTasker:
 
 def noticed(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
-    events = WatchEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
-    fired: dict[Tasker, list[WatchEvent]] = defaultdict(list)
+    events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
+    fired: dict[Tasker, list[MonitoringEvent]] = defaultdict(list)
     for event in events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]:
         fired[event.tasker].append(event)
     since = _paused_since()
@@ -36,7 +36,7 @@ def noticed(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     return tuple(sorted(found, key=_first)[:MOST_LISTED])
 
 
-def _noticed(tasker: Tasker, events: Sequence[WatchEvent], paused: datetime | None) -> FlaggedTasker:
+def _noticed(tasker: Tasker, events: Sequence[MonitoringEvent], paused: datetime | None) -> FlaggedTasker:
     rules = tuple(sorted({event.rule.name for event in events}))
     moments = [event.fired_at for event in events] + ([paused] if paused else [])
     return FlaggedTasker(tasker.public_id, paused is not None, rules, len(events), max(moments))

@@ -15,7 +15,7 @@ from django.db.models import Model
 from common.audit.trail import audit
 from common.errors import Conflict
 from contest.core.models import Attack
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from labeling.models import Image
 from picture_files.store import StoredFile, original_key, picture_key, picture_store
 from picture_files.store_transactions import removing_files
@@ -58,7 +58,7 @@ NAMED_BY = (
     FileColumn(PrivatePicture, "pixels_sha256", private_key),
     FileColumn(Defense, "archive", archive_key),
     FileColumn(Defense, "source", source_key),
-    FileColumn(Entry, "training_code", source_key),
+    FileColumn(DefenseEntry, "training_code", source_key),
     FileColumn(Defense, "weights", weights_key),
 )
 

@@ -12,7 +12,7 @@ from contest.core.enums import MessageKind
 from contest.core.models import Attack, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.outbox.models import Told
+from contest.outbox.models import NotifiedFact
 from contest.outbox.writing import write
 
 # Facts of one kind wait so long for others, so that ten verdicts are one message.
@@ -28,15 +28,15 @@ Fact = tuple[int, int]
 
 def told(kind: MessageKind, *, fact: str, team: Team | OuterRef) -> Exists:
     """Return whether a team was told of a fact, as a condition on rows of which `fact` is the number of it."""
-    return Exists(Told.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
+    return Exists(NotifiedFact.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
 
 
 def tell(team: Team, kind: MessageKind, facts: Iterable[Fact], *, about: str, now: datetime, **said: Any) -> int:
     """Tell a team of facts; returns 0 where another sweep did so at the same moment."""
-    rows = [Told(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
+    rows = [NotifiedFact(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
     try:
         with transaction.atomic():
-            Told.objects.bulk_create(rows)
+            NotifiedFact.objects.bulk_create(rows)
             write(team, kind, about=about, now=now, **said)
     except IntegrityError:
         return 0

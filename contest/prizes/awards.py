@@ -18,7 +18,7 @@ from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
 from contest.defenses.stake_ends import stake_end, stakes_locked
-from contest.ledger.dry_run import LEDGER, LedgerBook
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, hold
@@ -170,7 +170,7 @@ class AwardChange:
 
 
 def award_change(
-    decision: BoardDecision, *, book: LedgerBook = LEDGER, supposed: SupposedRuling | None = None
+    decision: BoardDecision, *, book: Ledger = LEDGER, supposed: SupposedRuling | None = None
 ) -> AwardChange:
     """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
@@ -209,7 +209,7 @@ def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int
     return due
 
 
-def _position(decision: BoardDecision, total: int, book: LedgerBook) -> MoneyPosition:
+def _position(decision: BoardDecision, total: int, book: Ledger) -> MoneyPosition:
     got, there = teams_share(moved_by_award(decision, book), book)
     return MoneyPosition(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
 
@@ -234,7 +234,7 @@ def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> 
     change_post(award_change(decision), LEDGER, now=now, by=by)
 
 
-def change_post(change: AwardChange, book: LedgerBook, *, now: datetime, by: User | None = None) -> None:
+def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | None = None) -> None:
     """Post what changes of an award. All accounts that it may move money of are held."""
     decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}

@@ -14,7 +14,7 @@ from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.prizes.shares import BreakFact, StakeDue, StakeFact, earliest_week, stake_due
+from contest.prizes.shares import BreakInput, StakeDue, StakeInput, earliest_week, stake_due
 from contest.teams.models import Association
 from contest.teams.selectors import is_paid
 
@@ -23,7 +23,7 @@ from contest.teams.selectors import is_paid
 class CreditedBreak:
     """A break that stands, as a fact for prizes, and the rows it comes from; `attack` is None where no team sent it."""
 
-    fact: BreakFact
+    fact: BreakInput
     proof: Break
     attack: Attack | None
 
@@ -117,9 +117,9 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
 def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> CreditedBreak:
     received = each.image.received_at if attack is None else attack.received_at
     if attack is None:
-        return CreditedBreak(BreakFact(None, received, week_at(received).name), each, None)
+        return CreditedBreak(BreakInput(None, received, week_at(received).name), each, None)
     team = None if was_known(attack) else known.final(attack.team_id)
-    return CreditedBreak(BreakFact(team, received, attack.week, own=team in own), each, attack)
+    return CreditedBreak(BreakInput(team, received, attack.week, own=team in own), each, attack)
 
 
 def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
@@ -143,10 +143,10 @@ def is_self_staked(stake: Stake) -> bool:
     return stake.paid_by is not None and final_team(stake.paid_by) == owner_of(stake.defense)
 
 
-def _fact(stake: Stake, known: _Teams) -> StakeFact:
+def _fact(stake: Stake, known: _Teams) -> StakeInput:
     unbroken_to_the_end = stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
     payer = stake.paid_by_id if not unbroken_to_the_end or is_self_staked(stake) else None
-    return StakeFact(
+    return StakeInput(
         cents=stake.cents,
         week=week_at(_begun(stake)).name,
         until=_until(stake),

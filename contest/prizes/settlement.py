@@ -4,6 +4,7 @@ A late appeal, an earlier week, a break that is overruled or a team that turns o
 next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,7 @@ from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.ledger.dry_run import LEDGER, LedgerBook
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import Causes, account, hold
 from contest.ledger.stake_money import stake_account
@@ -45,7 +46,7 @@ def differences() -> list[SettlementDifference]:
     return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
 
 
-def _differences(rows: Sequence[StakeWithBreaks], book: LedgerBook) -> list[SettlementDifference]:
+def _differences(rows: Sequence[StakeWithBreaks], book: Ledger) -> list[SettlementDifference]:
     at = positions(rows, book)
     compared = [SettlementDifference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
     return [each for each in compared if each.flows or each.flows.owed]
@@ -63,7 +64,7 @@ class StakeSettlement:
     `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
     """
 
-    def __init__(self, book: LedgerBook, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
+    def __init__(self, book: Ledger, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
         self._book, self._now = book, now
         self._rows = [row for row in rows if _may_post(row, weeks)]
         self.changed: set[int] = set()
@@ -97,7 +98,7 @@ class StakeSettlement:
             self.failed[row.stake.pk] = error
 
 
-def _settled(row: StakeWithBreaks, book: LedgerBook, now: datetime) -> bool:
+def _settled(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
     """Post the difference of one stake; say whether there was any."""
     needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
     if needed:
@@ -108,9 +109,8 @@ def _settled(row: StakeWithBreaks, book: LedgerBook, now: datetime) -> bool:
 def _may_post(row: StakeWithBreaks, weeks: Weeks) -> bool:
     """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
     did so by a checklist that asks for more than that."""
-    if row.due.outcome in (StakeOutcome.HELD, StakeOutcome.BEFORE) or (
-        not row.due.week and row.stake.end == StakeEnd.WON
-    ):
+    won = not row.due.week and row.stake.end == StakeEnd.WON
+    if won or row.due.outcome in (StakeOutcome.HELD, StakeOutcome.BEFORE):
         return True
     return weeks.settled(deciding_week(row), of=row.stake.defense)
 
@@ -161,7 +161,7 @@ class NetReceived:
     cents: int
 
 
-def positions(rows: Iterable[StakeWithBreaks], book: LedgerBook = LEDGER) -> dict[int, MoneyPosition]:
+def positions(rows: Iterable[StakeWithBreaks], book: Ledger = LEDGER) -> dict[int, MoneyPosition]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
     moved = _moved(stakes, book)
@@ -176,16 +176,16 @@ def positions(rows: Iterable[StakeWithBreaks], book: LedgerBook = LEDGER) -> dic
     } | {pk: MoneyPosition(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Collection[int], book: LedgerBook = LEDGER) -> dict[int, list[NetReceived]]:
+def _moved(stakes: Collection[int], book: Ledger = LEDGER) -> dict[int, list[NetReceived]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
     rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
     for each in book.planned:
         if not {each.source.stake_id, each.target.stake_id}.isdisjoint(stakes):
             rows.append((each.source_id, each.source.stake_id, each.target_id, each.target.stake_id, each.cents))
-    nets: dict[tuple[int, int], int] = {}
+    nets = Counter[tuple[int, int]]()
     for source, from_stake, target, to_stake, cents in rows:
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
-        nets[key] = nets.get(key, 0) + signed
+        nets[key] += signed
     accounts = _accounts({number for _, number in nets}, book)
     moved: dict[int, list[NetReceived]] = {}
     for (stake, number), cents in nets.items():
@@ -193,7 +193,7 @@ def _moved(stakes: Collection[int], book: LedgerBook = LEDGER) -> dict[int, list
     return moved
 
 
-def _accounts(numbers: Collection[int], book: LedgerBook) -> dict[int, Account]:
+def _accounts(numbers: Collection[int], book: Ledger) -> dict[int, Account]:
     known = Account.objects.select_related("team__merged_into").in_bulk(numbers)
     return known | {each.pk: each for each in book.opened if each.pk in numbers}
 
@@ -221,33 +221,32 @@ def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision, book: LedgerBook = LEDGER) -> list[NetReceived]:
+def moved_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
     half = book.account(AccountKind.DEFENDERS).pk
-    nets: dict[int, int] = {}
+    nets = Counter[int]()
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
     rows = list(entries.values_list("source", "target", "cents"))
     planned = (each for each in book.planned if each.decision_id == decision.pk)
     rows += [(each.source_id, each.target_id, each.cents) for each in planned]
     for source, target, cents in rows:
         other, signed = (target, cents) if source == half else (source, -cents)
-        nets[other] = nets.get(other, 0) + signed
+        nets[other] += signed
     accounts = _accounts(nets, book)
     return [NetReceived(accounts[number], cents) for number, cents in nets.items()]
 
 
-def teams_share(moved: Iterable[NetReceived], book: LedgerBook = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
+def teams_share(moved: Iterable[NetReceived], book: Ledger = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
     got = _got(moved)
     return got, _there(got, _balances_of_teams(book))
 
 
 def _got(moved: Iterable[NetReceived]) -> dict[int, int]:
-    got: dict[int, int] = {}
+    got = Counter[int]()
     for each in moved:
         if each.account.team is not None:
-            team = final_team(each.account.team).pk
-            got[team] = got.get(team, 0) + each.cents
+            got[final_team(each.account.team).pk] += each.cents
     return got
 
 
@@ -256,15 +255,14 @@ def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 
 
-def _balances_of_teams(book: LedgerBook) -> dict[int, int]:
+def _balances_of_teams(book: Ledger) -> dict[int, int]:
     """Return team -> what lies on its accounts; teams that were merged count as one."""
-    has: dict[int, int] = {}
+    has = Counter[int]()
     rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
     on_paper = (each for each in book.opened if each.team_id is not None)
     for each in (*rows.select_related("team__merged_into"), *on_paper):
         if each.team is not None and (cents := book.cents(each)) > 0:
-            team = final_team(each.team).pk
-            has[team] = has.get(team, 0) + cents
+            has[final_team(each.team).pk] += cents
     return has
 
 
@@ -277,7 +275,7 @@ class _Posting:
 
     row: StakeWithBreaks
     now: datetime
-    book: LedgerBook
+    book: Ledger
 
     def post(self, needed: MoneyFlows) -> None:
         account = self.book.account
@@ -358,7 +356,7 @@ def take_back(
     causes: Causes,
     now: datetime,
     decision: BoardDecision | None = None,
-    book: LedgerBook = LEDGER,
+    book: Ledger = LEDGER,
 ) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
     correction; returns the corrections.
@@ -370,7 +368,7 @@ def take_back(
     known = {each.pk for each in accounts}
     accounts += [each for each in book.opened if each.pk not in known and _is_of(each, team)]
     has = {each.pk: book.cents(each) for each in accounts}
-    for entry, left in _given_to(team, target, decision, book):
+    for entry, left in _paid_to(team, target, decision, book):
         for source in sorted(accounts, key=lambda each: (each.pk != entry.target_id, each.pk)):
             if part := min(cents, left, has[source.pk]):
                 told: dict[str, Any] = {"rule": rule, "why": why, "causes": causes, "decision": decision, "now": now}
@@ -379,9 +377,7 @@ def take_back(
     return made
 
 
-def _given_to(
-    team: int, source: Account, decision: BoardDecision | None, book: LedgerBook
-) -> list[tuple[LedgerEntry, int]]:
+def _paid_to(team: int, source: Account, decision: BoardDecision | None, book: Ledger) -> list[tuple[LedgerEntry, int]]:
     """Return the entries from `source` to a team that are not wholly taken back, with what is left; newest first."""
     rows = LedgerEntry.objects.filter(source=source, target__team__isnull=False, corrects__isnull=True)
     if decision is not None:

@@ -15,7 +15,7 @@ from contest.core.breaks import SupposedRuling
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
 from contest.defenses.stake_ends import stakes_locked
-from contest.ledger.dry_run import LEDGER, LedgerBook
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account
 from contest.ledger.services import hold
 from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
@@ -66,7 +66,7 @@ class Settlement:
 
     def __init__(
         self,
-        book: LedgerBook,
+        book: Ledger,
         stakes: Sequence[Stake],
         *,
         weeks: Weeks,

@@ -17,7 +17,7 @@ from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.releases.audit_table import audit_rows
 from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
@@ -145,7 +145,7 @@ def _targets(week: Week) -> dict[int, list[str]]:
 def _teams_of(week: Week) -> set[int]:
     """Return the teams that other tables of this release name, those that were merged in the week and into which, and
     those whose association was found to be an error."""
-    entries = Entry.objects.filter(defense__published_at__isnull=False)
+    entries = DefenseEntry.objects.filter(defense__published_at__isnull=False)
     named = {
         *attacks_of(week).values_list("team", flat=True),
         *entries.values_list("team", flat=True),

@@ -60,7 +60,7 @@ class ReleaseResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _WeekPart:
     """One part of a week's record and the release it follows in the chain."""
 
     number: int
@@ -305,18 +305,18 @@ def _refuse_unreadable(content: ReleaseContent) -> None:
             )
 
 
-def _part_of(week: Week, content: ReleaseContent, facts: dict[str, Any]) -> _Part:
+def _part_of(week: Week, content: ReleaseContent, facts: dict[str, Any]) -> _WeekPart:
     """Return the part that has this content: the last one published where it is the same, else the next."""
     latest = Release.objects.filter(week=week.name).order_by("-part").first()
     if latest is not None:
-        again = _Part(latest.part, Release.objects.filter(manifest_sha256=latest.previous_sha256).first())
+        again = _WeekPart(latest.part, Release.objects.filter(manifest_sha256=latest.previous_sha256).first())
         if content.manifest_sha256(again.head(week, facts)) == latest.manifest_sha256:
             return again
-    return _Part(0 if latest is None else latest.part + 1, Release.objects.order_by("-pk").first())
+    return _WeekPart(0 if latest is None else latest.part + 1, Release.objects.order_by("-pk").first())
 
 
 def _publish(
-    out: Path, week: Week, part: _Part, content: ReleaseContent, archive: Path, manifest_sha256: str, now: datetime
+    out: Path, week: Week, part: _WeekPart, content: ReleaseContent, archive: Path, manifest_sha256: str, now: datetime
 ) -> ReleaseResult:
     """Put folder and zip in their place and record them; the record commits when they are there."""
     folder = out / form.release_name(week.name, part.number)
@@ -333,7 +333,7 @@ def _publish(
     return ReleaseResult(release, new, folder, out / archive.name)
 
 
-def _record(week: Week, part: _Part, manifest_sha256: str, values: dict[str, Any]) -> tuple[Release, bool]:
+def _record(week: Week, part: _WeekPart, manifest_sha256: str, values: dict[str, Any]) -> tuple[Release, bool]:
     """Return the record of what was built, and whether it is new.
 
     Raises Conflict when the part was recorded with other bytes meanwhile, or another release became the newest: what

@@ -37,7 +37,7 @@ from contest.core.week_pictures import images_of_week, received_in
 from contest.releases.files import ReleaseFolder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, Place, Report, Response
+from labeling.models import Image, PanelPlace, Report, Response
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
@@ -67,7 +67,7 @@ def _told_before_others_joined(week: Week) -> Q:
     others: those that had a place then, and those that had come as surplus."""
     ruled = Ruling.objects.filter(panel=OuterRef(OuterRef("panel")), decided_at__lte=OuterRef("released_at"))
     told = Release.objects.filter(Exists(ruled), week=week.name, released_at__lt=OuterRef("panel__joined_at"))
-    ruled_upon = Place.objects.filter(pk=OuterRef("place"), number__lte=OuterRef("panel__ruled_through"))
+    ruled_upon = PanelPlace.objects.filter(pk=OuterRef("place"), number__lte=OuterRef("panel__ruled_through"))
     surplus = Q(Exists(told.filter(released_at__gte=OuterRef("submitted_at"))), place__isnull=True)
     return Q(Exists(told), Exists(ruled_upon)) | surplus
 

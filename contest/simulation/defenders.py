@@ -11,7 +11,7 @@ from common.errors import DomainError
 from contest.core.enums import DefenseStanding
 from contest.core.models import Stake
 from contest.defenses.entries import HandIn, entry_hand_in, source_open
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import open_stake_of, standing_of
 from contest.defenses.staking import stake_ask
 from contest.simulation.cast import DefenseSkill, TeamRole
@@ -84,13 +84,13 @@ def _come_again(world: SimulationWorld, maker: TeamAtWork) -> None:
         world.at(later, lambda: hand_in(world, maker), alone=True)
 
 
-def _stake(world: SimulationWorld, maker: TeamAtWork, entry: Entry) -> None:
+def _stake(world: SimulationWorld, maker: TeamAtWork, entry: DefenseEntry) -> None:
     if open_stake_of(entry.defense) is None:
         stake_ask(entry.defense, by=maker.captain, now=world.now)
         world.note(f"{maker.team.name} asked to stake {entry.defense.name} with its own money.")
 
 
-def _open_source(world: SimulationWorld, maker: TeamAtWork, entry: Entry) -> None:
+def _open_source(world: SimulationWorld, maker: TeamAtWork, entry: DefenseEntry) -> None:
     """A closed defense that has stood for a while is opened, so that it can win (R33)."""
     stake = Stake.objects.filter(defense=entry.defense, ended_at__isnull=True, staked_at__isnull=False).get()
     if stake.staked_at is None or world.now - stake.staked_at < OPENED_AFTER:

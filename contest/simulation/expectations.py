@@ -14,7 +14,7 @@ from adjudication.models import Ruling
 from contest.core.breaks import all_breaks, standing_breaks
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, Release, Stake, StakeBatch
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import stakes_in_force, standings, unbroken_until
 from contest.ledger import services as ledger
 from contest.ledger.models import Account, LedgerEntry, Payment
@@ -154,7 +154,7 @@ class Expectations:
         }
 
     def _defenses(self) -> list[dict[str, Any]]:
-        entries = list(Entry.objects.select_related("defense", "team").order_by("pk"))
+        entries = list(DefenseEntry.objects.select_related("defense", "team").order_by("pk"))
         standing = standings([entry.defense for entry in entries], now=self._world.now)
         broken = dict(standing_breaks().order_by().values_list("defense").annotate(count=Count("image", distinct=True)))
         return [
@@ -169,7 +169,7 @@ class Expectations:
             for entry in entries
         ]
 
-    def _stakes(self, entry: Entry) -> list[dict[str, Any]]:
+    def _stakes(self, entry: DefenseEntry) -> list[dict[str, Any]]:
         rows = Stake.objects.filter(defense=entry.defense_id, staked_at__isnull=False).order_by("pk")
         return [
             {"kind": row.kind, "from": _date(row.staked_at), "until": _date(row.ended_at), "end": row.end}

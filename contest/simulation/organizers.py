@@ -7,7 +7,7 @@ from accounts.roles import TEAMS
 from common.errors import DomainError
 from contest.attacks.near_duplicates import pair_see, pairs_to_see
 from contest.core.enums import EntitlementState
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import stakes_asked
 from contest.defenses.staking import stake_receive
 from contest.ledger.amounts import money
@@ -145,7 +145,7 @@ def _decide_request(world: SimulationWorld, request: Entitlement) -> None:
 def _check_frameworks(world: SimulationWorld) -> None:
     """Read the source of what passed the trial before it (R31, 4)."""
     checked = FrameworkCheck.objects.values("defense")
-    waiting = Entry.objects.filter(withdrawn_at=None, defense__published_at=None).exclude(defense__in=checked)
+    waiting = DefenseEntry.objects.filter(withdrawn_at=None, defense__published_at=None).exclude(defense__in=checked)
     for entry in waiting.select_related("defense").order_by("pk"):
         findings = {
             each.condition: each.standing

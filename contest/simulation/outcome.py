@@ -13,18 +13,18 @@ from adjudication.models import Ruling
 from contest.simulation.crowd import SimulatedTasker
 from contest.simulation.month import SimulatedMonth, mornings
 from contest.simulation.people import Personality
-from labeling.enums import WatchAction
-from labeling.models import GoldMark, KnownPicture, Response, VoidedResponse, WatchEvent, WatchRule
+from labeling.enums import MonitoringAction
+from labeling.models import GoldMark, KnownPicture, MonitoringEvent, MonitoringRule, Response, VoidedResponse
 from monitoring.models import GoldFlag, TaskerLink
 
 LINKED = "answers alike"
-_STOPS = (WatchAction.PAUSE, WatchAction.REQUALIFY)
+_STOPS = (MonitoringAction.PAUSE, MonitoringAction.REQUALIFY)
 _RULE_COLUMNS = ("name", "collector", "window", "minimum", "comparison", "threshold", "action")
 
 
 def rules_in_force() -> list[dict[str, Any]]:
     """Return the rules of monitoring as the report lists them."""
-    return list(WatchRule.objects.filter(retired_at__isnull=True).order_by("pk").values(*_RULE_COLUMNS))
+    return list(MonitoringRule.objects.filter(retired_at__isnull=True).order_by("pk").values(*_RULE_COLUMNS))
 
 
 class MonthOutcome:
@@ -87,8 +87,8 @@ class MonthOutcome:
 
     def _found(self, worker: SimulatedTasker) -> dict[str, Any]:
         """When somebody was first warned, and when and by what they were found: stopped by a rule, or linked."""
-        events = WatchEvent.objects.filter(tasker=worker.tasker).order_by("fired_at", "pk")
-        warned = events.filter(action=WatchAction.WARN).first()
+        events = MonitoringEvent.objects.filter(tasker=worker.tasker).order_by("fired_at", "pk")
+        warned = events.filter(action=MonitoringAction.WARN).first()
         at, by = self._first_stop(worker, events)
         return {
             "who": worker.person.name,
@@ -100,7 +100,9 @@ class MonthOutcome:
             "gold_right_until_then": self._marks(worker, at).filter(right=True).count(),
         }
 
-    def _first_stop(self, worker: SimulatedTasker, events: QuerySet[WatchEvent]) -> tuple[datetime | None, str | None]:
+    def _first_stop(
+        self, worker: SimulatedTasker, events: QuerySet[MonitoringEvent]
+    ) -> tuple[datetime | None, str | None]:
         stop = events.filter(action__in=_STOPS).select_related("rule").first()
         found = [(stop.fired_at, f"{stop.rule.name} ({stop.action})")] if stop else []
         if worker.person.kind is Personality.COPYING:
@@ -123,11 +125,11 @@ class MonthOutcome:
 
     def _honest(self) -> dict[str, Any]:
         ids = [worker.tasker.pk for worker in self.honest]
-        events = list(WatchEvent.objects.filter(tasker__in=ids).values_list("tasker", "action", "rule__name"))
+        events = list(MonitoringEvent.objects.filter(tasker__in=ids).values_list("tasker", "action", "rule__name"))
         linked = {each for link in TaskerLink.objects.all() for each in (link.first_id, link.second_id)}
         return {
             "taskers": len(ids),
-            **{action.value: len({who for who, done, _ in events if done == action}) for action in WatchAction},
+            **{action.value: len({who for who, done, _ in events if done == action}) for action in MonitoringAction},
             "linked": len(linked.intersection(ids)),
             "by_rule": dict(sorted(Counter(rule for _, _, rule in events).items())),
         }

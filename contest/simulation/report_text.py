@@ -7,7 +7,7 @@ from django.db.models import Model, QuerySet
 from contest.core.breaks import all_breaks
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, Break, Release, Stake
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
 from contest.simulation.world import SimulationWorld
@@ -48,7 +48,7 @@ class ProgressReport:
         self._look_at_releases()
 
     def _look_at_entries(self) -> None:
-        for entry in Entry.objects.select_related("defense").exclude(defense__in=self._published).order_by("pk"):
+        for entry in DefenseEntry.objects.select_related("defense").exclude(defense__in=self._published).order_by("pk"):
             if entry.defense.published_at is not None:
                 self._published.add(entry.defense_id)
                 self._world.count("published")
@@ -56,7 +56,7 @@ class ProgressReport:
             elif entry.pk not in self._failed:
                 self._look_at_failed(entry)
 
-    def _look_at_failed(self, entry: Entry) -> None:
+    def _look_at_failed(self, entry: DefenseEntry) -> None:
         found = eligibility_of(entry.defense, self._world.policy, now=self._world.now)
         failed = [each.condition for each in found.failed]
         if failed:

@@ -18,7 +18,7 @@ from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from contest.core.calendar import Week
 from contest.core.models import Team
 from contest.core.weeks import week_at
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.simulation.agenda import EventQueue
 from contest.simulation.cast import ContestPlan, SimulatedTeam, draw_cast, kinds_of_taskers
 from contest.simulation.crowd import Crowd
@@ -56,7 +56,7 @@ class TeamAtWork:
     character: SimulatedTeam
     team: Team
     captain: User
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[DefenseEntry] = field(default_factory=list)
     entitled: bool = False
 
 

@@ -14,8 +14,7 @@ from django.utils.http import http_date, parse_http_date_safe
 
 from common.outages import store_away
 from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, span_of
-from picture_files.store import FileSlice as Part
-from picture_files.store import picture_store
+from picture_files.store import FileSlice, picture_store
 
 _PIECE = 1 << 16
 # No file, a path through a file, and a link. Whatever else keeps a file from being opened is a failure.
@@ -51,7 +50,7 @@ def serve(
     file = _opened(path)
     found = os.fstat(file.fileno())
     tag = f"{tag}-{found.st_mtime_ns:x}" if rewritten else tag
-    sent = FileContent(found.st_size, lambda span: cast(BinaryIO, Part(file, span.start, span.end)))
+    sent = FileContent(found.st_size, lambda span: cast(BinaryIO, FileSlice(file, span.start, span.end)))
     response = _served(request, sent, tag, published_at, content_type)
     if not response.streaming:
         file.close()

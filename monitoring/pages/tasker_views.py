@@ -19,7 +19,7 @@ from common.errors import Conflict, InvalidInput, NotFound
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from labeling import voiding
-from labeling.enums import TaskerState, WatchAction
+from labeling.enums import MonitoringAction, TaskerState
 from labeling.models import Tasker
 from labeling.pictures.addresses import picture_url
 from monitoring import actions, links
@@ -161,7 +161,7 @@ class ActionRequest:
     now: datetime
 
 
-def _take(action: WatchAction) -> Callable[[ActionRequest], None]:
+def _take(action: MonitoringAction) -> Callable[[ActionRequest], None]:
     def do(asked: ActionRequest) -> None:
         actions.action_take(tasker=asked.tasker, action=action, reason=asked.reason, by=asked.by, now=asked.now)
 
@@ -200,7 +200,7 @@ ACTIONS = {
             "The tasker reads your words on the next page. Nothing else changes.",
             "Warn",
             _ANYBODY,
-            _take(WatchAction.WARN),
+            _take(MonitoringAction.WARN),
         ),
         TaskerAction(
             "pause",
@@ -209,7 +209,7 @@ ACTIONS = {
             "to count. The tasker reads your words.",
             "Pause",
             _is(TaskerState.QUALIFIED, TaskerState.LEARNING),
-            _take(WatchAction.PAUSE),
+            _take(MonitoringAction.PAUSE),
         ),
         TaskerAction(
             "return",
@@ -226,7 +226,7 @@ ACTIONS = {
             "The tasker reads your words.",
             "Require it",
             _is(TaskerState.QUALIFIED, TaskerState.PAUSED),
-            _take(WatchAction.REQUALIFY),
+            _take(MonitoringAction.REQUALIFY),
         ),
         TaskerAction(
             "void",

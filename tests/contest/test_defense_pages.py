@@ -19,7 +19,7 @@ from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TO
 from contest.record import defense_figures
 from labeling.models import Image
 from scoring.enums import DefenseAnswer, Fault
-from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
+from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking, outsiders, plain, queries, words
@@ -387,7 +387,7 @@ def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_
     RunItem.objects.filter(run__state="dead").delete()
     Rerun.objects.update(state="applied")
     old, new = Prediction.objects.get(rerun=None, round=1), Prediction.objects.get(rerun=rerun)
-    Superseded.objects.create(prediction=old, by=new, rerun=rerun)
+    SupersededPrediction.objects.create(prediction=old, by=new, rerun=rerun)
     cache.clear()
     page = words(client, own(defense))
     assert "Answered 2 " in page and f"{image.public_id} bird abstain" in page and "otto.organizes" not in page

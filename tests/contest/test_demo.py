@@ -25,7 +25,7 @@ from common.models import AuditEntry, DemoClock
 from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Attack, Award, Break, Case, Release, Stake, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import is_due, standings
 from contest.demo import clock, people
 from contest.demo import seed as demo
@@ -83,7 +83,7 @@ def test_a_first_look_shows_everything(seeded: datetime, in_demo: Any) -> None:
 
 def test_each_defense_has_a_story_of_its_own_and_the_money_adds_up(seeded: datetime, in_demo: Any) -> None:
     """One stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
-    now, defenses = timezone.now(), {entry.defense: entry.defense.name for entry in Entry.objects.all()}
+    now, defenses = timezone.now(), {entry.defense: entry.defense.name for entry in DefenseEntry.objects.all()}
     found = standings(list(defenses), now=now)
     assert {name: found[defense.pk] for defense, name in defenses.items()} == {
         "steadfast": DefenseStanding.STAKED,
@@ -119,7 +119,7 @@ def test_every_page_has_rows(seeded: datetime, in_demo: Any) -> None:
             client.force_login(User.objects.get(username=who))
         page = client.get(address).content.decode()
         assert [words for words in shown if words not in page] == [], f"{address}: {why}"
-    for entry in Entry.objects.select_related("defense"):
+    for entry in DefenseEntry.objects.select_related("defense"):
         status = 404 if entry.opened_at is None else 200
         assert Client().get(f"/defenses/{entry.defense.public_id}/image.tar").status_code == status
 

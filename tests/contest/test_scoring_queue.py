@@ -23,7 +23,7 @@ from contest.releases.services import release_week
 from labeling.models import Image
 from scoring import reruns, services
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, Scorer, Superseded, Trial
+from scoring.models import Defense, Prediction, Rerun, Run, Scorer, SupersededPrediction, Trial
 from scoring.rerun_scope import Scope
 from scoring.selectors import run_items
 from tests import factories
@@ -315,7 +315,7 @@ class TestARerun:
         assert f"Re-run {begun.pk} finished, not applied" in words(organizer, of_defense)
         told = ("All new answers take the place of the older ones at once", "For the board: 1 break")
         assert not lacking(words(organizer, f"{own}apply/"), *told)
-        assert (organizer.post(f"{own}apply/").status_code, Superseded.objects.count()) == (303, 6)
+        assert (organizer.post(f"{own}apply/").status_code, SupersededPrediction.objects.count()) == (303, 6)
         page = words(organizer, own)
         assert not lacking(page, "applied", "For the board: 1 break") and "Apply" not in page
         assert "applied already" in posted(organizer, f"{own}apply/", status=409)
@@ -333,7 +333,7 @@ class TestARerun:
         assert "data-source" not in page and "overview.js" not in page, "what is over refreshes no more"
         posted(organizer, f"{own}go-on/", status=409)
         words(organizer, f"{own}nonsense/", 404)
-        assert (Rerun.objects.get().state, Superseded.objects.count()) == (RerunState.CANCELLED, 0)
+        assert (Rerun.objects.get().state, SupersededPrediction.objects.count()) == (RerunState.CANCELLED, 0)
         assert "No re-run is under way." in words(organizer, QUEUE)
 
     def test_while_it_is_prepared_pages_tell_how_far_and_it_can_only_be_cancelled(

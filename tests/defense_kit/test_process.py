@@ -224,8 +224,9 @@ def test_when_the_starter_is_killed_the_defense_ends_by_itself(tmp_path: Path) -
     folder, before = write(tmp_path / "d", "import time; time.sleep(600)"), leftovers()
     starter = (
         "import sys, time; from pathlib import Path; from defense_kit.process import start_process;"
-        "from defense_kit.limits import Limits;"
-        "start_process([sys.executable, 'defense.py'], Path(sys.argv[1]), Path('/nowhere'), Limits()); time.sleep(600)"
+        "from defense_kit.limits import DefenseLimits;"
+        "start_process([sys.executable, 'defense.py'], Path(sys.argv[1]), Path('/nowhere'), DefenseLimits());"
+        "time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", starter, str(folder)]) as running:
         wait_for(lambda: len(running_from(folder)) == 1)

@@ -26,6 +26,8 @@ from labeling.models import (
     InstructionVersion,
     KnownPicture,
     LessonSeen,
+    MonitoringEvent,
+    MonitoringRule,
     Notice,
     Panel,
     QualificationAttempt,
@@ -36,8 +38,6 @@ from labeling.models import (
     StateChange,
     Tasker,
     VoidedResponse,
-    WatchEvent,
-    WatchRule,
 )
 from labeling.questions.services import question_answer, question_ask, report_decide, report_make
 from monitoring import gold_leaks, links
@@ -167,7 +167,7 @@ def _audit(receipts: list[str], steps: int) -> None:
 @pytest.mark.slow("six sweeps at once of what forty taskers answered")
 def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     judged = {"collector": "gold_doubt", "window": 50, "minimum": 1, "comparison": "<", "threshold": 1}
-    WatchRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
+    MonitoringRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
     for tasker in people(*"abcd"):
         gold_answers(tasker, right=0, wrong=10)
     leaked, crowd = factories.gold(), people(*(f"crowd{number}" for number in range(35)))
@@ -182,7 +182,7 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
 
     assert [sum(counts) for counts in zip(*at_once(*[sweep] * 6), strict=True)] == [4, 1]
     paused = Tasker.objects.filter(state=TaskerState.PAUSED)
-    assert [each.count() for each in (paused, WatchEvent.objects, StateChange.objects, Notice.objects)] == [4] * 4
+    assert [each.count() for each in (paused, MonitoringEvent.objects, StateChange.objects, Notice.objects)] == [4] * 4
     assert list(KnownPicture.objects.filter(held_at__isnull=False)) == [flag.known for flag in GoldFlag.objects.all()]
 
 

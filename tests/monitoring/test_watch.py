@@ -8,8 +8,17 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, DomainError, InvalidInput
-from labeling.enums import AssignmentState, TaskerState, WatchAction
-from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, VoidedResponse, WatchEvent, WatchRule
+from labeling.enums import AssignmentState, MonitoringAction, TaskerState
+from labeling.models import (
+    Assignment,
+    MonitoringEvent,
+    MonitoringRule,
+    Notice,
+    Panel,
+    StateChange,
+    Tasker,
+    VoidedResponse,
+)
 from labeling.states import tasker_state_change
 from monitoring.actions import action_take, answers_void, tasker_return
 from monitoring.check_taskers import watch, watch_periodically
@@ -19,7 +28,7 @@ from monitoring.rules import (
     Form,
     HandedPicture,
     JudgedAnswer,
-    MonitoringRule,
+    RuleTerms,
     TaskerHistory,
     agreements,
     fires,
@@ -40,15 +49,15 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def no_rules(db: None) -> None:
     """Only the rules of the test are in force."""
-    WatchRule.objects.update(retired_at=factories.NOW)
+    MonitoringRule.objects.update(retired_at=factories.NOW)
 
 
 def rule(
     collector: str, comparison: str, threshold: float, action: str, *, minimum: int = 2, window: int = 20
-) -> WatchRule:
+) -> MonitoringRule:
     judged = {"collector": collector, "comparison": comparison, "threshold": threshold, "action": action}
     judged |= {"minimum": minimum, "window": window, "words": "Please slow down."}
-    return WatchRule.objects.create(name="rule of the test", created_at=factories.NOW, **judged)
+    return MonitoringRule.objects.create(name="rule of the test", created_at=factories.NOW, **judged)
 
 
 def answers(by: Tasker, count: int, *, now: datetime) -> None:
@@ -66,7 +75,7 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     of_gold = factories.assignment(tara, known.panel, state=AssignmentState.RELEASED, known=known)
     Assignment.objects.filter(pk=of_gold.pk).update(slot=2, state=AssignmentState.LEASED)
     assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
-    event = WatchEvent.objects.get()
+    event = MonitoringEvent.objects.get()
     figures = (event.figures["n"], event.figures["right"])
     assert (event.rule.collector, event.action, figures) == ("gold_doubt", "pause", (11, 3))
     change = StateChange.objects.get(tasker=tara)
@@ -80,7 +89,7 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     [(5, 5, "not clearly under the share"), (0, 9, "too few to be judged by"), (60, 5, "92 % right")],
 )
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
-    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
     assert (watch(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
 
@@ -106,7 +115,7 @@ def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, n
 
 def test_a_short_qualification_wipes_out_no_gold(tara: Tasker, now: datetime) -> None:
     """Or who is asked to qualify again and again would never have answered enough gold to be judged by."""
-    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=0, wrong=6)
     assert watch(policy=POLICY, now=now + HOUR) == 0
     for after in (TaskerState.LEARNING, TaskerState.QUALIFIED):
@@ -121,7 +130,7 @@ def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker,
         rule("fast_share", "<=", 0.5, action)
     answers(tara, 3, now=now)
     assert watch(policy=POLICY, now=now + HOUR) == 2
-    assert list(WatchEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
+    assert list(MonitoringEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
 
 
 def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -135,8 +144,12 @@ def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: 
     ("spoil", "hours", "why"),
     [
         (lambda now: Tasker.objects.update(state="paused"), 1, "who is paused is judged already"),
-        (lambda now: WatchRule.objects.update(retired_at=now), 1, "a retired rule rests"),
-        (lambda now: WatchRule.objects.update(created_at=now + timedelta(days=9)), 1, "a rule of the future waits"),
+        (lambda now: MonitoringRule.objects.update(retired_at=now), 1, "a retired rule rests"),
+        (
+            lambda now: MonitoringRule.objects.update(created_at=now + timedelta(days=9)),
+            1,
+            "a rule of the future waits",
+        ),
         (lambda now: None, 48, "who has not answered for a day"),
     ],
 )
@@ -166,14 +179,17 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
     factories.response(otto, panel, now=now)
     assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
     factories.response(uma, panel, now=now + 2 * HOUR)
-    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), WatchEvent.objects.get().tasker) == (1, tara)
+    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), MonitoringEvent.objects.get().tasker) == (
+        1,
+        tara,
+    )
 
 
 def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for number in range(8):
         full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=now + timedelta(minutes=number))
     assert watch(policy=POLICY, now=now + HOUR) == 1
-    assert WatchEvent.objects.get().rule.collector == "disagreement_run"
+    assert MonitoringEvent.objects.get().rule.collector == "disagreement_run"
     states = dict(Tasker.objects.values_list("user__username", "state"))
     assert states == {"tara": "paused", "otto": "qualified", "uma": "qualified"}
 
@@ -190,14 +206,14 @@ def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker
 @pytest.mark.parametrize(
     ("before", "action", "after", "told"),
     [
-        ("qualified", WatchAction.WARN, "qualified", "A word about your answers"),
-        ("qualified", WatchAction.PAUSE, "paused", "Your labeling is paused"),
-        ("learning", WatchAction.PAUSE, "paused", "Your labeling is paused"),
-        ("qualified", WatchAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
-        ("paused", WatchAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
+        ("qualified", MonitoringAction.WARN, "qualified", "A word about your answers"),
+        ("qualified", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
+        ("learning", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
+        ("qualified", MonitoringAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
+        ("paused", MonitoringAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
     ],
 )
-def test_an_action(before: str, action: WatchAction, after: str, told: str, olga: User, now: datetime) -> None:
+def test_an_action(before: str, action: MonitoringAction, after: str, told: str, olga: User, now: datetime) -> None:
     action_take(tasker=factories.tasker("nina", state=before), action=action, reason=" too loose ", by=olga, now=now)
     assert (Tasker.objects.get().state, Notice.objects.get().text) == (after, f"{told}: too loose")
     changes = list(StateChange.objects.values_list("before", "after", "reason", "by"))
@@ -207,10 +223,15 @@ def test_an_action(before: str, action: WatchAction, after: str, told: str, olga
 @pytest.mark.parametrize(
     ("state", "do", "error", "why"),
     [
-        ("paused", {"action": WatchAction.PAUSE}, Conflict, "paused already"),
-        ("learning", {"action": WatchAction.REQUALIFY}, Conflict, "there is a qualification before labeling anyway"),
-        ("qualified", {"action": WatchAction.WARN, "reason": " \n"}, InvalidInput, "no reason"),
-        ("qualified", {"action": WatchAction.WARN, "reason": "x" * 1001}, InvalidInput, "too long a reason"),
+        ("paused", {"action": MonitoringAction.PAUSE}, Conflict, "paused already"),
+        (
+            "learning",
+            {"action": MonitoringAction.REQUALIFY},
+            Conflict,
+            "there is a qualification before labeling anyway",
+        ),
+        ("qualified", {"action": MonitoringAction.WARN, "reason": " \n"}, InvalidInput, "no reason"),
+        ("qualified", {"action": MonitoringAction.WARN, "reason": "x" * 1001}, InvalidInput, "too long a reason"),
     ],
 )
 def test_what_is_refused(
@@ -225,7 +246,7 @@ def test_what_is_refused(
 def test_who_returns_goes_on_where_the_pause_began(before: str, olga: User, now: datetime) -> None:
     tasker, back = factories.tasker("nina", state=before), {"reason": "back", "by": olga, "now": now}
     assert "not paused" in str(refused(Conflict, tasker_return, tasker=tasker, **back))
-    action_take(tasker=tasker, action=WatchAction.PAUSE, reason="away", by=olga, now=now)
+    action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="away", by=olga, now=now)
     tasker_return(tasker=tasker, **back)
     assert kept(tasker, "state") == before
 
@@ -290,13 +311,11 @@ def value(collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window:
     ],
 )
 def test_the_gold_rule(right: int, wrong: int, suspends: bool, why: str) -> None:
-    assert (
-        fires(MonitoringRule("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None
-    ) is suspends, why
+    assert (fires(RuleTerms("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None) is suspends, why
 
 
 def test_the_gold_rule_follows_the_policy() -> None:
-    rule = MonitoringRule("gold_doubt", 500, 1, "<", 1.0)
+    rule = RuleTerms("gold_doubt", 500, 1, "<", 1.0)
     strict = Policy(gold_pass_percent=95, gold_minimum=5, gold_doubt_percent=5)
     assert fires(rule, marked(3, 2), POLICY) is None
     fired = fires(rule, marked(3, 2), strict)
@@ -317,9 +336,7 @@ def test_a_rule_compares_once_it_has_its_minimum(
     minimum: int, comparison: str, threshold: float, fired: bool, why: str
 ) -> None:
     seen = TaskerHistory([look(ms=100), look(ms=9_000)])
-    assert (
-        fires(MonitoringRule("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None
-    ) is fired, why
+    assert (fires(RuleTerms("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None) is fired, why
 
 
 HONEST, LAZY = (

@@ -18,7 +18,7 @@ from scoring.models import Defense
 from scoring.reference import REFERENCES, Reference, answered, demo_cnn, reference, train
 from scoring.reference.drawing import draw
 from scoring.reference.picture_statistics import PictureStatistics
-from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers
+from scoring.runner import BatchAnswers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers
 from tests.refusals import faulted
 from tests.scoring import cast
 
@@ -217,9 +217,9 @@ def test_the_command_publishes_once() -> None:
     assert (Defense.objects.count(), counts) == (len(REFERENCES), [3, 3])
 
 
-def answers(labels: Any = None, scores: Any = None) -> Answers:
+def answers(labels: Any = None, scores: Any = None) -> BatchAnswers:
     """Two rows of legal answers, but for what is given."""
-    return Answers(
+    return BatchAnswers(
         np.array([0, -1], np.int8) if labels is None else labels,
         np.zeros((2, 2), np.float32) if scores is None else scores,
     )

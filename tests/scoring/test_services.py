@@ -33,10 +33,10 @@ from scoring import (
     warm_session,
 )
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
-from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Trial
+from scoring.models import Defense, PlanningProgress, Prediction, Rerun, Run, RunItem, Trial
 from scoring.reference import REFERENCES
 from scoring.rerun_scope import Scope
-from scoring.runner import Answers, ReferenceRunner, RunnerFault
+from scoring.runner import BatchAnswers, ReferenceRunner, RunnerFault
 from tests import factories
 from tests.scoring import cast
 
@@ -203,7 +203,9 @@ def test_a_sweep_with_nothing_to_do_costs_the_same_at_any_size(now: datetime) ->
         with CaptureQueriesContext(connection) as queries:
             assert cast.plan(now + timedelta(hours=4 + count)) == 0
         costs.append([query["sql"].split(" WHERE ")[0] for query in queries])
-        assert set(PlanMark.objects.values_list("through_ruling", flat=True)) == {Ruling.objects.get(image=newest).pk}
+        assert set(PlanningProgress.objects.values_list("through_ruling", flat=True)) == {
+            Ruling.objects.get(image=newest).pk
+        }
     assert costs[0] == costs[1]
     assert len(costs[0]) == 2 + len(REFERENCES)  # the newest ruling, the defenses, a mark each
 
@@ -433,9 +435,9 @@ class TestShippedDefenses:
 def test_answers_that_differ_between_rounds_mark_a_defense_as_randomised(now: datetime) -> None:
     asked: list[int] = []
 
-    def alternating(answers: Answers) -> Answers:
+    def alternating(answers: BatchAnswers) -> BatchAnswers:
         asked.append(1)
-        return Answers(np.full_like(answers.labels, len(asked) % 2), answers.scores)
+        return BatchAnswers(np.full_like(answers.labels, len(asked) % 2), answers.scores)
 
     (defense,) = cast.answered(now, "numpy-statistics", find_runner=cast.answering(alternating))
     assert selectors.is_randomised(defense) is True
@@ -466,7 +468,7 @@ def test_what_is_loaded_goes_on_for_a_while(
 
 def test_an_illegal_answer_ends_the_defenses_own_runs_alone(now: datetime) -> None:
     """Its fault is final, and nothing of that attempt is kept (R30); `test_reference` has every kind of answer."""
-    one_short = cast.answering(lambda a: Answers(a.labels[:-1], a.scores), "demo-cnn")
+    one_short = cast.answering(lambda a: BatchAnswers(a.labels[:-1], a.scores), "demo-cnn")
     cast.answered(now, "demo-cnn", "always-abstain", find_runner=one_short)
     assert set(Run.objects.values_list("defense__name", "state", "fault", "attempt")) == {
         ("demo-cnn", RunState.DEAD, Fault.PROTOCOL, 1),
@@ -573,7 +575,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing_and_goes_on(now: datetime) 
     cast.queued(now, "always-abstain")
     first = Run.objects.order_by("id")[0]
 
-    def taken_over(answers: Answers) -> Answers:
+    def taken_over(answers: BatchAnswers) -> BatchAnswers:
         Run.objects.filter(pk=first.pk, attempt=1).update(attempt=2, worker="two")
         return answers
 

@@ -21,11 +21,11 @@ from contest.board.conflicts import (
     conflicts_find,
     declare_ties,
 )
-from contest.board.models import Ties
+from contest.board.models import Affiliations
 from contest.board.selectors import cases_not_closed, conflict_of, conflicts_of
 from contest.core.conflicts import board_members
 from contest.core.enums import ConflictKind
-from contest.core.models import Conflict, Team
+from contest.core.models import ConflictOfInterest, Team
 from contest.core.teams import team_called
 from policy.selectors import policy_in_force
 
@@ -82,7 +82,7 @@ class DeclareConflictForm(Form):
         made = self.declare(member, by=member)
         return f"The conflict with team {made.team.name} is on record. {_closed_words(before, member)}"
 
-    def declare(self, member: User, *, by: User) -> Conflict:
+    def declare(self, member: User, *, by: User) -> ConflictOfInterest:
         """Record the conflict."""
         now, data = domain_now(), self.cleaned_data
         return conflict_declare(
@@ -144,7 +144,7 @@ class EndOwnConflictForm(RowForm):
             f"The conflict with team {ended.team.name} is over. Cases that were open while it held stay closed to you."
         )
 
-    def end(self, by: User) -> Conflict:
+    def end(self, by: User) -> ConflictOfInterest:
         """Record the end."""
         return conflict_end(conflict_id=self.number, reason=self.cleaned_data["reason"], by=by, now=domain_now())
 
@@ -195,7 +195,7 @@ class TiesForm(Form):
     )
 
     @staticmethod
-    def initial_of(ties: Ties | None) -> dict[str, str]:
+    def initial_of(ties: Affiliations | None) -> dict[str, str]:
         """Return what the form begins with."""
         return {name: "\n".join(getattr(ties, name, ())) for name in TiesForm.base_fields}
 

@@ -21,7 +21,7 @@ from contest.board.conflicts import conflict_ends
 from contest.board.selectors import cases_short_of_judges, conflicts_of, conflicts_on_record, ties_of
 from contest.core.conflicts import board_members
 from contest.core.enums import ConflictKind
-from contest.core.models import Conflict
+from contest.core.models import ConflictOfInterest
 from contest.core.roles import board_member_of
 from contest.pages.board.conflict_forms import (
     KIND_WORDS,
@@ -61,14 +61,14 @@ def conflicts(request: HttpRequest, member: User) -> HttpResponse:
     return render(request, "board/conflicts.html", context | frame(domain_now()), status=sent.status)
 
 
-def _rows(conflicts: Iterable[Conflict], *forms: RowForm) -> list[dict[str, Any]]:
+def _rows(conflicts: Iterable[ConflictOfInterest], *forms: RowForm) -> list[dict[str, Any]]:
     """Return conflicts, each with how it was ended; those in force with the form that ends or dismisses them."""
     found = list(conflicts)
     ends = conflict_ends(found)
     return [_row(each, forms) | {"ended": ends.get(each.pk)} for each in found]
 
 
-def _row(conflict: Conflict, forms: Iterable[RowForm]) -> dict[str, Any]:
+def _row(conflict: ConflictOfInterest, forms: Iterable[RowForm]) -> dict[str, Any]:
     over = conflict.dismissed_at is not None or conflict.until is not None
     fit = (form for form in forms if isinstance(form, DismissConflictForm) == conflict.found)
     form = next((each.for_row(conflict.pk) for each in fit), None)
@@ -89,7 +89,7 @@ class ConflictFilter(ListFilter):
         label="State", empty_label=None, choices=[(IN_FORCE, "in force"), ("over", "over"), ("all", "all")]
     )
 
-    def filter_queryset(self, queryset: QuerySet[Conflict]) -> QuerySet[Conflict]:
+    def filter_queryset(self, queryset: QuerySet[ConflictOfInterest]) -> QuerySet[ConflictOfInterest]:
         """Filter the registry."""
         given = self.form.cleaned_data
         over = {"over": True, "all": None}.get(given["show"], False)

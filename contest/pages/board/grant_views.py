@@ -13,7 +13,7 @@ from contest.board.open_motions import open_motions_for
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.enums import DecisionKind
 from contest.core.roles import board_member_of
-from contest.pages.board.motion_forms import GrantForm, RevokeForm
+from contest.pages.board.motion_forms import GrantForm, RevokeGrantForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.teams.selectors import grants_given, teams_without_grant
 from policy.selectors import policy_in_force
@@ -26,7 +26,7 @@ def grants(request: HttpRequest, member: User) -> HttpResponse:
     aside = teams_stepped_aside_for(member, now=now)
     moved = open_motions_for(member, DecisionKind.GRANT, DecisionKind.REVOKE)
     closed = aside | {team for each in moved for team in each.case.subject["team"]}
-    grant, revoke = GrantForm.of(request, teams=teams_without_grant(but=closed)), RevokeForm.of(request)
+    grant, revoke = GrantForm.of(request, teams=teams_without_grant(but=closed)), RevokeGrantForm.of(request)
     if answer := preview_or_open(request, grant, revoke, by=member, back=reverse("board-grants")):
         return answer
     sent = revoke if revoke.is_bound else grant

@@ -91,7 +91,7 @@ class GrantForm(MotionForm):
         return motion_factories.grant_move(team, by=by, **self.moved())
 
 
-class RevokeForm(MotionForm, RowForm):
+class RevokeGrantForm(MotionForm, RowForm):
     """That a grant is taken back."""
 
     action, button, look = "revoke", "Move to revoke it", "final"
@@ -117,7 +117,7 @@ class DefensesField(forms.MultipleChoiceField):
         return True
 
 
-class StakeForm(MotionForm):
+class StakeMotionForm(MotionForm):
     """That defenses are staked together."""
 
     names = {"defenses": "defense"}
@@ -202,7 +202,7 @@ class WithholdForm(MoneyForm, MotionForm):
         return motion_factories.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.moved())
 
 
-class ReturnForm(MotionForm, RowForm):
+class ReturnWithheldForm(MotionForm, RowForm):
     """That what is withheld is given back."""
 
     action, button, look = "return", "Move to give it back", "secondary"
@@ -236,7 +236,7 @@ def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | No
 # Awards ---------------------------------------------------------------------------------------------------------------
 
 
-class StakeMotionForm(MotionForm):
+class OneStakeMotionForm(MotionForm):
     """What is moved about one stake, or about its award."""
 
     service: ClassVar[Callable[..., Case]]
@@ -254,7 +254,7 @@ class StakeMotionForm(MotionForm):
         return type(self).service(subject, by=by, **self.moved())
 
 
-class AwardForm(StakeMotionForm):
+class AwardForm(OneStakeMotionForm):
     """That the stake wins the prize."""
 
     button = "Move to award it"
@@ -267,21 +267,21 @@ class AwardForm(StakeMotionForm):
         return super().moved() | {"statement": self.cleaned_data["statement"]}
 
 
-class EndStakeForm(StakeMotionForm):
+class EndStakeForm(OneStakeMotionForm):
     """That a stake which lost the race ends."""
 
     action, button, look = "end", "Move to end it", "secondary"
     service = staticmethod(motion_factories.end_move)
 
 
-class WithholdAwardForm(StakeMotionForm):
+class WithholdAwardForm(OneStakeMotionForm):
     """That the stake's award is withheld."""
 
     action, button, look = "withhold", "Move to withhold it", "secondary"
     service, of_award = staticmethod(motion_factories.award_withhold_move), True
 
 
-class ForfeitForm(StakeMotionForm):
+class ForfeitForm(OneStakeMotionForm):
     """That what is withheld of the award goes back into the defenders' half."""
 
     action, button, look = "forfeit", "Move to put it back", "final"

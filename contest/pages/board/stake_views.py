@@ -18,7 +18,7 @@ from contest.core.models import Stake
 from contest.core.roles import board_member_of
 from contest.defenses import selectors, stake_rows
 from contest.ledger.services import account
-from contest.pages.board.motion_forms import ReturnAnswerForm, StakeForm
+from contest.pages.board.motion_forms import ReturnAnswerForm, StakeMotionForm
 from contest.pages.board.motion_preview import preview_or_open
 from policy.selectors import policy_in_force
 from scoring.models import Defense
@@ -35,7 +35,7 @@ def stakes(request: HttpRequest, member: User) -> HttpResponse:
     aside = teams_stepped_aside_for(member, now=now)
     moved = [each for each in open_motions_for(member, *KINDS) if "defense" in each.case.subject]
     free = _free(aside, moved)
-    stake, answer = StakeForm.of(request, defenses=free), ReturnAnswerForm.of(request)
+    stake, answer = StakeMotionForm.of(request, defenses=free), ReturnAnswerForm.of(request)
     if answered := preview_or_open(request, stake, answer, by=member, back=reverse("board-stakes")):
         return answered
     policy = policy_in_force(now).policy

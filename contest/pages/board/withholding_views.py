@@ -18,7 +18,7 @@ from contest.core.roles import board_member_of
 from contest.ledger.amounts import money
 from contest.ledger.selectors import accounts_with_prizes
 from contest.ledger.withholding import WithheldAmount, subject_of, withholdings
-from contest.pages.board.motion_forms import ReturnForm, WithholdForm
+from contest.pages.board.motion_forms import ReturnWithheldForm, WithholdForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import account_words
 from contest.teams.selectors import teams_but
@@ -38,7 +38,7 @@ def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
         for each in accounts_with_prizes(but=aside)
     ]
     withhold = WithholdForm.of(request, currency=currency, accounts=accounts, teams=list(teams_but(aside)))
-    give_back = ReturnForm.of(request)
+    give_back = ReturnWithheldForm.of(request)
     if answer := preview_or_open(request, withhold, give_back, by=member, back=reverse("board-withheld")):
         return answer
     moved = [each for each in open_motions_for(member, *KINDS) if "defense" not in each.case.subject]
@@ -74,6 +74,6 @@ def _is_moved(each: WithheldAmount, moved: Iterable[OpenMotion]) -> bool:
     return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)
 
 
-def _return_form(each: WithheldAmount, form: ReturnForm) -> ReturnForm:
+def _return_form(each: WithheldAmount, form: ReturnWithheldForm) -> ReturnWithheldForm:
     of_share = each.team.public_id if each.team and each.account.stake_id else ""
     return form.for_row(each.account.pk, of_share, each.award.pk if each.award else "")

@@ -41,7 +41,7 @@ class PaidForm(Form):
         return payment_pay(payment_id=payment.pk, reference=self.cleaned_data["reference"], by=by, now=domain_now())
 
 
-class CancelForm(Form):
+class CancelPaymentForm(Form):
     """That a payment is not made."""
 
     def save(self, *, payment: Payment, by: User) -> Payment:

@@ -17,7 +17,7 @@ from common.web.page import page
 from contest.core.teams import team_by_id
 from contest.ledger.services import check
 from contest.pages.organizer.correction_views import corrected
-from contest.pages.organizer.money_forms import CancelForm, DepositForm, PaidForm
+from contest.pages.organizer.money_forms import CancelPaymentForm, DepositForm, PaidForm
 from contest.payments import exports
 from contest.payments.corrections import corrections_open
 from contest.payments.payable import payables
@@ -91,7 +91,7 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
 def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
     row = payment_numbered(number)
-    paid, cancelled = PaidForm.of(request), CancelForm.of(request, action="cancel")
+    paid, cancelled = PaidForm.of(request), CancelPaymentForm.of(request, action="cancel")
     if cancelled.submit(payment=row, by=organizer):
         messages.success(request, f"The payment to team {row.team.name} is cancelled. Nothing was moved.")
         return go_to("organizer-money")

@@ -22,7 +22,7 @@ from common.web.page import page
 from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.pages.organizer.policy_forms import TypedPolicy
-from contest.pages.organizer.what_if_forms import TypedNumbers as Tried
+from contest.pages.organizer.what_if_forms import TypedNumbers
 from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, NUMBERS, changes
 from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, history, holding
@@ -183,7 +183,7 @@ def _preview(
         "changes": changed,
         "kept": [*kept],
         "members": board_members().count(),
-        "what_if": Tried.of(draft.policy).query if names & TRIED else "",
+        "what_if": TypedNumbers.of(draft.policy).query if names & TRIED else "",
         "now": now,
         "zone": zone,
     }

@@ -26,7 +26,7 @@ def _end_of(day: date | None) -> datetime | None:
     return _midnight(day + timedelta(days=1)) if day else None
 
 
-class TeamForm(Form):
+class OrganizerTeamForm(Form):
     """A form about a team. `save` returns what was done, for the organizer to read."""
 
     def save(self, *, team: Team, by: User) -> str:
@@ -34,7 +34,7 @@ class TeamForm(Form):
         raise NotImplementedError
 
 
-class DeclareForm(TeamForm):
+class DeclareAssociationForm(OrganizerTeamForm):
     """That a team is associated with the contest (R27)."""
 
     since = DayField("First day", missing="Write the day it begins.")
@@ -55,7 +55,7 @@ class DeclareForm(TeamForm):
         return f"Team {team.name} is marked as associated with the contest. It was notified."
 
 
-class AssociationForm(RowForm, TeamForm):
+class AssociationForm(RowForm, OrganizerTeamForm):
     """A form about one association of the team."""
 
     keys = ("association",)
@@ -75,7 +75,7 @@ class EndAssociationForm(AssociationForm):
         return "The end is recorded. The team was notified."
 
 
-class MistakenForm(AssociationForm):
+class MistakenAssociationForm(AssociationForm):
     """That an association was declared in error."""
 
     reason = TextField("Reason (the team reads it)", most=associations.MOST_CHARACTERS, rows=2)
@@ -88,7 +88,7 @@ class MistakenForm(AssociationForm):
         return "The association is recorded as an error and is void. The team was notified."
 
 
-class MergeForm(TeamForm):
+class MergeForm(OrganizerTeamForm):
     """The team that this one becomes part of."""
 
     into = forms.ChoiceField(label="Team that stays", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
@@ -108,7 +108,7 @@ class MergeForm(TeamForm):
         return f"Team {team.name} is now part of team {into.name}. Both were notified."
 
 
-class AcceptForm(Form):
+class AcceptEntitlementForm(Form):
     """That a team's paper entitles it to attack (R25)."""
 
     def save(self, *, number: int, by: User) -> str:
@@ -117,7 +117,7 @@ class AcceptForm(Form):
         return f"Team {team.name} is entitled now. It was notified."
 
 
-class AnswerForm(Form):
+class EntitlementAnswerForm(Form):
     """A question about a request, or the reason why it is refused: the button says which."""
 
     words = TextField(
@@ -134,7 +134,7 @@ class AnswerForm(Form):
         return f"The request of team {done.team.name} is refused. It was notified."
 
 
-class RevokeForm(Form):
+class RevokeEntitlementForm(Form):
     """Why an accepted paper does not entitle the team any more."""
 
     words = TextField("Reason (the team reads it)", most=entitlements.MOST_CHARACTERS, rows=3)

@@ -18,13 +18,13 @@ from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Team
 from contest.core.teams import final_team, team_named
 from contest.pages.organizer.team_forms import (
-    AcceptForm,
-    AnswerForm,
-    DeclareForm,
+    AcceptEntitlementForm,
+    DeclareAssociationForm,
     EndAssociationForm,
+    EntitlementAnswerForm,
     MergeForm,
-    MistakenForm,
-    RevokeForm,
+    MistakenAssociationForm,
+    RevokeEntitlementForm,
 )
 from contest.teams import selectors
 from contest.teams.same_person import same_persons, same_persons_find
@@ -68,9 +68,9 @@ def teams(request: HttpRequest, organizer: User) -> HttpResponse:
 def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Show a team with its people; declare, end and void associations, merge it into another one."""
     team, now = team_named(public_id), domain_now()
-    declare = DeclareForm.of(request, action="declare")
+    declare = DeclareAssociationForm.of(request, action="declare")
     merge = MergeForm.of(request, action="merge", auto_id="merge-%s").for_team(team)
-    end, mistaken = EndAssociationForm.of(request, action="end"), MistakenForm.of(request, action="mistaken")
+    end, mistaken = EndAssociationForm.of(request, action="end"), MistakenAssociationForm.of(request, action="mistaken")
     sent = sent_form(request, declare, merge, end, mistaken)
     if sent and (done := sent.submit(team=team, by=organizer)):
         messages.success(request, done)
@@ -98,8 +98,11 @@ def team(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
 def entitlement(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a request with every step; decide it, and revoke what was accepted."""
     found = selectors.entitlement_numbered(number)
-    accept, revoke = AcceptForm.of(request, action="accept"), RevokeForm.of(request, action="revoke")
-    answer = AnswerForm.of(request, action=("question", "refuse"))
+    accept, revoke = (
+        AcceptEntitlementForm.of(request, action="accept"),
+        RevokeEntitlementForm.of(request, action="revoke"),
+    )
+    answer = EntitlementAnswerForm.of(request, action=("question", "refuse"))
     sent = sent_form(request, accept, answer, revoke)
     if sent and (done := sent.submit(number=number, by=organizer)):
         messages.success(request, done)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from adjudication.rules import VerdictPolicy as Rules
+from adjudication.rules import VerdictPolicy
 from adjudication.what_if import TriedNumbers
 from common.errors import WrongFields
 from common.typed import whole_number
@@ -58,7 +58,7 @@ class TypedNumbers:
         }
         if box is None or panel is None or gate is None:
             raise WrongFields({field: words for field, words in wrong.items() if words})
-        return TriedNumbers(Rules(policy.name, box, gate, self.occlusion), panel)
+        return TriedNumbers(VerdictPolicy(policy.name, box, gate, self.occlusion), panel)
 
 
 def _panel(typed: str) -> int | None:

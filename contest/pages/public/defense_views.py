@@ -15,7 +15,7 @@ from common.web.page import page
 from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.risk_coverage import at_least, marks
 from contest.defenses.selectors import last_moment, standings
 from contest.defenses.stake_rows import newest_stakes
@@ -97,7 +97,7 @@ def _waits(defense: Defense) -> bool:
 
 def _due(request: HttpRequest, defense: Defense) -> datetime | None:
     """Return until when it is to be published, to organizers: its team has pages of its own."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     waits = entry is not None and defense.published_at is None and entry.withdrawn_at is None
     return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
 
@@ -127,7 +127,7 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
     )
 
 
-def _licence(defense: Defense, entry: Entry) -> HttpResponse:
+def _licence(defense: Defense, entry: DefenseEntry) -> HttpResponse:
     text = files.licence_text(defense, entry, settings.PUBLIC_URL)
     answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{files.save_as(defense, files.LICENCE)}"'

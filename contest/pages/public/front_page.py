@@ -15,7 +15,7 @@ from contest.core.models import Attack, Break, Release
 from contest.core.publication import newest_rulings_released, released
 from contest.ledger.selectors import defenders_cents
 from contest.record.leaderboard import snapshots
-from contest.record.leaderboard.rows import LeaderboardDefense
+from contest.record.leaderboard.rows import DefenseRank
 from contest.releases.selectors import newest_releases
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -54,7 +54,7 @@ class Front:
     """What is read for the page; `staked` are all defenses with a stake, whether their time is over or not."""
 
     policy: Policy
-    staked: tuple[LeaderboardDefense, ...]
+    staked: tuple[DefenseRank, ...]
     defenders_cents: int
     published: int
     verdicts: tuple[VerdictShown, ...]
@@ -69,7 +69,7 @@ class StakedNow:
     Where its time is `over` it waits for the board, and a picture that is sent now wins nothing of it (R36).
     """
 
-    row: LeaderboardDefense
+    row: DefenseRank
     for_script: str = ""
     left: str = ""
     over: bool = False
@@ -117,7 +117,7 @@ def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
     return countdown(now=now), AtStake(len(open_now), sum(row.cents for row in open_now), len(waiting), first)
 
 
-def _staked_now(row: LeaderboardDefense, now: datetime) -> StakedNow:
+def _staked_now(row: DefenseRank, now: datetime) -> StakedNow:
     if row.clock_ends is None or row.is_over(now):
         return StakedNow(row, over=row.is_over(now))
     left = row.clock_ends - now

@@ -51,7 +51,7 @@ _WHO = {
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateLine:
+class CertificateRow:
     """A rule, whether the picture met it, and its figures where the reader may know them."""
 
     needed: str
@@ -59,7 +59,7 @@ class CertificateLine:
     note: str = ""
 
 
-def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateLine]:
+def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateRow]:
     """Return rule by rule what a ruling says, as far as a team may know it. Whose answers they were is public with the
     release, and so is the size of the smallest box of another team's picture. The board's rulings have no lines."""
     if ruling.decided_by == DecidedBy.BOARD:
@@ -68,9 +68,9 @@ def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[Certifi
     return [_line(reason, ruling, visible) for reason in REASONS]
 
 
-def _line(reason: Reason, ruling: Ruling, visible: bool) -> CertificateLine:
+def _line(reason: Reason, ruling: Ruling, visible: bool) -> CertificateRow:
     note = _share(ruling) if reason is Reason.TOO_SMALL and visible else ""
-    return CertificateLine(NEEDED[reason], reason.value not in ruling.reasons, note)
+    return CertificateRow(NEEDED[reason], reason.value not in ruling.reasons, note)
 
 
 def _share(ruling: Ruling) -> str:

@@ -25,9 +25,15 @@ from contest.core.scoring_words import why_stuck
 from contest.core.teams import final_team
 from contest.defenses import entries, selectors, stake_rows
 from contest.defenses.eligibility import failures_of, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.amounts import money
-from contest.pages.team.defense_forms import CancelForm, DefenseForm, ReturnForm, StakeForm, WithdrawForm
+from contest.pages.team.defense_forms import (
+    CancelStakeForm,
+    DefenseForm,
+    ReturnDefenseForm,
+    StakeDefenseForm,
+    WithdrawDefenseForm,
+)
 from contest.web.defense_holder import leads, own_entry
 from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
 from contest.web.page_context import fields_of
@@ -132,7 +138,7 @@ def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
 
 
 def _page(
-    request: HttpRequest, entry: Entry, error: DomainError | None = None, sent: DefenseForm | None = None
+    request: HttpRequest, entry: DefenseEntry, error: DomainError | None = None, sent: DefenseForm | None = None
 ) -> HttpResponse:
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
@@ -175,10 +181,10 @@ def _page(
 
 
 _FORMS: dict[str, type[DefenseForm]] = {
-    "withdraw": WithdrawForm,
-    "stake": StakeForm,
-    "cancel": CancelForm,
-    "ask": ReturnForm,
+    "withdraw": WithdrawDefenseForm,
+    "stake": StakeDefenseForm,
+    "cancel": CancelStakeForm,
+    "ask": ReturnDefenseForm,
 }
 
 
@@ -216,7 +222,7 @@ def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpRespon
     return _answered(request, reverse("team-defense", args=[public_id]))
 
 
-def _open(request: HttpRequest, entry: Entry) -> None:
+def _open(request: HttpRequest, entry: DefenseEntry) -> None:
     assert isinstance(request.user, User)  # a member is signed in
     files, now = request.FILES, domain_now()
     if refused := refused_files(request):

@@ -78,7 +78,7 @@ class LeaveForm(TeamForm):
         return f"You have left team {services.member_leave(user=by, now=domain_now()).name}."
 
 
-class RequestForm(TeamForm):
+class EntitlementRequestForm(TeamForm):
     """A request to attack, by a member's paper (R25)."""
 
     arxiv_id = TextField("arXiv identifier", most=100, help_text="For example 1809.08352 or hep-th/9901001.")
@@ -96,7 +96,7 @@ class RequestForm(TeamForm):
         return "Your request was sent to the organizers. You get a letter when it is answered."
 
 
-class AnswerForm(TeamForm):
+class QuestionAnswerForm(TeamForm):
     """The answer to the organizers' question about a request."""
 
     words = TextField("Your answer to the organizers' question", most=entitlements.MOST_CHARACTERS, rows=4)
@@ -107,7 +107,7 @@ class AnswerForm(TeamForm):
         return "Your answer was sent to the organizers."
 
 
-class WithdrawForm(TeamForm):
+class WithdrawRequestForm(TeamForm):
     """That a request is withdrawn."""
 
     def save(self, *, by: User) -> str:

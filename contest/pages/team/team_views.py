@@ -18,15 +18,15 @@ from contest.core.enums import EntitlementState, EntitlementStepKind
 from contest.core.models import Member, Team
 from contest.core.roles import researcher_of
 from contest.pages.team.team_forms import (
-    AnswerForm,
     CreateForm,
+    EntitlementRequestForm,
     InviteForm,
     LeaveForm,
     MemberForm,
-    RequestForm,
+    QuestionAnswerForm,
     TeamForm,
-    WithdrawForm,
     WithdrawInvitationForm,
+    WithdrawRequestForm,
 )
 from contest.teams import invitations, selectors
 from contest.teams.models import Entitlement, EntitlementStep
@@ -61,9 +61,9 @@ _FORMS: dict[str, tuple[type[TeamForm], str | tuple[str, ...]]] = {
     "withdraw_invitation": (WithdrawInvitationForm, "withdraw-invitation"),
     "change_member": (MemberForm, ("remove", "hand-over")),
     "leave": (LeaveForm, "leave"),
-    "request_form": (RequestForm, "ask"),
-    "answer": (AnswerForm, "answer"),
-    "withdraw": (WithdrawForm, "withdraw"),
+    "request_form": (EntitlementRequestForm, "ask"),
+    "answer": (QuestionAnswerForm, "answer"),
+    "withdraw": (WithdrawRequestForm, "withdraw"),
 }
 
 

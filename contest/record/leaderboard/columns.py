@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudication.verifier import cells
 from contest.core.enums import DefenseStanding
-from contest.record.leaderboard.rows import LeaderboardDefense, TeamName, TeamRow
+from contest.record.leaderboard.rows import DefenseRank, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered
 
 # The best first.
@@ -43,12 +43,12 @@ class ColumnHeading:
     sorted: str
 
 
-def _right(row: LeaderboardDefense) -> int | None:
+def _right(row: DefenseRank) -> int | None:
     found = row.eligibility
     return 10_000 * found.right // max(found.pictures, 1) if found else None
 
 
-def _broken(row: LeaderboardDefense) -> datetime | None:
+def _broken(row: DefenseRank) -> datetime | None:
     return row.broken_at
 
 
@@ -131,7 +131,7 @@ def _team(row: TeamRow) -> Mapping[str, Any]:
     return {name: getattr(row, name) for name in TEAM_FIELDS}
 
 
-def _defense(row: LeaderboardDefense) -> Mapping[str, Any]:
+def _defense(row: DefenseRank) -> Mapping[str, Any]:
     own = {name: getattr(row, name, None) for name in DEFENSE_FIELDS}
     totals = ("pictures", "right", "wrong", "abstained", "faults")
     private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}

@@ -17,7 +17,7 @@ class TeamName:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderboardTeam(TeamName):
+class BreakerRow(TeamName):
     """A team that broke a defense: `at` is when its first picture that did so was received."""
 
     at: datetime
@@ -35,7 +35,7 @@ class EligibilityTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderboardDefense:
+class DefenseRank:
     """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
 
     What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
@@ -58,7 +58,7 @@ class LeaderboardDefense:
     randomised: bool
     broken_at: datetime | None
     broken_week: str
-    broken_by: tuple[LeaderboardTeam, ...]
+    broken_by: tuple[BreakerRow, ...]
 
     def is_over(self, at: datetime) -> bool:
         """Say whether the time of its stake was over at `at`: it waits for the board, and what is sent then wins
@@ -86,11 +86,11 @@ class TeamRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BothTables:
+class Tables:
     """Both tables by what was public at `at`."""
 
     at: datetime
-    defenses: tuple[LeaderboardDefense, ...]
+    defenses: tuple[DefenseRank, ...]
     attackers: tuple[TeamRow, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class BothTables:
         return plain
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> "BothTables":
+    def from_json(cls, plain: Mapping[str, Any]) -> "Tables":
         """Read what `to_json` wrote."""
         return cls(
             datetime.fromisoformat(plain["at"]),
@@ -119,7 +119,7 @@ def _plain(value: Any) -> Any:
 _TIMES = ("staked_since", "clock_ends", "broken_at")
 
 
-def _defense(row: Mapping[str, Any]) -> LeaderboardDefense:
+def _defense(row: Mapping[str, Any]) -> DefenseRank:
     read: dict[str, Any] = {
         **row,
         **{name: row[name] and datetime.fromisoformat(row[name]) for name in _TIMES},
@@ -128,8 +128,8 @@ def _defense(row: Mapping[str, Any]) -> LeaderboardDefense:
         "eligibility": row["eligibility"] and EligibilityTotals(**row["eligibility"]),
         "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
     }
-    return LeaderboardDefense(**read)
+    return DefenseRank(**read)
 
 
-def _breaker(team: Mapping[str, Any]) -> LeaderboardTeam:
-    return LeaderboardTeam(team["id"], team["name"], datetime.fromisoformat(team["at"]))
+def _breaker(team: Mapping[str, Any]) -> BreakerRow:
+    return BreakerRow(team["id"], team["name"], datetime.fromisoformat(team["at"]))

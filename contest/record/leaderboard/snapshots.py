@@ -17,10 +17,8 @@ from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.facts import LeaderboardFacts
-from contest.record.leaderboard.facts import StakeChangeFacts as StakeChangeFact
-from contest.record.leaderboard.facts import StakeFacts as StakeFact
-from contest.record.leaderboard.rows import BothTables, LeaderboardDefense, TeamRow
+from contest.record.leaderboard.facts import LeaderboardFacts, StakeChangeFacts, StakeFacts
+from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
@@ -40,7 +38,7 @@ class LeaderboardTables:
     """The tables of a page: of the week called `week`, or the present ones, made at `made_at`."""
 
     week: str
-    tables: BothTables
+    tables: Tables
     made_at: datetime
 
 
@@ -55,7 +53,7 @@ def shown(week: str, *, now: datetime) -> LeaderboardTables:
     week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
-        return LeaderboardTables(week, BothTables.from_json(row.tables), row.made_at)
+        return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
     found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
     if found is None:
         found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
@@ -188,7 +186,7 @@ def board_check(*, now: datetime) -> LeaderboardCheck:
     """
     facts, found, rows = read_facts(), [], list(Leaderboard.objects.order_by("week"))
     for row in rows:
-        kept, anew = BothTables.from_json(row.tables), tables(facts, row.at)
+        kept, anew = Tables.from_json(row.tables), tables(facts, row.at)
         found += [f"{row.week or 'Now'}: {words}" for words in differences(kept, anew)]
     found += _stakes_unlike(facts)
     return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
@@ -203,7 +201,7 @@ def _stakes_unlike(facts: LeaderboardFacts) -> Iterator[str]:
             yield f"Now: defense {names.get(stake.defense, stake.defense)}, {words}"
 
 
-def _end_words(of: StakeFact | StakeChangeFact) -> str:
+def _end_words(of: StakeFacts | StakeChangeFacts) -> str:
     return f"{of.end} at {of.ended_at}" if of.end else "in force"
 
 
@@ -218,7 +216,7 @@ def open_differences() -> int:
     return len(last.differences) if last else 0
 
 
-def differences(kept: BothTables, anew: BothTables) -> list[str]:
+def differences(kept: Tables, anew: Tables) -> list[str]:
     """Say in which rows and columns two tables differ. Names are left out: a team may take another one."""
     return [
         *_differences("defense", kept.defenses, anew.defenses),
@@ -226,7 +224,7 @@ def differences(kept: BothTables, anew: BothTables) -> list[str]:
     ]
 
 
-_Rows = tuple[LeaderboardDefense, ...] | tuple[TeamRow, ...]
+_Rows = tuple[DefenseRank, ...] | tuple[TeamRow, ...]
 
 
 def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
@@ -240,14 +238,14 @@ def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
             yield from (f"{kind} {name}, {words}" for words in _unlike(before[name], after[name]))
 
 
-def _unlike(kept: LeaderboardDefense | TeamRow, anew: LeaderboardDefense | TeamRow) -> Iterator[str]:
+def _unlike(kept: DefenseRank | TeamRow, anew: DefenseRank | TeamRow) -> Iterator[str]:
     before, after = _without_names(kept), _without_names(anew)
     for column, value in after.items():
         if before[column] != value:
             yield f"{column.replace('_', ' ')}: shown {before[column]}, by the facts {value}"
 
 
-def _without_names(row: LeaderboardDefense | TeamRow) -> dict[str, object]:
+def _without_names(row: DefenseRank | TeamRow) -> dict[str, object]:
     values: dict[str, object] = asdict(replace(row, name=""))
     for column in ("team", "broken_by"):
         if column in values:

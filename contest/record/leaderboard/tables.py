@@ -5,6 +5,7 @@ that were released by then; of verdicts the newest made by then; stakes, ends, m
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,14 +22,7 @@ from contest.record.leaderboard.facts import (
     StakeFacts,
     TrialFacts,
 )
-from contest.record.leaderboard.rows import (
-    BothTables,
-    EligibilityTotals,
-    LeaderboardDefense,
-    LeaderboardTeam,
-    TeamName,
-    TeamRow,
-)
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamName, TeamRow
 
 _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
@@ -36,10 +30,10 @@ _GROUPS = {DefenseStanding.WON: 0, DefenseStanding.STAKED: 1}
 _Row = TypeVar("_Row")
 
 
-def tables(facts: LeaderboardFacts, at: datetime) -> BothTables:
+def tables(facts: LeaderboardFacts, at: datetime) -> Tables:
     """Return the leaderboard by what was public at `at`."""
     known = _Known(facts, at)
-    return BothTables(at, tuple(_defenses(known)), tuple(_attackers(known)))
+    return Tables(at, tuple(_defenses(known)), tuple(_attackers(known)))
 
 
 def ranks(keys: Sequence[tuple[int, ...]]) -> list[int]:
@@ -222,7 +216,7 @@ def _in_force(stake: StakeFacts) -> StakeFacts:
 # Defenses -------------------------------------------------------------------------------------------------------------
 
 
-def _defenses(known: _Known) -> Iterator[LeaderboardDefense]:
+def _defenses(known: _Known) -> Iterator[DefenseRank]:
     rows = [_defense(known, each) for each in known.published]
     staked = [row for row in rows if row.days_unbroken is not None]
     places = dict(zip([row.id for row in staked], ranks([_defense_key(row) for row in staked]), strict=True))
@@ -230,17 +224,17 @@ def _defenses(known: _Known) -> Iterator[LeaderboardDefense]:
     yield from sorted(ranked, key=lambda row: (row.rank is None, row.rank or 0, row.name, row.id))
 
 
-def _defense_key(row: LeaderboardDefense) -> tuple[int, ...]:
+def _defense_key(row: DefenseRank) -> tuple[int, ...]:
     """Those that won before those at stake before all others; then by days, then by attacks survived."""
     return (-_GROUPS.get(row.state, 2), row.days_unbroken or 0, row.survived or 0)
 
 
-def _defense(known: _Known, defense: DefenseFacts) -> LeaderboardDefense:
+def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
     stake, broke = known.stakes.get(defense.defense), _what_broke(known, defense)
     state = _state(known, defense, stake)
     until = _unbroken_to(known, stake, broke)
     owner, opened = known.owner(defense), _is_open(defense, known.at)
-    return LeaderboardDefense(
+    return DefenseRank(
         rank=None,
         id=defense.public_id,
         name=defense.name,
@@ -311,12 +305,12 @@ def _what_broke(known: _Known, defense: DefenseFacts) -> list[AttackFacts]:
     return [each for each in ordered if each.week == ordered[0].week]
 
 
-def _breakers(known: _Known, broke: Iterable[AttackFacts]) -> Iterator[LeaderboardTeam]:
+def _breakers(known: _Known, broke: Iterable[AttackFacts]) -> Iterator[BreakerRow]:
     """Yield the teams that sent them, each with its first receipt: it did not send what another one did before."""
     first: dict[int, datetime] = {}
     for each in broke:
         first.setdefault(known.final(each.team), each.received_at)
-    return (LeaderboardTeam(known.names[team].id, known.names[team].name, at) for team, at in first.items())
+    return (BreakerRow(known.names[team].id, known.names[team].name, at) for team, at in first.items())
 
 
 def _unbroken_to(known: _Known, stake: StakeFacts | None, broke: Sequence[AttackFacts]) -> datetime:
@@ -372,12 +366,8 @@ def _attacker(
     )
 
 
-def _counted(known: _Known) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for attack in known.valid.values():
-        team = known.final(attack.team)
-        found[team] = found.get(team, 0) + 1
-    return found
+def _counted(known: _Known) -> Counter[int]:
+    return Counter(known.final(attack.team) for attack in known.valid.values())
 
 
 def _broken_by(known: _Known) -> dict[int, list[int]]:
@@ -392,11 +382,10 @@ def _broken_by(known: _Known) -> dict[int, list[int]]:
 
 def _prizes(known: _Known) -> dict[int, int]:
     """Return team -> cents; what follows from a break is told with the release that tells of the break."""
-    found: dict[int, int] = {}
+    found = Counter[int]()
     for prize in known.facts.prizes:
         if prize.at <= known.at and known.told_breaks.issuperset(prize.breaks):
-            team = known.final(prize.team)
-            found[team] = found.get(team, 0) + prize.cents
+            found[known.final(prize.team)] += prize.cents
     return found
 
 

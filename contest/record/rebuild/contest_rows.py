@@ -10,7 +10,7 @@ from adjudication.verifier.release_reader import Row
 from common.models import AuditEntry, AuditSeal
 from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.core.models import Award, BoardDecision, Case, Release, Stake, StakeBatch, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
 from contest.record.rebuild.mirror_reader import MirroredRecord
 from contest.teams.models import Association, AssociationMistake, Entitlement, TeamMerge
@@ -113,7 +113,7 @@ def fill_defenses(record: MirroredRecord) -> None:
     rows = record.by_publication(form.DEFENSES, "defense_id")
     Defense.objects.bulk_create(map(_defense, rows))
     handed_in = [row for row in rows if row["team_id"]]
-    Entry.objects.bulk_create(_entry(row, teams[row["team_id"]]) for row in handed_in)
+    DefenseEntry.objects.bulk_create(_entry(row, teams[row["team_id"]]) for row in handed_in)
     defenses = ids_of(Defense)
     for row in record.by_week(form.ELIGIBILITY, "number"):
         _tried(row, defenses[row["defense_id"]]).save(force_insert=True)
@@ -155,9 +155,9 @@ def _defense(row: Row) -> Defense:
     )
 
 
-def _entry(row: Row, team: int) -> Entry:
+def _entry(row: Row, team: int) -> DefenseEntry:
     times = {name: cells.time_from(row[name]) for name in ("opened_at", "withdrawn_at")}
-    return Entry(
+    return DefenseEntry(
         team_id=team,
         defense_id=int(row["number"]),
         received_at=at(row["received_at"]),

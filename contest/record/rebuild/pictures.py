@@ -15,7 +15,7 @@ from contest.record.rebuild.mirror_reader import MirroredRelease
 from contest.record.rebuild.scoring import fill_breaks, fill_predictions
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
-from labeling.models import Assignment, Image, Panel, Place, Response, Tasker, VoidedResponse, Voiding
+from labeling.models import Assignment, Image, Panel, PanelPlace, Response, Tasker, VoidedResponse, Voiding
 from picture_files.store import picture_key, picture_store
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
@@ -69,7 +69,7 @@ class _Seats:
     panel: Panel
     counted: list[int] = field(default_factory=list)
     voided: list[int] = field(default_factory=list)
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, PanelPlace] = field(default_factory=dict)
 
 
 _Panels = dict[tuple[str, str], _Seats]
@@ -114,10 +114,10 @@ def _panel(row: Row, known: FilledTables) -> Panel:
 def _seat(seats: _Seats) -> None:
     """Make the places: the n-th voided answer has the n-th place, which the n-th one beyond the size replaces."""
     size, voided = seats.panel.size, len(seats.voided)
-    places: list[Place] = []
+    places: list[PanelPlace] = []
     for spot in range(1, size + voided + 1):
         replaces = places[spot - size - 1] if spot > size else None
-        places.append(Place.objects.create(panel=seats.panel, number=spot, replaces=replaces))
+        places.append(PanelPlace.objects.create(panel=seats.panel, number=spot, replaces=replaces))
     seats.places = dict(zip([*seats.voided, *seats.counted], places, strict=False))
 
 

@@ -17,7 +17,7 @@ from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.recusal import undisclosed
 from contest.core.enums import ConflictKind, VoteChoice
-from contest.core.models import Attack, Case, Conflict, Stake, Team
+from contest.core.models import Attack, Case, ConflictOfInterest, Stake, Team
 from labeling.enums import Answer
 from labeling.models import Image, Panel
 from policy.selectors import policy_in_force
@@ -140,10 +140,10 @@ def decided(
 
 def conflict(
     who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None, **more: Any
-) -> Conflict:
+) -> ConflictOfInterest:
     """A conflict as on record, without what declaring one does beside it."""
     told = {"kind": ConflictKind.COAUTHOR, "declared_by": who, "declared_at": since} | more
-    return Conflict.objects.create(member=who, team=team, since=since, until=until, **told)
+    return ConflictOfInterest.objects.create(member=who, team=team, since=since, until=until, **told)
 
 
 OVERRULE_REJECTED = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))

@@ -16,7 +16,7 @@ from contest.board.decisions import case_decide
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice
-from contest.core.models import BoardDecision, Case, Conflict, Team
+from contest.core.models import BoardDecision, Case, ConflictOfInterest, Team
 from contest.ledger.services import check
 from contest.teams import entitlements
 from contest.teams.models import PastMember
@@ -129,7 +129,9 @@ def test_one_confirms_what_changes_at_that_moment(what: str, rita: User, ron: Us
                 voted(case, ron, NOW, VoteChoice.AGAINST)
             else:
                 Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
-                Conflict.objects.create(member=rita, team=motion.team, kind="other", since=BEFORE, declared_at=NOW)
+                ConflictOfInterest.objects.create(
+                    member=rita, team=motion.team, kind="other", since=BEFORE, declared_at=NOW
+                )
                 seen, by, code = count_of(case).mark, ron, "no_quorum"
             other = beside(pool, confirm(case, by, seen))
             until_waiting(1)

@@ -14,7 +14,7 @@ from contest.attacks.models import NearDuplicate
 from contest.board.decisions import cases_close
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
-from contest.core.models import Case, Conflict
+from contest.core.models import Case, ConflictOfInterest
 from contest.pages.board.case_content import picture_content, reliability_of
 from contest.record.picture_answers import answers_of, rulings_of, smallest_box_of
 from labeling.enums import Answer
@@ -142,7 +142,7 @@ def test_who_steps_aside_is_led_away_and_sees_nothing_of_it_any_more(
     answer = client.post(page(case, "disclose/"), answered(scene, blue="aside", **more), follow=True)
     assert answer.redirect_chain[-1] == ("/board/", 303)
     assert f"You stepped aside from case {case.public_id}" in plain(answer)
-    made = Conflict.objects.get(member=mia)
+    made = ConflictOfInterest.objects.get(member=mia)
     assert (made.team, made.kind, made.words) == (scene.blue, ConflictKind.ADVISOR, "She was my student.")
     assert not Disclosure.objects.filter(member=mia).exists() and client.get(page(case)).status_code == 404
     assert case.public_id not in words(client, "/board/?state=all")
@@ -156,7 +156,7 @@ def test_what_is_missing_is_said_at_its_team(case: Case, scene: Scene, client: C
         answer = client.post(page(case, "disclose/"), answered(scene, **said))
         assert answer.status_code == 400 and told in plain(answer), said
         assert re.search(kept, main_of(answer)), "what was said of the other team stays as it was"
-    assert not Disclosure.objects.exists() and not Conflict.objects.exists()
+    assert not Disclosure.objects.exists() and not ConflictOfInterest.objects.exists()
 
 
 def test_a_team_that_comes_later_is_asked_for_before_a_vote_and_the_words_are_kept(

@@ -21,7 +21,7 @@ from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_of
 from contest.board.reminders import case_remind
 from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
-from contest.core.models import Attack, Case, Conflict, Team
+from contest.core.models import Attack, Case, ConflictOfInterest, Team
 from contest.outbox.models import Message
 from contest.pages.board.case_list import rows_of
 from contest.teams.merging import teams_merge
@@ -210,12 +210,14 @@ def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, 
 
 def step_aside(scene: Scene) -> None:
     for member in scene.members[1:]:
-        kind = list(ConflictKind)[Conflict.objects.filter(member=member).count()]
+        kind = list(ConflictKind)[ConflictOfInterest.objects.filter(member=member).count()]
         cast.conflict(member, scene.blue, LATER, kind=kind, found=True)
 
 
 def come_back(scene: Scene) -> None:
-    Conflict.objects.filter(dismissed_at=None).update(dismissed_at=AFTER, dismissed_reason="Another one of that name.")
+    ConflictOfInterest.objects.filter(dismissed_at=None).update(
+        dismissed_at=AFTER, dismissed_reason="Another one of that name."
+    )
 
 
 def on_the_board(yes: bool) -> Change:

@@ -25,7 +25,7 @@ from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
 from contest.core.breaks import breaks_record, standing_breaks
 from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
-from contest.core.models import Break, Case, Conflict
+from contest.core.models import Break, Case, ConflictOfInterest
 from contest.ledger.models import LedgerEntry
 from labeling.enums import PanelState
 from labeling.models import Panel, Response
@@ -120,7 +120,7 @@ class Board(RuleBasedStateMachine):
     @rule(who=st.integers(1, 3), side=_side)
     def declare(self, who: int, side: str) -> None:
         member, team = self.scene.members[who], getattr(self.scene, side)
-        if Conflict.objects.filter(dismissed_at=None).count() < 2:
+        if ConflictOfInterest.objects.filter(dismissed_at=None).count() < 2:
             self._try(
                 conflict_declare,
                 member=member,
@@ -134,7 +134,7 @@ class Board(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 5))
     def end(self, which: int) -> None:
-        if row := Conflict.objects.order_by("pk")[which : which + 1].first():
+        if row := ConflictOfInterest.objects.order_by("pk")[which : which + 1].first():
             self._try(conflict_end, conflict_id=row.pk, reason="It is over.", by=row.member, now=self._later())
 
     @rule(said=st.lists(st.sampled_from([SURE, SURE, UNSURE]), min_size=1, max_size=3))
@@ -209,7 +209,7 @@ class Board(RuleBasedStateMachine):
         parties = set(case.parties.values_list("team", flat=True))
         return {
             self.scene.members.index(row.member)
-            for row in Conflict.objects.filter(dismissed_at=None)
+            for row in ConflictOfInterest.objects.filter(dismissed_at=None)
             if row.team_id in parties
             and (case.closed_at is None or row.since <= case.closed_at)
             and (row.until is None or row.until > case.opened_at)

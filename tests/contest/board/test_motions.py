@@ -21,7 +21,7 @@ from contest.board.motions import motion_drop, motions_open
 from contest.board.open_motions import open_motions_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
-from contest.core.models import Award, BoardDecision, Case, Conflict, Stake, Team
+from contest.core.models import Award, BoardDecision, Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, check
 from contest.outbox.models import Message
@@ -187,7 +187,7 @@ def test_a_conflict_that_is_over_lets_a_member_move(rita: User, ron: User, olga:
     conflict(rita, motion.team)
     refused("recused", motion.move, rita)
     assert not Case.objects.exists()
-    Conflict.objects.update(until=NOW)
+    ConflictOfInterest.objects.update(until=NOW)
     moments = (NOW - timedelta(seconds=1), NOW)
     assert [teams_stepped_aside_for(rita, now=moment) for moment in moments] == [{motion.team.pk}, set()]
     assert carried(motion.move(rita), ron, NOW) and motion.done()

@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from contest.core.models import Attack, Break, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, selectors, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.deposits import pool_deposit
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
@@ -67,10 +67,10 @@ def funded(cents: int = 10_000_000, *, now: datetime = factories.NOW) -> None:
 
 def entry(
     of: Team, name: str = "", *, now: datetime = factories.NOW, published: datetime | None = None, closed: bool = False
-) -> Entry:
+) -> DefenseEntry:
     """A container that a team handed in, by rows alone; published where a moment is given."""
     source = "" if closed else "cd" * 32
-    return Entry.objects.create(
+    return DefenseEntry.objects.create(
         team=of,
         defense=trials.container(
             name or f"net {next(_numbers)}", created_at=now, published_at=published, source=source
@@ -94,7 +94,7 @@ def eligible(defense: Defense) -> None:
     framework_check(defense, passed=True, reason="PyTorch", by=board(), now=factories.NOW)
 
 
-def passing(of: Team, name: str) -> Entry:
+def passing(of: Team, name: str) -> DefenseEntry:
     """An entry that passed everything but what a test changes."""
     made = entry(of, name)
     eligible(made.defense)

@@ -20,7 +20,7 @@ from contest.core.models import Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, letters, selectors, stake_ends, staking
 from contest.defenses.eligibility import failures, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.outbox.letters import written
 from contest.outbox.models import Message
 from contest.prizes.sweeps import prizes_settle
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 SATURDAY, INSTANT = datetime(2026, 11, 21, tzinfo=UTC), timedelta(microseconds=1)
 
 
-def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
+def hand_in(team: Any, now: datetime, **values: Any) -> DefenseEntry:
     made, _ = entries.entry_hand_in(team, cast.given(**values), by=cast.captain(team), policy=cast.policy(now), now=now)
     return made
 
@@ -129,7 +129,7 @@ def test_the_registries_in_use_are_a_setting(settings: Any, now: datetime) -> No
     settings.DEFENSE_REGISTRIES = ["registry.example.org:5000"]
     image = f"registry.example.org:5000/{own}"
     assert hand_in(cast.team("red"), now, name="another", image=image).defense.image == image
-    refused("registry_unknown", hand_in, Entry.objects.all()[0].team, now, name="a third")
+    refused("registry_unknown", hand_in, DefenseEntry.objects.all()[0].team, now, name="a third")
 
 
 def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: datetime) -> None:
@@ -175,7 +175,9 @@ def test_nothing_is_dropped_without_a_word(
     another = not (addable and set(values) <= {"source", "training_code"})
     said = [f"Different now: {named}." in words, first.defense.public_id in words, "another version" in words]
     assert said == [True, addable, another], why
-    kept = Entry.objects.values_list("licence", "defense__description", "defense__weights", "defense__source").get()
+    kept = DefenseEntry.objects.values_list(
+        "licence", "defense__description", "defense__weights", "defense__source"
+    ).get()
     assert kept == ("Apache-2.0", "", "", first.defense.source)
 
 
@@ -194,7 +196,7 @@ def test_each_defense_has_a_name_of_its_own(
     teams = {name: cast.team(name) for name in ("blue", "red")}
     hand_in(teams["blue"], now)
     assert refused(code, hand_in, teams[who], now, **({"image": other(7)["image"]} | values)), why
-    assert Entry.objects.count() == 1
+    assert DefenseEntry.objects.count() == 1
 
 
 # How many a week
@@ -292,7 +294,7 @@ def test_not_published(change: Any, why: str, now: datetime) -> None:
     assert published(now) == 0, why
 
 
-def smoked(made: Entry, accepted: bool) -> None:
+def smoked(made: DefenseEntry, accepted: bool) -> None:
     trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": accepted})
 
 
@@ -320,7 +322,7 @@ MENDED_BY_A_NEW_SET = {EligibilityCondition.PRIVATE, EligibilityCondition.SPEED}
 
 
 @pytest.fixture
-def net(db: None) -> Entry:
+def net(db: None) -> DefenseEntry:
     return cast.passing(cast.team("blue"), "the net")
 
 
@@ -362,7 +364,7 @@ def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     conditions: list[EligibilityCondition],
     words: str,
     why: str,
-    net: Entry,
+    net: DefenseEntry,
     now: datetime,
 ) -> None:
     assert selectors.standing_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
@@ -377,7 +379,7 @@ def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
     assert ("begins again by itself" in next_step(found)) == helps == (conditions[0] in MENDED_BY_A_NEW_SET), why
 
 
-def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, now: datetime) -> None:
+def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     trials.passed(net.defense, SMOKE, totals={"accepted": False})
     assert "begins again" not in next_step(failures([net.defense], now=now)[net.defense_id])
@@ -393,7 +395,7 @@ def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, no
         "the platform's fault is no failure",
     ),
 )
-def test_it_waits_again(change: Callable[[Entry], Any], why: str, net: Entry, now: datetime) -> None:
+def test_it_waits_again(change: Callable[[DefenseEntry], Any], why: str, net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
     change(net)
@@ -401,17 +403,17 @@ def test_it_waits_again(change: Callable[[Entry], Any], why: str, net: Entry, no
     assert (standing, failures([net.defense], now=now)) == (DefenseStanding.RECEIVED, {})
 
 
-def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: datetime) -> None:
+def test_after_its_publication_or_withdrawal_it_is_no_failure(net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
         Defense.objects.filter(pk=net.defense_id).update(**changed)
         standing = selectors.standing_of(Defense.objects.get(), now=now)
         assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
-    Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
+    DefenseEntry.objects.filter(pk=net.pk).update(withdrawn_at=now)
     assert letters.notify_not_eligible(now=now) == 0, "and nobody is told"
 
 
-def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
+def test_a_team_is_told_once_of_each_failure(net: DefenseEntry, now: datetime) -> None:
     assert letters.notify_not_eligible(now=now) == 0
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     assert [letters.notify_not_eligible(now=now) for _ in range(2)] == [2, 0]
@@ -427,7 +429,9 @@ def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
     assert letters.notify_not_eligible(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
 
 
-def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:
+def test_a_list_asks_as_many_questions_as_one(
+    net: DefenseEntry, now: datetime, django_assert_max_num_queries: Any
+) -> None:
     for number in range(5):
         trials.passed(cast.entry(net.team, f"net of five {number}").defense, PRIVATE, totals=cast.WEAK)
     with django_assert_max_num_queries(6):

@@ -17,7 +17,7 @@ from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, Stake
 from contest.core.models import Attack, BoardDecision, Break, Stake, StakeBatch
 from contest.defenses import entries, selectors, stake_ends, stake_rows
 from contest.defenses import staking as services
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, move
 from contest.prizes.sweeps import prizes_settle
@@ -109,7 +109,7 @@ def half_too_small(d: Defense) -> None:
     (lambda d: services.stake_ask(d, by=cast.captain(d.entry.team), now=STAKED), "staked", "its team asked to pay"),
     (lambda d: cast.broken(d, STAKED - 30 * DAY, found=STAKED), "broken", "broken by an old picture"),
     (lambda d: cast.broken(d, STAKED, found=STAKED), "broken", "broken by a new picture"),
-    (lambda d: Entry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
+    (lambda d: DefenseEntry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
     (half_too_small, "not_enough", "the half has one cent too few for both"),
 )
 def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: Defense) -> None:
@@ -535,7 +535,7 @@ def test_two_hand_ins_at_once(
 ) -> None:
     team, policy = defense.entry.team, cast.policy()
     cast.entry(team, now=STAKED)
-    Entry.objects.filter(defense=defense).update(received_at=STAKED)
+    DefenseEntry.objects.filter(defense=defense).update(received_at=STAKED)
 
     def hand_in(number: int) -> None:
         entries.entry_hand_in(
@@ -547,5 +547,5 @@ def test_two_hand_ins_at_once(
         )
 
     assert sorted(refusals_at_once(*(partial(hand_in, number) for number in numbers))) == said, why
-    left = (selectors.hand_ins_left(team, policy, STAKED), Entry.objects.count(), Defense.objects.count())
+    left = (selectors.hand_ins_left(team, policy, STAKED), DefenseEntry.objects.count(), Defense.objects.count())
     assert left == (0, there, there), "nothing is left of the one that was refused"

@@ -17,7 +17,7 @@ from contest.attacks.selectors import waiting_for_board
 from contest.core.enums import AccountKind, StakeKind
 from contest.core.models import Attack, Member, Release, Stake, Team
 from contest.defenses import selectors
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.risk_coverage import CurvePoint
 from contest.ledger.models import Account, LedgerEntry
 from contest.pages.public.risk_curve import curve
@@ -56,7 +56,7 @@ def released(week: fixtures.Contest) -> fixtures.Contest:
 
 def staked(defense: Defense, *, opened: bool = True, cents: int = 123_456) -> Stake:
     team = Team.objects.create(name=f"makers of {defense.name}", created_at=MONDAY)
-    Entry.objects.create(
+    DefenseEntry.objects.create(
         team=team, defense=defense, received_at=MONDAY, due_at=MONDAY, licence="MIT",
         opened_at=MONDAY if opened else None,
     )  # fmt: skip

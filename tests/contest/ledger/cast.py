@@ -12,7 +12,7 @@ from contest.core.enums import AccountKind, StakeEnd, StakeKind
 from contest.core.models import Attack, Award, BoardDecision, Break, Release, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import stake_ends, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger import deposits, stake_money, withholding
 from contest.ledger.models import Account, Correction, LedgerEntry, Payment
 from contest.ledger.services import account, move
@@ -48,7 +48,7 @@ def defense(name: str, of: Team | None = None, *, opened: bool = True, received:
         name=name, digest=f"sha256:{next(_numbers)}", created_at=received, published_at=received
     )
     if of is not None:
-        Entry.objects.create(
+        DefenseEntry.objects.create(
             team=of, defense=row, received_at=received, due_at=received, opened_at=received if opened else None
         )
     return row

@@ -244,7 +244,7 @@ def settling(stake: Stake, rita: User) -> Callable[[], Any]:
     """The award is given, and its money follows what is known of a team since."""
     decision = give(stake, rita)[0].decision
     Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=AWARDED)
-    assert awards.change_of(decision).flows
+    assert awards.award_change(decision).flows
     return lambda: prizes_settle(now=AWARDED)
 
 

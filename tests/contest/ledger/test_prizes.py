@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
-from contest.prizes.shares import BreakFact, StakeFact, StakeOutcome, attacker_shares, defender_shares, split, stake_due
+from contest.prizes.shares import (
+    BreakInput,
+    StakeInput,
+    StakeOutcome,
+    attacker_shares,
+    defender_shares,
+    split,
+    stake_due,
+)
 from tests import tables
 from tests.contest.ledger.cast import MONDAY
 
@@ -17,13 +25,13 @@ RED, BLUE, GREEN = 1, 2, 3
 W46, W47, W48 = "2026-W46", "2026-W47", "2026-W48"
 
 
-def sent(team: int | None, days: float = 0, week: str = W47, **more: bool) -> BreakFact:
-    return BreakFact(team, MONDAY + timedelta(days=days), week, **more)
+def sent(team: int | None, days: float = 0, week: str = W47, **more: bool) -> BreakInput:
+    return BreakInput(team, MONDAY + timedelta(days=days), week, **more)
 
 
-def stake(cents: int = 100, **changes: object) -> StakeFact:
+def stake(cents: int = 100, **changes: object) -> StakeInput:
     facts = {"cents": cents, "week": W47, "until": None, "over": True, "broken": True, "back_to": None}
-    return StakeFact(**(facts | changes))  # type: ignore[arg-type]
+    return StakeInput(**(facts | changes))  # type: ignore[arg-type]
 
 
 @tables.cases(
@@ -44,7 +52,7 @@ def stake(cents: int = 100, **changes: object) -> StakeFact:
     ([sent(RED, -0.3), sent(BLUE)], {RED: 50, BLUE: 50}, "of its week and before the stake: counts too"),
     ([], {}, "no break, no share"),
 )
-def test_who_shares_the_attacker_prize(breaks: list[BreakFact], shares: dict[int, int], why: str) -> None:
+def test_who_shares_the_attacker_prize(breaks: list[BreakInput], shares: dict[int, int], why: str) -> None:
     for order in permutations(breaks):
         assert attacker_shares(100, order) == shares, why
 
@@ -58,7 +66,7 @@ def test_who_shares_the_attacker_prize(breaks: list[BreakFact], shares: dict[int
     (101, [sent(BLUE), sent(RED)], {RED: 51, BLUE: 50}, "at one instant: the lower number"),
 )
 def test_odd_cents_go_one_each_in_the_order_of_receipt(
-    cents: int, breaks: list[BreakFact], shares: dict[int, int], why: str
+    cents: int, breaks: list[BreakInput], shares: dict[int, int], why: str
 ) -> None:
     assert attacker_shares(cents, breaks) == shares, why
 
@@ -126,7 +134,7 @@ UNTIL = MONDAY + timedelta(days=30)
     ),
 )
 def test_what_becomes_of_a_stake(
-    facts: StakeFact, breaks: list[BreakFact], outcome: StakeOutcome, teams: dict[int, int], held: int, why: str
+    facts: StakeInput, breaks: list[BreakInput], outcome: StakeOutcome, teams: dict[int, int], held: int, why: str
 ) -> None:
     due = stake_due(facts, breaks)
     assert (due.outcome, due.teams, due.held) == (outcome, teams, held), why
@@ -137,7 +145,7 @@ def test_the_defenders_share_in_the_order_of_receipt_of_their_entries() -> None:
 
 
 facts = st.builds(
-    BreakFact,
+    BreakInput,
     team=st.none() | st.integers(1, 5),
     received_at=st.integers(0, 40).map(lambda hours: MONDAY + timedelta(hours=hours)),
     week=st.sampled_from([W46, W47, W48]),
@@ -156,7 +164,7 @@ def test_a_split_loses_no_cent_and_is_even(cents: int, order: list[int]) -> None
 
 @given(st.integers(0, 10**9), st.lists(facts, max_size=8), st.randoms())
 def test_shares_do_not_depend_on_the_order_in_which_facts_are_read(
-    cents: int, rows: list[BreakFact], rng: object
+    cents: int, rows: list[BreakInput], rng: object
 ) -> None:
     shares, shuffled = attacker_shares(cents, rows), list(rows)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -166,7 +174,7 @@ def test_shares_do_not_depend_on_the_order_in_which_facts_are_read(
 
 @given(st.integers(0, 10**9), st.lists(facts, max_size=8), st.booleans(), st.booleans(), st.none() | st.integers(1, 5))
 def test_what_is_due_and_held_is_never_more_than_the_stake(
-    cents: int, rows: list[BreakFact], over: bool, broken: bool, back_to: int | None
+    cents: int, rows: list[BreakInput], over: bool, broken: bool, back_to: int | None
 ) -> None:
     due = stake_due(stake(cents, over=over, broken=broken, back_to=back_to), rows)
     assert 0 <= sum(due.teams.values()) + due.held <= cents and min([*due.teams.values(), 0]) == 0

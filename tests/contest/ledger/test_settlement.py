@@ -14,7 +14,7 @@ from contest.board.impact_preview import overrule_impact
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
-from contest.ledger.dry_run import LedgerBook
+from contest.ledger.dry_run import Ledger
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, check, move
 from contest.operations.tasks import settle_prizes
@@ -312,7 +312,7 @@ def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
     """Settling these stakes fails when it is done."""
     real = settlement._settled
 
-    def fails(row: prize_facts.Found, book: LedgerBook, now: datetime) -> bool:
+    def fails(row: prize_facts.StakeWithBreaks, book: Ledger, now: datetime) -> bool:
         done = real(row, book, now)
         if row.stake in bad:
             raise RuntimeError("a row that nobody expected")

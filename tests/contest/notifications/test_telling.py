@@ -19,7 +19,7 @@ from contest.notifications.verdicts import notify_valid, notify_verdicts
 from contest.operations.tasks import tell_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import written
-from contest.outbox.models import Message, Told
+from contest.outbox.models import Message, NotifiedFact
 from contest.outbox.posting import MOST_TRIES
 from contest.releases.models import ReleaseBuild
 from contest.teams.models import Entitlement, EntitlementStep
@@ -350,5 +350,5 @@ def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     cast.released("2026-W47")
     at_once(*[partial(notify_of_facts, now=LATER)] * 4)
     kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
-    assert (notify_of_facts(now=LATER), Told.objects.count()) == (0, 16)
+    assert (notify_of_facts(now=LATER), NotifiedFact.objects.count()) == (0, 16)
     assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])

@@ -24,12 +24,12 @@ from contest.operations.waiting_items import WaitingItem, for_somebody, in_line,
 from labeling.models import (
     Assignment,
     GoldMark,
+    MonitoringEvent,
+    MonitoringRule,
     Panel,
     Question,
     StateChange,
     Tasker,
-    WatchEvent,
-    WatchRule,
 )
 from policy.numbers import Policy
 from scoring.models import Defense, Run
@@ -221,12 +221,12 @@ def test_without_answers_to_compare_there_is_no_share(tara: Tasker, now: datetim
 def test_taskers_to_look_at_are_the_paused_and_those_a_rule_fired_for(
     tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
 ) -> None:
-    rule = WatchRule.objects.create(
+    rule = MonitoringRule.objects.create(
         name="Too fast", collector="fast_share", window=20, minimum=15, comparison=">", threshold=0.5,
         action="warn", words="Take your time.", created_at=now,
     )  # fmt: skip
     for hours, tasker in ((2, otto), (3, otto), (200, uma)):
-        WatchEvent.objects.create(rule=rule, tasker=tasker, action="warn", figures={}, fired_at=now - hours * HOUR)
+        MonitoringEvent.objects.create(rule=rule, tasker=tasker, action="warn", figures={}, fired_at=now - hours * HOUR)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     StateChange.objects.create(
         tasker=tara, before="qualified", after="paused", code="paused", reason="r", changed_at=now - 9 * HOUR

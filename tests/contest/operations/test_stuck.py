@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from contest.core.scoring_words import SILENT_AFTER, MissingCapacity, missing, stuck, why_stuck
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.operations.overview import read_overview
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
@@ -135,9 +135,9 @@ def test_a_team_is_told_and_that_it_has_nothing_to_do(signed_in: Any, now: datet
     trial(defense, now)
     client, address = signed_in(cast.captain(blue)), f"/team/defenses/{defense.public_id}/"
     assert not lacking(words(client, address), NO_SCORER, "You need to do nothing.")
-    Entry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
+    DefenseEntry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
     assert NO_SCORER not in words(client, address), "nobody waits for one that was taken back"
-    Entry.objects.update(withdrawn_at=None, withdrawn_by=None)
+    DefenseEntry.objects.update(withdrawn_at=None, withdrawn_by=None)
     fixtures.scorer("one", now, runtime="docker")
     assert "You need to do nothing." not in words(client, address)
 

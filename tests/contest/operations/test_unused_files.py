@@ -23,7 +23,7 @@ from common.models import AuditEntry
 from contest.attacks.services import attack_receive, attack_withdraw
 from contest.core.models import Attack, Team
 from contest.defenses import entries
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.operations import unused_files
 from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
 from labeling.enums import Label, Origin
@@ -108,7 +108,7 @@ def test_who_puts_a_file_is_known() -> None:
 # One file of each kind ------------------------------------------------------------------------------------------------
 
 
-def hand_in(team: Team, folder: Path, now: datetime, name: str = "steadfast", *, closed: bool = False) -> Entry:
+def hand_in(team: Team, folder: Path, now: datetime, name: str = "steadfast", *, closed: bool = False) -> DefenseEntry:
     """A defense with a file of each kind, without source where it is `closed`."""
     weights = folder / f"{name}.weights"
     weights.write_bytes(name.encode())
@@ -325,7 +325,7 @@ def attack(now: datetime) -> None:
 
 
 def open_source(folder: Path, now: datetime) -> None:
-    entry = Entry.objects.get(defense__name="closed")
+    entry = DefenseEntry.objects.get(defense__name="closed")
     source, training = staking.zipped(folder / "later.zip"), staking.zipped(folder / "later-train.zip", "fit.py")
     entries.source_open(entry, source, by=staking.captain(entry.team), now=now, training_code=training)
 

@@ -12,7 +12,7 @@ from contest.board.examinations import queue_of
 from contest.board.motion_factories import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, Award, Break, Member, Stake, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import standing_of, standings, unbroken_until
 from contest.ledger import services as ledger
 from contest.ledger.models import LedgerEntry
@@ -30,7 +30,7 @@ from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring.enums import RerunState
-from scoring.models import Defense, Prediction, Rerun, Superseded
+from scoring.models import Defense, Prediction, Rerun, SupersededPrediction
 from tests import factories, tables
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, MONDAY, PRIZE, balance
@@ -58,7 +58,7 @@ def run_again(stake: Stake, answer: int = 1, *, state: RerunState = RerunState.A
         if old.round == 1:
             cast.answered(stake.defense, old.image, answer, at=began, rerun=rerun)
         new = Prediction.objects.get(rerun=rerun, image=old.image, round=old.round)
-        Superseded.objects.create(prediction=old, by=new, rerun=rerun)
+        SupersededPrediction.objects.create(prediction=old, by=new, rerun=rerun)
     return rerun
 
 
@@ -165,7 +165,7 @@ def test_its_lines_say_their_figures(
 @tables.cases(
     "story lines_unmet why",
     (
-        lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None),
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
         {"unbroken", "source", "weeks", "appeals"},
         "closed source cannot win (R33)",
     ),

@@ -18,7 +18,7 @@ from contest.board.models import CaseParty
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Stake, Team
 from contest.core.weeks import week_at
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import stakes_end
 from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
 from contest.prizes.checklist import checklist, contenders
@@ -247,9 +247,14 @@ def test_equal_instants_of_two_batches_share_and_a_closed_one_is_behind(makers: 
         ("time",),
         "its 90 days",
     ),
-    (lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None), "source", ("team",), "the source"),
     (
-        lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None),
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
+        "source",
+        ("team",),
+        "the source",
+    ),
+    (
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
         "unbroken",
         ("team",),
         "the clock begins with the source",

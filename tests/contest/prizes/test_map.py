@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from contest.core.models import Case, Conflict, Stake, Team
+from contest.core.models import Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account
 from labeling.models import Tasker
 from tests import factories
@@ -83,7 +83,7 @@ class People:
             "recused": factories.user("rex", "review board"),
         }
         for role, team in (("tied to others", others), ("recused", self.team)):
-            Conflict.objects.create(
+            ConflictOfInterest.objects.create(
                 member=self.people[role], team=team, kind="other", since=cast.BEFORE, declared_at=NOW
             )
         self.case = self.motion.move(rita) if moved else None

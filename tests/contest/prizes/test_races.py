@@ -313,8 +313,8 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
     withhold(other, rita)
     assert (withholdable(award), forfeitable(award)) == (0, 0)
     associated(makers)
-    assert services.change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
-    assert services.change_of(other.decision).flows.owed == {}, "it was not"
+    assert services.award_change(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
+    assert services.award_change(other.decision).flows.owed == {}, "it was not"
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
@@ -332,7 +332,7 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
     forfeit(withheld, rita)
     found_late(stake, cast.team("red"))
     sweep()
-    change = services.change_of(withheld.decision)
+    change = services.award_change(withheld.decision)
     assert (change.flows.owed, withheld_awards.forfeited_of(withheld.decision)) == (
         {},
         {stake.defense.entry.team_id: HALF},
@@ -343,7 +343,7 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
 def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Stake, makers: Team, rita: User) -> None:
     found_late(stake, cast.team("red"))
     sweep()
-    assert services.change_of(withheld.decision).flows.owed == {}, "it was not paid out"
+    assert services.award_change(withheld.decision).flows.owed == {}, "it was not paid out"
     cast.given_back(makers, rita, award=withheld, now=NOW)
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)

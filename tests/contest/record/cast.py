@@ -33,7 +33,7 @@ from contest.board.motions import motion_drop, motion_open
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Case, Stake, StakeBatch, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
@@ -43,7 +43,7 @@ from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures.addresses import pixels_of
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState, TrialKind
-from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
+from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.board import cast as board
@@ -114,7 +114,9 @@ def _teams(contest: cast.Contest) -> None:
     Attack.objects.create(team=blue, image=second, withdrawn_at=LATER + timedelta(hours=1), **sent)
     Attack.objects.filter(pk=first.pk).update(week=W47.name)
     entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
-    Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
+    DefenseEntry.objects.create(
+        team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry
+    )
 
 
 def _outside(contest: cast.Contest) -> None:
@@ -148,7 +150,7 @@ def _lost_proof(contest: cast.Contest) -> None:
             item=item, image=image, defense=wrong, rerun=rerun, answer=DefenseAnswer.BICYCLE, score_bicycle=0.5,
             score_bird=0.25, seed=7, attempt=1, predicted_at=LATER, **same,
         )  # fmt: skip
-        Superseded.objects.create(prediction=before, by=new, rerun=rerun)
+        SupersededPrediction.objects.create(prediction=before, by=new, rerun=rerun)
     # What was found while another answer stood there: nothing of it is in force.
     lost_run = Run.objects.create(
         defense=wrong, rerun=Rerun.objects.create(state=RerunState.CANCELLED, **asked), round=1,

@@ -102,10 +102,10 @@ class Wire:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cuts, self.after, self.sent = 0, 0, 0
-        self._read = file_responses.Part.read
-        monkeypatch.setattr(file_responses.Part, "read", lambda part, size=-1: self.read(part, size))
+        self._read = file_responses.FileSlice.read
+        monkeypatch.setattr(file_responses.FileSlice, "read", lambda part, size=-1: self.read(part, size))
 
-    def read(self, part: file_responses.Part, size: int) -> bytes:
+    def read(self, part: file_responses.FileSlice, size: int) -> bytes:
         data = self._read(part, min(size, 1_000) if size > 0 else 1_000)
         self.sent += len(data)
         if self.cuts and self.sent >= self.after:

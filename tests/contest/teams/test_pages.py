@@ -20,7 +20,7 @@ from contest.core.teams import team_of
 from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
-from contest.teams.models import Association, Entitlement, SamePerson, TeamInvitation
+from contest.teams.models import Association, Entitlement, SamePersonHint, TeamInvitation
 from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
 from labeling.models import Tasker
@@ -450,7 +450,7 @@ def test_pairs_are_listed_with_their_figures_and_nothing_follows(
     for name, email in (("carl", "jo.do@gmail.com"), ("tara", "jodo@gmail.com")):
         User.objects.filter(username=name).update(email=email)
     follow(organizer, "/organizer/teams/same-person/", "1 new pair.", f"tasker {tara.public_id}", "gmail.com")
-    assert (SamePerson.objects.count(), team_of(carl)) == (1, red)
+    assert (SamePersonHint.objects.count(), team_of(carl)) == (1, red)
 
 
 def test_the_organizers_lists_cost_few_queries(

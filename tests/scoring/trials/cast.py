@@ -24,7 +24,7 @@ from scoring.arrays import load_picture
 from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 from scoring.reference.drawing import draw
-from scoring.runner import Answers
+from scoring.runner import BatchAnswers
 from scoring.sealed import ContainerSession
 from scoring.trials import private_set, selectors, services
 from scoring.trials.published import PublishedImages
@@ -148,12 +148,12 @@ class Opening:
         return self.sessions[-1]
 
 
-def answers(labels: Sequence[int]) -> Answers:
+def answers(labels: Sequence[int]) -> BatchAnswers:
     """Legal answers."""
-    return Answers(np.array(labels, np.int8), np.tile(np.array([0.25, 0.75], np.float32), (len(labels), 1)))
+    return BatchAnswers(np.array(labels, np.int8), np.tile(np.array([0.25, 0.75], np.float32), (len(labels), 1)))
 
 
-def knowing(labels: dict[bytes, int], otherwise: int = DefenseAnswer.ABSTAIN) -> Callable[[Any], Answers]:
+def knowing(labels: dict[bytes, int], otherwise: int = DefenseAnswer.ABSTAIN) -> Callable[[Any], BatchAnswers]:
     """A program that looks pictures up by their pixels."""
     return lambda images: answers([labels.get(image.tobytes(), otherwise) for image in images])
 

@@ -20,7 +20,7 @@ from scoring import leases
 from scoring.arrays import load_picture
 from scoring.enums import DefenseAnswer, Fault, RunState, TrialKind
 from scoring.models import PrivatePicture, Run, Trial
-from scoring.runner import Answers, RunnerFault
+from scoring.runner import BatchAnswers, RunnerFault
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services
 from scoring.trials.enums import Variant
@@ -140,7 +140,7 @@ def test_the_seconds_of_a_trial_are_the_defenses_own(now: datetime, monkeypatch:
         time.sleep(0.05)
         return load_picture(*asked, **values)
 
-    def slowly_answered(images: Any) -> Answers:
+    def slowly_answered(images: Any) -> BatchAnswers:
         time.sleep(0.1)
         return cast.answers([-1] * len(images))
 
@@ -403,7 +403,7 @@ def test_what_waits_longest_is_done_first(now: datetime) -> None:
 def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
     trial = private_trial(now)
 
-    def answer(images: Any) -> Answers:
+    def answer(images: Any) -> BatchAnswers:
         Trial.objects.filter(pk=trial.pk).update(attempt=7)
         return cast.answers([1] * len(images))
 

@@ -40,9 +40,9 @@ from contest.record.leaderboard.snapshots import boards_make_anew
 from contest.releases.builds import build_ask
 from contest.teams import associations, entitlements, merging, same_person
 from contest.teams.models import Entitlement
-from labeling.enums import ReportDecision, ReportKind, WatchAction
+from labeling.enums import MonitoringAction, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
-from labeling.models import Report, WatchRule
+from labeling.models import MonitoringRule, Report
 from labeling.questions.services import question_answer, question_ask, report_decide
 from monitoring import actions, gold_choice, links, rule_changes
 from picture_files.store import FolderStore, original_key
@@ -216,7 +216,7 @@ def _invited(by: User, now: datetime) -> Any:
     return invitations.invite(email="nora@example.org", role=Role.TASKER, language="de", by=by, now=now)
 
 
-def _taken(action: WatchAction) -> Act:
+def _taken(action: MonitoringAction) -> Act:
     return lambda by, now: actions.action_take(
         tasker=factories.tasker("tina"), action=action, reason="Look again.", by=by, now=now
     )
@@ -228,7 +228,7 @@ def _linked(by: User, now: datetime) -> Any:
     )
 
 
-def _ruled_by(by: User, now: datetime) -> WatchRule:
+def _ruled_by(by: User, now: datetime) -> MonitoringRule:
     told = {"name": "Fast", "collector": "gold_doubt", "window": 20, "minimum": 10, "words": "Slowly."}
     return rule_changes.rule_add(comparison="<", threshold=0.7, action="pause", by=by, now=now, **told)  # type: ignore[arg-type]
 
@@ -343,12 +343,12 @@ ACTS: dict[str, Act] = {
     "same_person.look": lambda by, now: same_person.same_persons_find(by=by, now=now),
     "stake.receive": lambda by, now: stakes.stake_receive(_asked_stake(now), "wire 7", by=by, now=now),
     "stake.cancel": lambda by, now: stakes.stake_cancel(_asked_stake(now), by=by, now=now),
-    "tasker.warn": _taken(WatchAction.WARN),
-    "tasker.pause": _taken(WatchAction.PAUSE),
-    "tasker.requalify": _taken(WatchAction.REQUALIFY),
+    "tasker.warn": _taken(MonitoringAction.WARN),
+    "tasker.pause": _taken(MonitoringAction.PAUSE),
+    "tasker.requalify": _taken(MonitoringAction.REQUALIFY),
     "tasker.return": lambda by, now: (
         tasker := factories.tasker("tina"),
-        actions.action_take(tasker=tasker, action=WatchAction.PAUSE, reason="A pause.", by=by, now=now),
+        actions.action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="A pause.", by=by, now=now),
         actions.tasker_return(tasker=tasker, reason="All is well.", by=by, now=now),
     ),
     "team.merge": lambda by, now: merging.teams_merge(
@@ -536,6 +536,6 @@ def test_a_page_is_named_in_the_row_and_a_rule_of_monitoring_acts_for_the_platfo
     assert signed_in(olga).post("/organizer/teams/same-person/", REMOTE_ADDR="192.0.2.7").status_code == 303
     entry = AuditEntry.objects.get()
     assert (entry.origin, len(entry.place.digest)) == ("page", 12)
-    actions.action_take(tasker=factories.tasker("tina"), action=WatchAction.WARN, reason="Slowly.", now=now)
+    actions.action_take(tasker=factories.tasker("tina"), action=MonitoringAction.WARN, reason="Slowly.", now=now)
     entry = AuditEntry.objects.latest("pk")
     assert (entry.user, entry.role, entry.why) == (None, "platform", "Slowly.")

@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from contest.core.enums import AccountKind, DefenseStanding, StakeKind
 from contest.core.models import Attack, Break, Release, Stake, Team
-from contest.defenses.models import Entry, StakeChange
+from contest.defenses.models import DefenseEntry, StakeChange
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import Account, LedgerEntry
 from contest.operations.overview import read_overview
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.rows import BothTables, LeaderboardDefense, TeamRow
+from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import Association, TeamMerge
@@ -62,7 +62,7 @@ def release(at: datetime = AFTER) -> None:
 # Reading the facts ----------------------------------------------------------------------------------------------------
 
 
-def now() -> BothTables:
+def now() -> Tables:
     return tables(read_facts(), AFTER + DAY)
 
 
@@ -70,7 +70,7 @@ def attacker() -> TeamRow:
     return next(row for row in now().attackers if row.name == "=red")
 
 
-def of(defense: Defense) -> LeaderboardDefense:
+def of(defense: Defense) -> DefenseRank:
     return next(row for row in now().defenses if row.id == defense.public_id)
 
 
@@ -114,11 +114,11 @@ def test_which_attacks_are_told_of(
 def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
     release()
     cautious, team = week.defenses[0], Team.objects.create(name="makers", created_at=STAKED)
-    Entry.objects.create(defense=cautious, team=team, received_at=STAKED, due_at=STAKED, licence="MIT")
+    DefenseEntry.objects.create(defense=cautious, team=team, received_at=STAKED, due_at=STAKED, licence="MIT")
     staked(cautious, paid_by=team, staked_at=None, clock_from=None)
     assert (of(cautious).state, of(cautious).open_source) == (DefenseStanding.PUBLISHED, False), "only asked for"
     Stake.objects.update(staked_at=STAKED, clock_from=STAKED)
-    Entry.objects.update(opened_at=STAKED)
+    DefenseEntry.objects.update(opened_at=STAKED)
     row = of(cautious)
     assert (row.state, row.cents, row.staked_since) == (DefenseStanding.STAKED, 100_000, STAKED)
     assert (row.clock_ends, row.survived, row.team and row.team.name) == (STAKED + 90 * DAY, 1, "makers")
@@ -234,7 +234,7 @@ def test_who_only_defends_is_no_attacker_however_much_it_wins(at: dict[str, Acco
 # What is stored -------------------------------------------------------------------------------------------------------
 
 
-def shown(now: datetime, week: str = "") -> BothTables:
+def shown(now: datetime, week: str = "") -> Tables:
     return snapshots.shown(week, now=now).tables
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard import facts as of
-from contest.record.leaderboard.rows import BothTables, EligibilityTotals, LeaderboardDefense, LeaderboardTeam, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamRow
 from contest.record.leaderboard.tables import ordered, ranks, tables
 
 DAY = timedelta(days=1)
@@ -68,7 +68,7 @@ def team(facts: of.LeaderboardFacts, name: str, at: datetime = NOW) -> TeamRow:
     return next(row for row in tables(facts, at).attackers if row.name == name)
 
 
-def first(facts: of.LeaderboardFacts, at: datetime = NOW) -> LeaderboardDefense:
+def first(facts: of.LeaderboardFacts, at: datetime = NOW) -> DefenseRank:
     return tables(facts, at).defenses[0]
 
 
@@ -103,7 +103,7 @@ def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
     facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.PrizeFacts(2, 500, RELEASED, (1,)),))
     assert [row.name for row in tables(facts, NOW).attackers] == ["red"]
     assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
-    assert first(facts).broken_by == (LeaderboardTeam("G-1", "red", SENT),)
+    assert first(facts).broken_by == (BreakerRow("G-1", "red", SENT),)
     assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
 
 
@@ -403,7 +403,7 @@ def test_rows_without_a_value_come_last_either_way() -> None:
 def test_tables_come_back_from_json_as_they_were() -> None:
     trials = (of.TrialFacts(1, SENT, 10, 9, 0, 1, 0),)
     found = tables(contest(breaks=(broke(1, 1, 1),), defenses=(defense(team=2), defense(2)), trials=trials), NOW)
-    assert BothTables.from_json(found.to_json()) == found
+    assert Tables.from_json(found.to_json()) == found
 
 
 # No order matters -----------------------------------------------------------------------------------------------------
