@@ -113,7 +113,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
         ),
         _ARCHIVE,
     ),
-    "defense_kit/layers.py:Budget.spend": _LAYERS,
+    "defense_kit/layers.py:UnpackingBudget.spend": _LAYERS,
     "defense_kit/layers.py:_unpacking": _LAYERS,
     "defense_kit/layers.py:check_beginning": DecodingLimits(
         submitted_files.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
@@ -167,7 +167,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "a file of this project": (
         "contest/demo/defense/predict.py:main",
         "contest/demo/programs.py:Program.weights",
-        "contest/demo/programs.py:Running.__init__",
+        "contest/demo/programs.py:InProcessProgram.__init__",
         "contest/demo/seed.py:photos",
         "tools/learning_pictures/canvas.py:<module>",
         "tools/learning_pictures/canvas.py:photo",
@@ -201,8 +201,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/record/rebuild/board.py:_appeal",
         "contest/record/rebuild/board.py:_decision",
         "contest/record/rebuild/board.py:_motion",
-        "contest/record/rebuild/mirror_reader.py:Part.manifest",
-        "contest/record/rebuild/mirror_reader.py:Part.rows",
+        "contest/record/rebuild/mirror_reader.py:MirroredRelease.manifest",
+        "contest/record/rebuild/mirror_reader.py:MirroredRelease.rows",
         "contest/record/rebuild/mirror_reader.py:_parts",
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (

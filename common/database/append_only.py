@@ -41,6 +41,12 @@ def append_only(*tables: str, forgetting: Mapping[str, str] | None = None) -> mi
     return migrations.RunPython(forwards, backwards)
 
 
+def allow_changes(*tables: str, forgetting: Mapping[str, str] | None = None) -> migrations.RunPython:
+    """Return the migration step that undoes `append_only`, to rename a table: `append_only` follows under its new name."""
+    step = append_only(*tables, forgetting=forgetting)
+    return migrations.RunPython(step.reverse_code, step.code)
+
+
 def _protect(vendor: str, table: str, account: str, columns: Sequence[str]) -> Iterator[str]:
     for operation, when in (("UPDATE", _when_refused(vendor, account, columns)), ("DELETE", "")):
         trigger = f'CREATE TRIGGER {table}_no_{operation.lower()} BEFORE {operation} ON "{table}"'
