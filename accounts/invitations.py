@@ -1,4 +1,4 @@
-"""Who may join: there is no open sign-up, an organizer invites by e-mail (R5, R8)."""
+"""Invitations: there is no open sign-up; an organizer invites by e-mail (R5, R8)."""
 
 import hashlib
 import secrets

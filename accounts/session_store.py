@@ -1,4 +1,4 @@
-"""Signing in at the price of one query: the session row is read together with its user.
+"""A session store that reads the session and its user in one query.
 
 Django's own engine reads the session, then the user; at two requests per label that is the first cost to trim. What
 is checked stays the same: expiry, the session's signature, the user being active, and the hash that ends every

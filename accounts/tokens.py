@@ -1,4 +1,4 @@
-"""How a program says who it is: the page's session, or a token."""
+"""Authentication of API calls: the session of the page, or a token."""
 
 import hashlib
 import secrets

@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication.verifier.chain import ListedRelease, check_list, check_listed, read_listed
+from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
 from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
@@ -83,7 +83,7 @@ def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse
 
 def _listed(data: bytes, url: str) -> list[ListedRelease]:
     try:
-        return [read_listed(row) for row in read_json(data)["releases"]]
+        return [read_release_list(row) for row in read_json(data)["releases"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ContestUnreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
@@ -106,7 +106,7 @@ def _withdrawn(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:
 def _known(known: Path) -> list[ListedRelease]:
     """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
     try:
-        return [read_listed(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
+        return [read_release_list(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
         return []
     except (UnreadableFile, ValueError, KeyError, TypeError) as error:
@@ -219,7 +219,7 @@ def _checked(release: ListedRelease, before: ListedRelease | None, folder: Path)
     if not place.is_dir():
         return  # said already
     try:
-        check_listed(release, before, read_manifest(place), findings)
+        check_listed_release(release, before, read_manifest(place), findings)
         yield from findings.differences
         yield from (f"{release.name}: {each}" for each in verify(place).all_differences())
     except NotARelease as error:

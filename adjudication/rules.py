@@ -1,5 +1,5 @@
-"""The verdict (R13-R15, R17): from what the taskers said to valid or rejected, with every reason; and which answers of
-a defense are wrong under it (R29).
+"""The verdict on a picture (R13-R15, R17) with every reason, and whether a defense's answer is a confident mistake
+(R29). Pure.
 
 Pure: standard library only, integers only, the policy as an argument. The same opinions and policy give the same
 verdict for ever; the verifier that anybody can run calls this very module.

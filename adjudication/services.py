@@ -1,4 +1,4 @@
-"""Rulings: from a full panel, or a decision of the board, to an appended row (R13-R16, R20)."""
+"""Making rulings, from a full panel or from a decision of the board (R13-R16, R20)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from labeling.dealing import mark_settled
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
-from labeling.more_taskers import kept_out, newest_panel, newest_panel_locked
+from labeling.more_taskers import is_kept_out, newest_panel, newest_panel_locked
 from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
@@ -151,7 +151,7 @@ def board_ruling_check(*, image: Image, verdict: Verdict, label: Label | None, r
 def _overruled(image: Image, newest: Panel) -> Ruling:
     """Return the ruling that the board may overrule. What an organizer keeps out waits for nobody, so the board may
     rule on it."""
-    waits = newest.state == PanelState.HELD and not kept_out(image.pk)
+    waits = newest.state == PanelState.HELD and not is_kept_out(image.pk)
     if waits or newest.state in (PanelState.OPEN, PanelState.FULL):
         words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
         raise Conflict(words, "not_settled")

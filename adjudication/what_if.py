@@ -1,4 +1,4 @@
-"""What other numbers would have made of the responses there are (R7, R10, R13-R15). Nothing is written.
+"""Which rulings other policy numbers would have given on the existing responses (R7, R10, R13-R15). Read-only.
 
 Pictures that the board ruled on are left out, as no number decides them; so are those still being labeled.
 """
@@ -54,7 +54,7 @@ class PictureBatch:
     changes: tuple[PictureChange, ...]
 
 
-def try_out(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
+def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
     """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
     rulings = _rulings(behind, most)
     said = _opinions(pk for each in rulings for pk in _asked(each, numbers))
@@ -66,7 +66,7 @@ def try_on_all(numbers: TriedNumbers) -> Iterator[PictureBatch]:
     """Decide all pictures again, and yield what was found part by part."""
     behind: int | None = 0
     while behind is not None:
-        found = try_out(numbers, behind=behind)
+        found = try_batch(numbers, behind=behind)
         yield found
         behind = found.through
 

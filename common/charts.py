@@ -1,4 +1,4 @@
-"""Numbers to shapes, pure. Bars begin at zero; every bar carries its own label, so that no legend is needed.
+"""Geometry of bar charts. Pure. Bars begin at zero and carry their own labels, so there is no legend.
 
 Lengths are in the units of the drawing's own box (`width` x `height`), which the page scales to its place.
 """

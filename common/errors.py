@@ -1,4 +1,4 @@
-"""Errors that the domain raises on purpose, each with a stable code."""
+"""Domain errors, each with a stable code."""
 
 
 class DomainError(Exception):

@@ -1,4 +1,4 @@
-"""Lets a few threads of this process through at a time, so that heavy work leaves the others room to answer."""
+"""Limits how many threads of a process do heavy work at the same time."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What is not the request's fault: the database, the picture store or a disk failed, and later the same may work.
+"""Recognises outages (database, picture store, disk), after which the same request may succeed later.
 
 `outage_of` recognises the errors of drivers, the system and the store. Pages, API and workers all ask it.
 """

@@ -1,4 +1,4 @@
-"""What every page knows."""
+"""Template context of every page."""
 
 from collections.abc import Iterator
 from datetime import datetime

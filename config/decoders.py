@@ -1,4 +1,4 @@
-"""The register of decoders: every place where bytes or text become objects, and what each may cost.
+"""The register of decoders: every place where untrusted bytes or text become objects, with its limits.
 
 Who adds a call that decodes or unpacks adds it here, with limits that the code enforces; `tests/test_decoders.py` fails
 for a place that is missing and for one that is gone. Each limit is the constant that enforces it, not a copy.

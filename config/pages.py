@@ -1,4 +1,4 @@
-"""What a page answers when something is refused or fails: what happened, what was kept, what to do next."""
+"""Error pages: what happened, what was kept, and what to do next."""
 
 import sys
 from collections.abc import Callable

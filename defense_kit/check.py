@@ -1,4 +1,4 @@
-"""`python -m defense_kit check`: the contest's own harness on a participant's machine.
+"""`python -m defense_kit check`: runs the contest's harness on a participant's machine.
 
 Exit status 0: accepted; 1: a fault, or too slow; 2: it could not be asked as wanted; 130: Ctrl-C.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from defense_kit.conversation import ConversationDeadlines
-from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine, synthetic_pictures
+from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
 from defense_kit.launch import Launch, LaunchedDefense
@@ -117,7 +117,7 @@ def check(
         size = pictures.shape[1]
         return open_defense(launch, image_size=size, batch_size=batch_size, seed=seed, deadlines=deadlines)
 
-    report = examine(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
+    report = examine_defense(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
     ours = [replace(each, advice=PLATFORM_ADVICE) if each.code == Fault.PLATFORM else each for each in report.faults]
     return replace(report, faults=ours)
 

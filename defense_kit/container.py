@@ -1,4 +1,4 @@
-"""Runs a defense in a sealed container, and keeps the images that this needs.
+"""Runs a defense in a sealed container, and manages the images.
 
 The image is a stranger's. Whatever it asks for (a user, health checks, environment) is overruled by
 `container_options`, the one place that says how a container is made. Every way to fail is a RunnerFault: what the

@@ -1,4 +1,4 @@
-"""The scorer's end of a conversation with a defense (docs/defenses.md), written for a hostile peer.
+"""The scorer's side of the protocol with a defense (docs/defenses.md), safe against a hostile peer.
 
 Nothing here waits without a deadline on the monotonic clock, and no length is believed before it was checked. A peer
 that does anything but answer the batches it was sent, one after the other, is a RunnerFault (R30).

@@ -1,4 +1,4 @@
-"""Runs a defense over a few pictures twice and reports what the contest would see.
+"""Runs a defense twice over a few pictures and reports its answers, speed and faults.
 
 The rounds differ as official runs do (R29): another seed, a fresh process, and for each picture other companions.
 """
@@ -217,7 +217,7 @@ def synthetic_pictures(count: int = PICTURES, size: int = IMAGE_SIZE) -> Pixels:
     return pictures
 
 
-def examine(
+def examine_defense(
     open_: Open, pictures: Pixels, *, batch_size: int, seconds_per_picture: float, first_seed: int = 1
 ) -> ExaminationReport:
     """Run a defense over uint8 pictures [N, S, S, 3] in two rounds; a fault ends it and stands in the report."""

@@ -1,4 +1,4 @@
-"""The closed list of faults (R30): what went wrong with a defense, what to do about it, and who answers for it."""
+"""The closed list of faults (R30): cause, remedy, and who is responsible."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""One defense from its start to its end: the same code for the contest and for `python -m defense_kit check`."""
+"""Opens, runs and closes a defense, for the contest and for `python -m defense_kit check`."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Cancelled = Callable[[], bool]
 LAST_WORDS_SECONDS = 1.0
 
 
-def never() -> bool:
+def never_stopped() -> bool:
     """Return that nobody wants it to stop."""
     return False
 
@@ -96,7 +96,7 @@ def open_defense(
     seed: int,
     deadlines: ConversationDeadlines,
     folder: Path | None = None,
-    cancelled: Cancelled = never,
+    cancelled: Cancelled = never_stopped,
 ) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 

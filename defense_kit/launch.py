@@ -1,4 +1,4 @@
-"""What the harness needs to know about a started defense, however it was started."""
+"""The result of starting a defense, whichever way."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a defense may use of the machine, and how long it may take (R28, R30, R31).
+"""Resource and time limits of a defense (R28, R30, R31).
 
 The numbers of a contest that changed none of its policy; a test holds them equal.
 """

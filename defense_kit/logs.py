@@ -1,4 +1,4 @@
-"""What a defense printed: always read, so that it never waits for us, and kept only at its end."""
+"""Reads a defense's output continuously and keeps its end."""
 
 import os
 import threading

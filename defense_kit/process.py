@@ -1,4 +1,4 @@
-"""Runs a defense as a plain process of this machine, for trying it out. It is bounded and swept, not sealed off."""
+"""Runs a defense as a plain process for local trials: limited, but not sealed."""
 
 import json
 import os

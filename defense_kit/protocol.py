@@ -1,4 +1,4 @@
-"""The scorer's reading of defense protocol v1: every bound is checked before a byte of payload is read.
+"""The scorer's reader of defense protocol v1: every limit is checked before a payload is read.
 
 What arrives comes from a stranger's program. Anything that the protocol does not allow is a RunnerFault (R30).
 """

@@ -1,4 +1,4 @@
-"""How a defense's container is sealed: the one place that says how a container is made."""
+"""The options of a sealed container, in one place."""
 
 import re
 from collections.abc import Mapping

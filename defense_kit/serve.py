@@ -1,4 +1,4 @@
-"""The participant's end of defense protocol v1: connect, say hello, answer batches until the other side hangs up."""
+"""The participant's side of defense protocol v1: connect, greet, answer batches."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""From what a tasker sent to the answers that are kept, or every field that is wrong (R9-R12)."""
+"""Validates a submitted form: the answers, or every wrong field (R9-R12)."""
 
 import hashlib
 import json

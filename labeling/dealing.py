@@ -1,4 +1,4 @@
-"""Panels begin and end: pictures that are due get one (R7), and one that is ruled upon is over."""
+"""Opens panels for due pictures (R7), and closes those with a ruling."""
 
 from datetime import datetime
 

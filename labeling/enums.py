@@ -1,4 +1,4 @@
-"""The words of labeling, each list closed."""
+"""Stored choices of labeling."""
 
 from enum import StrEnum
 

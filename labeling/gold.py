@@ -1,4 +1,4 @@
-"""Marking answers on pictures whose right answer is known (R5, R6)."""
+"""Marks answers on gold pictures (R5, R6)."""
 
 from datetime import datetime
 
@@ -37,7 +37,7 @@ def marks_of_answers(answers: FormAnswers, known: KnownPicture) -> AnswerMarks:
 _known = PreparedLookup("known_picture", lambda: KnownPicture.objects.filter(pk=Parameter("known", BigIntegerField())))
 
 
-def gold_mark(*, response: Response, known_id: int, now: datetime) -> GoldMark:
+def mark_gold(*, response: Response, known_id: int, now: datetime) -> GoldMark:
     """Mark a response to a gold picture, in the transaction that keeps it."""
     (known,) = _known(known=known_id)
     said = TaskerAnswers(

@@ -1,4 +1,4 @@
-"""The versions of the instructions as taskers read them: what changed when, newest first."""
+"""The change log of the instructions, newest first."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Leases: what a tasker looks at next, for how long, and when its place is free again (R8).
+"""Leases on panel places: dealing the next picture, renewing, releasing, expiring (R8).
 
 Each function is one transaction; the database keeps the promises.
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
@@ -90,7 +90,7 @@ def _next(
         raise Conflict(message, "enough_held")
     slot = min({1, 2, 3} - {assignment.slot for assignment in held})
     claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
-    return claimed or NothingLeft(selectors.others_hold_something_for(tasker))
+    return claimed or NothingLeft(selectors.others_hold_work_for(tasker))
 
 
 def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
@@ -232,7 +232,7 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
 def _take_back(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
-        return selectors.gold_seems_free(lapsed, to_resume=True)
+        return selectors.gold_may_be_free(lapsed, to_resume=True)
     return _take_place(lapsed.panel_id)
 
 
@@ -323,7 +323,7 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 
 @retry_on_deadlock
 @transaction.atomic
-def leases_end(*, tasker: Tasker, now: datetime) -> int:
+def leases_expire(*, tasker: Tasker, now: datetime) -> int:
     """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send while they
     are paused is kept, and does not count: for gold as for any other."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True)

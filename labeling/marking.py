@@ -1,4 +1,4 @@
-"""Comparing an answer with the known one, question by question (R5, R6). Pure."""
+"""Compares an answer with the right one, question by question (R5, R6). Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the labeling page remembers for a tasker on every device: its keys, and the instructions they have read."""
+"""A tasker's preferences on all devices: keys, and the instructions read."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

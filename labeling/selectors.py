@@ -1,4 +1,4 @@
-"""Questions to the tables of labeling."""
+"""Queries for panels, assignments and images."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -258,7 +258,7 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
 _STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
 
 
-def gold_seems_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
+def gold_may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
     """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead.
 
     `to_resume` asks for the lease, otherwise for a late answer.
@@ -328,7 +328,7 @@ def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> 
     return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
-def others_hold_something_for(tasker: Tasker) -> bool:
+def others_hold_work_for(tasker: Tasker) -> bool:
     """Say whether a picture new to this tasker is only held by others just now, so that waiting may help."""
     mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
     held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED, known__isnull=True)

@@ -1,4 +1,4 @@
-"""The states of a tasker: who may label now, and every change of that with its reason (R5, R6)."""
+"""States of a tasker (R5, R6), and their changes with reasons."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Panels that nobody left may finish, each with its cause: too few of those who may label are new to the picture.
+"""Panels that no remaining tasker may finish, with the cause.
 
 Nobody is asked about a picture twice, nor is anybody linked with who was (R6, R8). Such a panel waits until somebody
 does something: invites taskers, lets one label again, ends a wrong link.

@@ -1,4 +1,4 @@
-"""Taskers' answers are kept (R8-R12), each in one transaction.
+"""Stores taskers' answers (R8-R12), each in one transaction.
 
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
 """
@@ -20,7 +20,7 @@ from common.errors import Conflict
 from labeling import selectors, signals
 from labeling.answers import FormAnswers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
-from labeling.gold import gold_mark
+from labeling.gold import mark_gold
 from labeling.leases import own_assignment
 from labeling.models import Assignment, Panel, PanelPlace, Response, Tasker
 from policy.enums import OutlineGate
@@ -113,7 +113,7 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
     holds_lease = assignment.state == AssignmentState.LEASED
     place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
     if assignment.known_id is not None:
-        assignment.seems_counted = counts and (holds_lease or selectors.gold_seems_free(assignment))
+        assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
     box = answers.outline.box if answers.outline else None
     response = Response.objects.create(
         assignment=assignment,
@@ -139,7 +139,7 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
     )
     _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
     if assignment.known_id is not None:
-        gold_mark(response=response, known_id=assignment.known_id, now=now)
+        mark_gold(response=response, known_id=assignment.known_id, now=now)
     elif place is not None:
         _fill_place(panel, holds_lease, now)
     elif holds_lease:

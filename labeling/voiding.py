@@ -1,4 +1,4 @@
-"""Taking answers out of the count: they stay on record, and their places are given to somebody else (R6)."""
+"""Voids answers: they stay on record, and their places are dealt again (R6)."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is done about a tasker, by a rule or by an organizer: each with its reason, which the tasker reads (R6)."""
+"""Actions on taskers by a rule or an organizer, each with a reason that the tasker reads (R6)."""
 
 from datetime import datetime
 
@@ -74,7 +74,7 @@ def _take(
     tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
-        leases.leases_end(tasker=tasker, now=now)
+        leases.leases_expire(tasker=tasker, now=now)
     _tell(tasker, code, reason, now, event)
     rule = {"watch_rule": event.rule_id, "watch_event": event.pk} if event is not None else None
     audit(_ACTS[action], by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now, private=rule)

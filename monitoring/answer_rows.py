@@ -1,4 +1,4 @@
-"""Answers as monitoring reads them: few columns, streamed, each beside what the rest of its panel said."""
+"""Streams answers with the rest of their panel, for statistics."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

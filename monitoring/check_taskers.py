@@ -1,4 +1,4 @@
-"""The sweep that watches over taskers: it reads their latest answers, and lets the rules fire (R6)."""
+"""The sweep that checks taskers' latest answers against the rules (R6)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ _LAST_LOOK = "watching-last-look"
 _ROOM = 2
 
 
-def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
+def check_taskers(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
     """Let the rules in force look at everybody who labels and is concerned by an answer given since then (without
     `since`: within ACTIVE); returns how many rules fired.
 
@@ -46,7 +46,7 @@ def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> in
     return sum(_watch_one(tasker, rules, policy, now) for tasker in concerned)
 
 
-def watch_periodically(*, policy: Policy, now: datetime) -> int:
+def check_taskers_periodically(*, policy: Policy, now: datetime) -> int:
     """Watch over what is new since the last look of this process, then over gold, at most once in LOOK_EVERY: for
     sweeps that come oftener. Returns how many rules fired and gold pictures were flagged.
 
@@ -55,7 +55,7 @@ def watch_periodically(*, policy: Policy, now: datetime) -> int:
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
-    fired = watch(policy=policy, now=now, since=last - _OPEN if last is not None and last <= now else None)
+    fired = check_taskers(policy=policy, now=now, since=last - _OPEN if last is not None and last <= now else None)
     flagged = gold_flag_leaks(policy=policy, now=now)
     cache.set(_LAST_LOOK, now, ACTIVE.total_seconds())
     return fired + flagged
@@ -79,7 +79,7 @@ def _watch_one(tasker_id: int, rules: Sequence[MonitoringRule], policy: Policy, 
     tasker = locked.filter(pk=tasker_id, state=TaskerState.QUALIFIED).first()
     if tasker is None:
         return 0
-    seen, last = seen_by_rules(tasker, rules), _last_events(tasker)
+    seen, last = history_by_tasker(tasker, rules), _last_events(tasker)
     fired = 0
     for rule in rules:
         reading = fires(_as_rule(rule), seen[rule.pk].since(last.get(rule.pk)), policy)
@@ -116,15 +116,15 @@ def trusted_since(tasker: Tasker) -> datetime | None:
     return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
-def seen_by_rules(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:
+def history_by_tasker(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:
     """Return for each rule's row what it may judge the tasker by."""
     on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == CollectorSource.GOLD]
     others = [rule for rule in rules if rule not in on_gold]
-    seen, gold = seen_of(tasker, others, at_work_since(tasker)), seen_of(tasker, on_gold, trusted_since(tasker))
+    seen, gold = history_of(tasker, others, at_work_since(tasker)), history_of(tasker, on_gold, trusted_since(tasker))
     return {rule.pk: gold if rule in on_gold else seen for rule in rules}
 
 
-def seen_of(tasker: Tasker, rules: Sequence[MonitoringRule], since: datetime | None) -> TaskerHistory:
+def history_of(tasker: Tasker, rules: Sequence[MonitoringRule], since: datetime | None) -> TaskerHistory:
     """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
     as far back as their windows reach, and not beyond `since`."""
     windows = _windows(rules)

@@ -1,4 +1,4 @@
-"""Do two taskers copy from each other, or are they one person? Pure figures about pairs (R6).
+"""Statistics of pairs of taskers who may copy or be one person (R6). Pure.
 
 Every number here bounds what two people do who work on their own, so that an honest pair is accused less than once in
 a million looks at everybody:
@@ -172,7 +172,7 @@ def _count(tally: PairTally, one: ComparedAnswer, other: ComparedAnswer) -> None
     tally.seconds.append((one.seconds, other.seconds))
     if min(len(one.corners), len(other.corners)) >= FEWEST_CORNERS:
         tally.outlines += 1
-        tally.alike += alike(one.corners, other.corners)
+        tally.alike += outlines_alike(one.corners, other.corners)
 
 
 def _third(answers: Sequence[ComparedAnswer], one: ComparedAnswer, other: ComparedAnswer) -> int:
@@ -196,7 +196,7 @@ def _count_sides(
     tally.sided += one.said == other.said
 
 
-def alike(one: Sequence[Corner], other: Sequence[Corner]) -> bool:
+def outlines_alike(one: Sequence[Corner], other: Sequence[Corner]) -> bool:
     """Say whether two outlines lie within ALIKE_PX of each other, seen from either, with about as many corners."""
     if abs(len(one) - len(other)) > 1 + min(len(one), len(other)) // 10:
         return False

@@ -1,4 +1,4 @@
-"""Organizers' side of gold (R6): settled pictures become pictures with a known answer, and stop being so."""
+"""Choosing gold (R6): settled pictures become gold, and stop being gold."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -238,7 +238,7 @@ def gold_hold(*, known: KnownPicture, by: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def gold_let_go(*, known: KnownPicture, by: User, now: datetime) -> None:
+def gold_release(*, known: KnownPicture, by: User, now: datetime) -> None:
     """Deal a held picture again."""
     _change(known, "This gold picture is retired.", held_at=None)
     _record("gold.let_go", known, by, now)

@@ -1,4 +1,4 @@
-"""Gold that leaked: a picture whose pass rate rises suddenly is no secret any more (R6)."""
+"""Detects leaked gold: a sudden rise of a picture's pass rate (R6)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

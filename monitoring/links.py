@@ -1,4 +1,4 @@
-"""Links between taskers who may be one person, or copy from each other: linked ones are never on one panel (R6, R7).
+"""Links between taskers who may be one person or copy; linked taskers never share a panel (R6, R7).
 
 Links make groups: who is linked with somebody linked is the same `person`, the smallest row number of the group. A
 change of a link locks the taskers of every group it touches, in the order of their numbers.
@@ -33,7 +33,7 @@ TRIES = 5
 Done = TypeVar("Done")
 
 
-def copies_look(*, now: datetime) -> int:
+def find_copies(*, now: datetime) -> int:
     """Look at the answers of the last LOOK_BACK for pairs that copy, and link each (R6). Returns how many new links.
 
     Looking twice links nobody twice. After an organizer ended a link, only newer pictures count against the pair.
@@ -46,13 +46,13 @@ def copies_look(*, now: datetime) -> int:
     return sum(_suspect(pair, found, now) for pair, found in sorted(suspected.items()))
 
 
-def copies_look_periodically(*, now: datetime) -> int:
+def find_copies_periodically(*, now: datetime) -> int:
     """Look for copies when this process has not for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was
     costs a look, never an event."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
-    linked = copies_look(now=now)
+    linked = find_copies(now=now)
     cache.set(_LAST_LOOK, now, LOOK_EVERY.total_seconds())
     return linked
 

@@ -1,4 +1,4 @@
-"""Adding and retiring rules of monitoring: a rule in force is never changed (R6)."""
+"""Adding and retiring monitoring rules; a rule in force is never changed (R6)."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What is read of the watch over taskers: its rules and what they found, links, and what was done about a tasker."""
+"""Queries for monitoring rules, events, links and actions."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What organizers read of taskers' work: figures per tasker and day, and agreement per question over a period (R6).
+"""Statistics per tasker and day, and agreement per question (R6).
 
 Gold answers are counted by themselves: they are no part of agreement, nor of the number of answers.
 """
@@ -150,12 +150,12 @@ class PeriodStatistics:
         return Proportion(sum(share.part for share in shares), sum(share.whole for share in shares))
 
 
-def figures_by_tasker(period: Period) -> dict[int, PeriodStatistics]:
+def statistics_by_tasker(period: Period) -> dict[int, PeriodStatistics]:
     """Return the figures of everybody who answered in the period, by tasker id."""
     return _figures(period, period.responses(), lambda row: row.tasker_id)
 
 
-def figures_of_spans(spans: Iterable[Mapping[int, PeriodStatistics]]) -> dict[int, PeriodStatistics]:
+def statistics_of_periods(spans: Iterable[Mapping[int, PeriodStatistics]]) -> dict[int, PeriodStatistics]:
     """Return the figures of several spans taken together, by tasker id."""
     found: dict[int, PeriodStatistics] = defaultdict(PeriodStatistics)
     for span in spans:
@@ -164,14 +164,14 @@ def figures_of_spans(spans: Iterable[Mapping[int, PeriodStatistics]]) -> dict[in
     return dict(found)
 
 
-def figures_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, PeriodStatistics]:
+def statistics_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, PeriodStatistics]:
     """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first."""
     there = ZoneInfo(zone)
     mine = period.responses().filter(tasker=tasker_id)
     return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
 
 
-def figures_of_latest(tasker_id: int, *, but: Image, most: int) -> PeriodStatistics:
+def statistics_of_latest(tasker_id: int, *, but: Image, most: int) -> PeriodStatistics:
     """Return the figures of a tasker's newest answers, `most` of them, without those to the picture `but`; how their
     outlines overlap is not looked at, as that takes the time."""
     mine = Response.objects.filter(tasker=tasker_id).exclude(image=but)

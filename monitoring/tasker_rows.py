@@ -1,4 +1,4 @@
-"""What the organizers' pages say of taskers: the list with its figures, and one tasker's story."""
+"""Rows of the organizers' pages of taskers: the list, and one tasker's history."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from labeling.enums import TaskerState
 from labeling.learning.services import QUALIFIED
 from labeling.models import MonitoringEvent, Notice, QualificationAttempt, StateChange, Tasker, Voiding
 from monitoring.models import TaskerLink
-from monitoring.tasker_figures import Period, PeriodStatistics, figures_by_tasker, figures_of_spans
+from monitoring.tasker_figures import Period, PeriodStatistics, statistics_by_tasker, statistics_of_periods
 
 DAYS = 7
 # Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of
@@ -61,7 +61,7 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
     of_today = _remembered(Period.of_days(today, today, zone), voiding, FRESH_SECONDS)
     past = (Period.of_days(day, day, zone) for day in (today - timedelta(back) for back in range(1, DAYS)))
     days = [of_today, *(_remembered(each, voiding, PAST_SECONDS) for each in past)]
-    of_week, nothing = figures_of_spans(days), PeriodStatistics()
+    of_week, nothing = statistics_of_periods(days), PeriodStatistics()
     rows = [
         TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
         for tasker, events, links in _taskers(state, week)
@@ -85,7 +85,7 @@ def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[in
     key = f"watching-figures:{period.begin.timestamp():.0f}:{period.end.timestamp():.0f}:{voiding}"
     found: Mapping[int, PeriodStatistics] | None = cache.get(key)
     if found is None:
-        found = figures_by_tasker(period)
+        found = statistics_by_tasker(period)
         cache.set(key, found, seconds)
     return found
 

@@ -1,4 +1,4 @@
-"""From bytes to a canonical picture (R2): the only module that decodes pictures.
+"""Decodes bytes to a canonical picture (R2); the only module that decodes pictures.
 
 Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
 `read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the

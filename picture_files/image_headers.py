@@ -1,4 +1,4 @@
-"""What a picture file says about itself, read without decoding a pixel (PNG, JPEG, WebP).
+"""Reads the headers of a picture file (PNG, JPEG, WebP) without decoding pixels.
 
 Pure. This runs before the image library sees a byte: it decides by content, never by name, and finds the size that
 is claimed, the number of channels, whether there is one frame, and where the picture ends, so that a bomb, an animation

@@ -1,4 +1,4 @@
-"""Where the files of pictures lie: a folder, or a bucket that speaks S3.
+"""The picture store: a folder, or an S3 bucket.
 
 Keys are `pictures/<pixels_sha256>.png`, `originals/<original_sha256>`, `private/<pixels_sha256>.png` for pictures that
 are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive), `.zip` (the source) and `.weights`. A

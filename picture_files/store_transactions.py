@@ -1,4 +1,4 @@
-"""The transactions of those who store files and of the one who removes those that no row names (decision 25).
+"""Coordinates storing files with removing unused ones (decision 25).
 
 Writers share a lock from before a file is put until the row that names it is committed; the remover has it alone. So
 what the remover sees is complete: a file that no row names then, nobody is about to name. On PostgreSQL it is an

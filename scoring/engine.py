@@ -1,4 +1,4 @@
-"""Works the queue of runs: claim, read the pictures, ask the defense batch by batch, keep the answers.
+"""Works the queue of runs: claim, load pictures, ask the defense in batches, store answers.
 
 A run is kept whole or not at all. Nothing that a defense does, and no picture that is missing, stops the runs of
 others: it ends as a fault of this run (R30), and a picture that a defense cannot bear is parted from its companions. A
@@ -24,7 +24,7 @@ from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
 from scoring.leases import LeaseLost
 from scoring.models import Run
-from scoring.persistence import until_kept
+from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import BatchAnswers, DefenseRunner, RunnerFault, check_answers
 from scoring.selectors import PlannedPicture
@@ -151,7 +151,7 @@ class RunWork:
         return now + longest(policy_in_force(now).policy, batch_size=size, batches=-(-len(self._items) // size))
 
     def _finish(self, answers: Sequence[DefensePrediction], device: str) -> None:
-        until_kept(lambda: services.run_finish(self._run, answers, device=device, now=self._clock()))
+        retry_until_kept(lambda: services.run_finish(self._run, answers, device=device, now=self._clock()))
         if self._run.fresh:
             self._warm.drop()
         name = self._run.defense.name
@@ -159,7 +159,7 @@ class RunWork:
 
     def _record(self, fault: RunnerFault, items: Sequence[PlannedPicture]) -> None:
         self._warm.drop()
-        until_kept(lambda: self._keep(fault, items, self._clock()))
+        retry_until_kept(lambda: self._keep(fault, items, self._clock()))
 
     def _keep(self, fault: RunnerFault, items: Sequence[PlannedPicture], now: datetime) -> None:
         run = self._run
@@ -167,7 +167,7 @@ class RunWork:
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
             log.warning("run_parted", pictures=len(items), **told)
             return
-        state = leases.fault(run, fault.fault, fault.text, now=now)
+        state = leases.record_fault(run, fault.fault, fault.text, now=now)
         log.warning("run_fault", state=state.value, **told)
 
     def _ask(self, heartbeat: Heartbeat) -> tuple[list[DefensePrediction], str]:

@@ -1,4 +1,4 @@
-"""The words of scoring. The faults are those of the defense protocol, which participants share."""
+"""Stored choices of scoring."""
 
 from enum import IntEnum, StrEnum
 

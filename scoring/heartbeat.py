@@ -1,4 +1,4 @@
-"""Keeps a lease while a scorer works: one batch may take longer than a lease."""
+"""Renews a lease in the background while a scorer works."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

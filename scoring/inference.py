@@ -1,4 +1,4 @@
-"""The one place that imports torch, when first asked for; only the scoring worker asks.
+"""Device and memory helpers; the only module that imports torch.
 
 Same weights, same batch size, same machine: the same numbers, bit for bit. So no autocast, no TF32, no choice of
 kernels by timing, and an error where an operation has no deterministic form.

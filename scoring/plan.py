@@ -1,4 +1,4 @@
-"""The fixed batch plan of a run, pure (R29).
+"""The deterministic batch plan of a run (R29). Pure.
 
 A batch always has `batch_size` rows, the last one padded, because the same picture may get other numbers in a batch
 of another size. The order is drawn for each run, so that each round gives a picture other companions, and never from

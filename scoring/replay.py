@@ -1,4 +1,4 @@
-"""A prediction again, from its row alone: same defense, same plan, same batch (R29)."""
+"""Repeats a prediction from its row: same defense, same plan, same batch (R29)."""
 
 from dataclasses import dataclass
 from itertools import islice

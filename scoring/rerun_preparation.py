@@ -1,4 +1,4 @@
-"""The plan of a re-run, made by a sweep run after run: may be stopped anywhere, and may run beside itself.
+"""The sweep that prepares the runs of a re-run, resumable and safe to run in parallel.
 
 Until the last run is planned all of them are dead, so that half a plan can be neither worked on nor applied. How far
 the plan is can be read off its newest run: the kinds are planned in order, and the pictures of a kind by their number.
@@ -118,12 +118,12 @@ def _begin(rerun: Rerun, place: _Place) -> int:
     """Let a wholly planned re-run be worked on; return 1, or 0 when its plan does not end at `place`."""
     if not _under_lock(rerun, place):
         return 0
-    rerun_move(rerun, RerunState.RUNNING)
+    rerun_advance(rerun, RerunState.RUNNING)
     runs_queue(rerun)
     return 1
 
 
-def rerun_move(rerun: Rerun, state: RerunState, **values: object) -> None:
+def rerun_advance(rerun: Rerun, state: RerunState, **values: object) -> None:
     """Give a re-run, which the caller has locked, its next state."""
     if state not in NEXT_RERUN_STATE[RerunState(rerun.state)]:
         raise ValueError(f"a re-run that is {rerun.state} cannot become {state}")

@@ -1,4 +1,4 @@
-"""Which answers a re-run gives again: what is meant, and the same held still while the re-run is prepared."""
+"""The scope of a re-run: which answers are repeated."""
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -56,7 +56,7 @@ class RunKind(NamedTuple):
 _COLUMNS = ("round", "run__batch_size", "run__fresh", "image__width")
 
 
-def held_still(defense: Defense, scope: Scope) -> Scope:
+def frozen_scope(defense: Defense, scope: Scope) -> Scope:
     """Return a scope that means the same answers whenever it is asked, whatever is answered from now on.
 
     What holds only as long as no re-run of the defense is applied meanwhile.

@@ -1,4 +1,4 @@
-"""Answers given again as a set: asked for, worked off like every run, and put in the place of the older ones at once.
+"""Re-runs: answers repeated as a set that replaces the old ones at once.
 
 Until a re-run is applied its answers count for nothing. Its runs are planned by a sweep (`scoring.rerun_preparation`).
 """
@@ -17,8 +17,8 @@ from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction
-from scoring.rerun_preparation import rerun_move, runs_queue
-from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
+from scoring.rerun_preparation import rerun_advance, runs_queue
+from scoring.rerun_scope import Scope, frozen_scope, items_in_scope, kinds
 from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import predictions_in_force
 from scoring.services import PICTURES_PER_RUN
@@ -139,7 +139,7 @@ def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: d
 
 
 def _note_what_is_meant(rerun: Rerun, scope: Scope) -> None:
-    still = held_still(rerun.defense, scope)
+    still = frozen_scope(rerun.defense, scope)
     found = kinds(items_in_scope(rerun.defense, still))
     if not found:
         raise Conflict("No answer of this defense is meant by that. Choose others.", "nothing_to_rerun")
@@ -170,7 +170,7 @@ def _refuse_out_of_force(defense: Defense) -> None:
 
 @transaction.atomic
 def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
-    """Take what waits out of the queue until `rerun_go_on`; return how many runs. What runs now is let to its end.
+    """Take what waits out of the queue until `rerun_resume`; return how many runs. What runs now is let to its end.
 
     Conflict when the re-run is being prepared, is over, or nothing of it waits.
     """
@@ -184,7 +184,7 @@ def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
 
 
 @transaction.atomic
-def rerun_go_on(*, rerun_id: int, by: User, now: datetime) -> int:
+def rerun_resume(*, rerun_id: int, by: User, now: datetime) -> int:
     """Queue again what was stopped; return how many runs.
 
     Conflict when the re-run is being prepared, is over, or was not stopped.
@@ -274,7 +274,7 @@ def _chunks(rows: Iterator[SupersededPrediction]) -> Iterator[list[SupersededPre
 
 
 def _end(rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
-    rerun_move(rerun, state, ended_by=by, ended_at=now)
+    rerun_advance(rerun, state, ended_by=by, ended_at=now)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ def _in_force_beside() -> QuerySet[Prediction]:
     return predictions_in_force().filter(**same)
 
 
-def answers_beside(rerun: Rerun) -> QuerySet[Any]:
+def paired_answers(rerun: Rerun) -> QuerySet[Any]:
     """Return the answers of a re-run so far with `old_answer`: what they replaced, or would, None where nothing."""
     answers = Prediction.objects.filter(rerun=rerun)
     if rerun.state == RerunState.APPLIED:
@@ -344,12 +344,12 @@ def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
 
 def changes(rerun: Rerun) -> list[tuple[DefenseAnswer | None, DefenseAnswer, int]]:
     """Return (old answer, new answer, how many) of a re-run so far; the old one is None where there was none."""
-    rows = answers_beside(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
+    rows = paired_answers(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
     counted = rows.annotate(count=Count("pk"))
     return [(None if old is None else DefenseAnswer(old), DefenseAnswer(new), count) for old, new, count in counted]
 
 
 def changed_answers(rerun: Rerun) -> QuerySet[Any]:
     """Return the answers of a re-run that differ from those before them, with their pictures, newest last."""
-    changed = answers_beside(rerun).exclude(old_answer=F("answer")).exclude(old_answer=None)
+    changed = paired_answers(rerun).exclude(old_answer=F("answer")).exclude(old_answer=None)
     return changed.select_related("image").order_by("pk")

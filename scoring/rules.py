@@ -1,4 +1,4 @@
-"""When a defense is wrong with confidence, and who answers for a fault, pure (R29, R30)."""
+"""What counts as a confident mistake, and who is responsible for a fault (R29, R30). Pure."""
 
 from datetime import timedelta
 

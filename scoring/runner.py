@@ -1,4 +1,4 @@
-"""The one interface behind which defenses run (R28), and what may go wrong there (R30).
+"""The interface of runners of defenses (R28), and their faults (R30).
 
 A runner opens a session for one run; the session answers batches until it is closed. Whatever happens inside comes out
 as answers or as a RunnerFault with a code of the closed list, never as another exception.

@@ -1,4 +1,4 @@
-"""The scorer of this process: a device of the machine to itself, and the ways to run defenses there."""
+"""The scorer of this process: its device and its runners."""
 
 import atexit
 import socket
@@ -50,10 +50,10 @@ class LocalScorer:
         if scorer is None:
             return False
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
-            self._seen, self._apart = time.monotonic(), clock.apart()
+            self._seen, self._apart = time.monotonic(), clock.clock_difference()
             make_room()
             scorer.runtime = self._runners.offered() if self._runners else ""
-            scorer.seen(f"nothing: {clock.words(self._apart)}" if clock.is_apart(self._apart) else "")
+            scorer.seen(f"nothing: {clock.clock_difference_words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
             return False

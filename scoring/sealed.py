@@ -1,4 +1,4 @@
-"""Runs everybody else's defenses, each in a sealed container of this machine's engine (R28).
+"""Runs submitted defenses in sealed containers (R28).
 
 A scorer has a name and a folder of its own. Containers carry the name, so that what a killed scorer or a failed stop
 left behind is found and removed, when one of the same name starts and before it opens the next defense.
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from defense_kit import container
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.harness import Cancelled, DefenseSession, never, open_defense
+from defense_kit.harness import Cancelled, DefenseSession, never_stopped, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.protocol import BatchAnswers
 from defense_kit.sealing import Sealing
@@ -102,7 +102,7 @@ class ContainerRunner:
         batch_size: int,
         seed: int,
         attempt: str = "",
-        cancelled: Cancelled = never,
+        cancelled: Cancelled = never_stopped,
     ) -> "ContainerSession":
         """Start `defense`; RunnerFault when its image cannot be had or it does not start.
 

@@ -1,4 +1,4 @@
-"""Questions to the tables of scoring."""
+"""Queries for defenses, runs and predictions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def defenses_in_force() -> list[Defense]:
     return list(published.order_by("published_at", "id"))
 
 
-def defense_shown(public_id: str, *, public: bool) -> Defense:
+def defense_by_public_id(public_id: str, *, public: bool) -> Defense:
     """Return the defense with this ID, where `public` a published one alone; NotFound when there is none."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     defense = shown.filter(public_id=public_id).first()

@@ -1,4 +1,4 @@
-"""Everything that changes defenses, runs and predictions."""
+"""Changes of defenses, runs and predictions."""
 
 import random
 from collections.abc import Sequence
@@ -165,7 +165,7 @@ def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = N
     queue = selectors.runs_waiting(now=now)
     alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
     for runs in (*alike, queue.filter(rerun=None), queue):
-        if (run := leases.claim(runs.order_by("id"), worker=worker, now=now)) is not None:
+        if (run := leases.claim_lease(runs.order_by("id"), worker=worker, now=now)) is not None:
             return run
     return None
 

@@ -1,4 +1,4 @@
-"""Programs that run without a container, in a demo alone. The application above knows them and says so here."""
+"""Programs that run without a container, in a demo only; the contest registers them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,6 +17,6 @@ class TrustedPrograms:
     find: Find = staticmethod(lambda _: None)
 
 
-def known_programs_are(find: Find) -> None:
+def register_trusted_programs(find: Find) -> None:
     """Let `find` say from now on how a known program runs; for an application's start."""
     TrustedPrograms.find = staticmethod(find)

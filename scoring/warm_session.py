@@ -1,11 +1,11 @@
-"""The one defense that a scorer has loaded: opening one costs more than many batches."""
+"""Keeps a defense loaded between runs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
 
-from defense_kit.harness import never
+from defense_kit.harness import never_stopped
 from scoring.models import Defense, Run
 from scoring.runner import DefenseRunner, Runner, RunnerFault
 from scoring.services import PreferredRuns
@@ -36,7 +36,7 @@ class WarmSession:
         self._find_runner, self._device = find_runner, device
         self._loaded: SessionKey | None = None
         self._session: DefenseRunner | None = None
-        self._cancelled: Callable[[], bool] = never
+        self._cancelled: Callable[[], bool] = never_stopped
         self._runs = 0
 
     @property
@@ -47,7 +47,7 @@ class WarmSession:
             return None
         return PreferredRuns(loaded.defense, loaded.round, loaded.rerun)
 
-    def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never) -> DefenseRunner:
+    def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never_stopped) -> DefenseRunner:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
 
         A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.

@@ -1,4 +1,4 @@
-"""Whether the rows of the audit trail in a release are a chain, and follow those of the release before it.
+"""Checks that the audit trail of a release is an unbroken chain that continues the previous release.
 
 Pure: standard library only. The private part of a row is not published: its SHA-256 stands in for it.
 """

@@ -1,4 +1,4 @@
-"""From the rulings and predictions of a release to its breaks, derived again (R29, R30).
+"""Derives the breaks of a release again from its rulings and predictions (R29, R30).
 
 Pure: standard library only.
 """

@@ -37,7 +37,7 @@ class ListedRelease:
     size: int
 
 
-def read_listed(row: Any) -> ListedRelease:
+def read_release_list(row: Any) -> ListedRelease:
     """Read a row of the list with mistrust: names and hashes go into paths and comparisons, sizes into bounds.
 
     Raises ValueError, KeyError or TypeError for what is no such row.
@@ -60,7 +60,9 @@ def check_list(releases: Sequence[ListedRelease], findings: Findings) -> None:
         before = release.manifest_sha256
 
 
-def check_listed(release: ListedRelease, before: ListedRelease | None, manifest: Manifest, findings: Findings) -> None:
+def check_listed_release(
+    release: ListedRelease, before: ListedRelease | None, manifest: Manifest, findings: Findings
+) -> None:
     """The list states of a release what its own manifest does. `before` is the release listed before it.
 
     A list can be made to fit whatever it leaves out; a manifest cannot, since the next one holds its hash.

@@ -1,4 +1,4 @@
-"""The files of a release that follow from its other rows: `tasker_data.csv` and `annotations.coco.json` (R39).
+"""Checks the derived files of a release, `tasker_data.csv` and `annotations.coco.json` (R39).
 
 Pure. The exporter writes with these functions and the verifier writes both files anew, to compare them byte by byte.
 """

@@ -1,5 +1,4 @@
-"""Unpacking a release that a stranger packed: what its manifest lists and nothing else, within bounds, whole or not at
-all (R39).
+"""Unpacks a downloaded release safely: only the listed files, within size limits, all or nothing (R39).
 
 Pure: standard library only.
 """

@@ -1,5 +1,5 @@
-"""Which answers each ruling of a release counted (R16, R19): those of its panel when it was full, the first ones again
-after others joined it, and those of a fresh panel alone.
+"""Derives which responses each ruling counted (R16, R19): a full panel, the same panel after more taskers joined, or a
+fresh panel.
 
 Pure: standard library only.
 """

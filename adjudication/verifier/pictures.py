@@ -1,4 +1,4 @@
-"""The pictures of a release: every file decodes, and its pixels are the ones its name says (R2).
+"""Checks the pictures of a release: each file decodes, and its pixels match its name (R2).
 
 Pure: standard library only.
 """
@@ -54,13 +54,13 @@ def check_pictures(
 def _look_at_all(folder: Path, paths: list[str]) -> Iterator[PictureFile]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(paths) < _FEW or cores == 1:
-        yield from map(partial(look_at, folder), paths)
+        yield from map(partial(inspect_picture, folder), paths)
         return
     with ProcessPoolExecutor(cores) as pool:
-        yield from pool.map(partial(look_at, folder), paths, chunksize=_AT_ONCE)
+        yield from pool.map(partial(inspect_picture, folder), paths, chunksize=_AT_ONCE)
 
 
-def look_at(folder: Path, path: str) -> PictureFile:
+def inspect_picture(folder: Path, path: str) -> PictureFile:
     """Read one picture."""
     try:
         data = read_bytes(folder, path, MOST_PICTURE_BYTES)

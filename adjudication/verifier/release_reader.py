@@ -1,4 +1,4 @@
-"""Reading a release with mistrust: the manifest, the list of files, and tables in their one canonical form.
+"""Reads an untrusted release: manifest, file list, and tables in canonical form.
 
 Pure: standard library only.
 """
@@ -191,8 +191,8 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
     name = form.release_name(manifest.values["week"], manifest.values["part"])
     if manifest.name != name:
         findings.add(form.MANIFEST, "name", manifest.name, name)
-    if manifest.rule_book != form.rule_book_of(manifest.revision):
-        follows = f"{form.rule_book_of(manifest.revision)}, as the revision is {manifest.revision}"
+    if manifest.rule_book != form.rule_book_version(manifest.revision):
+        follows = f"{form.rule_book_version(manifest.revision)}, as the revision is {manifest.revision}"
         findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
     if not manifest.previous_name and manifest.values["previous_name"]:
         findings.add(form.MANIFEST, "previous_name", manifest.values["previous_name"], "the name of a release")

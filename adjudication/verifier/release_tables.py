@@ -1,4 +1,4 @@
-"""The tables of a release (R39): the columns of each file, in their order, and what a cell of each looks like.
+"""The tables of a release (R39): the columns of each file and the format of each cell.
 
 The one place that says so: writers, the verifier, the way back from releases and the documentation follow it. Standard
 library only. What a revision added is a table of its own or stands behind the columns that were there.

@@ -1,4 +1,4 @@
-"""From the raw responses of a release to its rulings, derived again under the rules (R13-R16).
+"""Derives the rulings of a release again from its raw responses (R13-R16).
 
 Pure: standard library only.
 """

@@ -1,4 +1,4 @@
-"""The one way by which the verifier and the mirror read files that a stranger made: regular files, within bounds.
+"""Reads untrusted files safely, for the verifier and the mirror: regular files only, within size limits.
 
 Pure: standard library only.
 """

@@ -1,4 +1,5 @@
-"""The audit trail as a chain: what of a row is public, and how each row holds the hash of the one before it.
+"""The audit trail as a hash chain: which part of an entry is public, and how each entry includes the hash of the one
+before.
 
 Pure: standard library only. The trail is sealed and checked with this module, and the standalone verifier of releases
 reads with it.

@@ -1,4 +1,4 @@
-"""Sealing the audit trail row by row, and checking that nothing of it was changed since."""
+"""Seals entries of the audit trail, and checks that none was changed since."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

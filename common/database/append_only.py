@@ -1,4 +1,4 @@
-"""Facts are append-only, and the database itself says so: a step of migrations."""
+"""A migration operation that makes a table append-only by triggers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -42,9 +42,9 @@ def append_only(*tables: str, forgetting: Mapping[str, str] | None = None) -> mi
 
 
 def allow_changes(*tables: str, forgetting: Mapping[str, str] | None = None) -> migrations.RunPython:
-    """Return the migration step that undoes `append_only`, to rename a table: `append_only` follows under its new name."""
+    """Return the migration step that undoes `append_only`, before a table is renamed."""
     step = append_only(*tables, forgetting=forgetting)
-    return migrations.RunPython(step.reverse_code, step.code)
+    return migrations.RunPython(step.reverse_code or migrations.RunPython.noop, step.code)
 
 
 def _protect(vendor: str, table: str, account: str, columns: Sequence[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Queries that are asked for every label: composed once by this process, planned once by each database connection.
+"""Prepared queries for the labeling loop: composed once per process, planned once per database connection.
 
 The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
 joins of labeling both take longer than the answer itself. A `PreparedLookup` is an ordinary queryset, a

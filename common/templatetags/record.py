@@ -1,4 +1,4 @@
-"""How pages write times and figures."""
+"""Template filters for times, numbers, IDs and pagers."""
 
 import re
 from datetime import datetime

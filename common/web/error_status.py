@@ -1,4 +1,4 @@
-"""What a refusal is in HTTP: its status, and its body of one shape: {"code", "detail"} and, for a 400, "fields"."""
+"""Maps domain errors to HTTP: the status, and a body {"code", "detail"} and, for a 400, "fields"."""
 
 from http import HTTPStatus
 from typing import Any

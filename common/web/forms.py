@@ -1,4 +1,4 @@
-"""The base of all forms: one template for a field, and errors of services beside the field they are about."""
+"""Base classes of all forms: one field template, and service errors beside their field."""
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta

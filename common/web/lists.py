@@ -1,4 +1,4 @@
-"""Long lists: filters as the address of the page gives them, and pages."""
+"""Filters (from the query string) and pages of lists."""
 
 from collections.abc import Sequence
 from typing import Any

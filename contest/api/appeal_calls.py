@@ -1,4 +1,4 @@
-"""The calls of the API that send appeals and list one's own."""
+"""API calls of appeals: sending one, and listing the team's own."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The shapes of the API of appeals, for its schema."""
+"""Serializers of appeals."""
 
 from collections.abc import Mapping
 from typing import Any

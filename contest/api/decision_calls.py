@@ -1,4 +1,4 @@
-"""The call of the API by which members of the board vote on an appeal, and confirm what the votes decide."""
+"""API call of the board: voting on an appeal, and confirming the decision."""
 
 from collections.abc import Mapping
 from typing import Any

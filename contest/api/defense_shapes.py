@@ -1,4 +1,4 @@
-"""The shapes of the calls of defenses, for the API's schema; what is right and wrong is decided in contest.defenses."""
+"""Serializers of defenses; contest.defenses validates."""
 
 from typing import Any
 

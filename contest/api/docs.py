@@ -1,4 +1,4 @@
-"""The API's documentation page, made from its OpenAPI schema: calls, bodies, answers, errors, examples."""
+"""The API's documentation page, generated from its OpenAPI schema."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The shapes of the calls about a picture and its rulings, for the schema, and the rows written in them."""
+"""Serializers of pictures and rulings."""
 
 from typing import Any
 

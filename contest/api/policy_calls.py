@@ -1,4 +1,4 @@
-"""The versions of the policy for programs."""
+"""API call of the policy's versions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, history
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, policy_history
 from policy.numbers import Policy
 
 _EXAMPLE: dict[str, Any] = {
@@ -66,7 +66,7 @@ class Policies(APIView):
 
         Rulings, runs and releases name the version they used. Nobody has to be signed in.
         """
-        return Response(PoliciesOut({"policies": [_shown(each) for each in history(now=domain_now())]}).data)
+        return Response(PoliciesOut({"policies": [_shown(each) for each in policy_history(now=domain_now())]}).data)
 
 
 def _shown(each: PolicyVersionRow) -> dict[str, Any]:

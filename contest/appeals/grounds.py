@@ -1,4 +1,4 @@
-"""What a team may appeal now, on which side, and until when; or what stands against it (R18)."""
+"""What a team may appeal now, on which side and until when, or why it may not (R18)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from common.errors import Conflict, DomainError, NotAllowed
 from common.times import to_the_second
 from contest.board.cases import newest_ruling_of, open_case_of
 from contest.board.models import Appeal
-from contest.core.appeal_window import closes_at, closes_for_senders, first_receipts, longest_window
+from contest.core.appeal_window import first_receipts, longest_window, window_closes_at, window_closes_for_senders
 from contest.core.embargo import public_attacks, published
 from contest.core.enums import AppealSide, CaseState, StakeEnd
 from contest.core.models import Attack, Case, Stake, Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
-from contest.defenses.selectors import breaks_of_stake, first_sent, unbroken_until
+from contest.defenses.selectors import breaks_of_stake, first_sent_at, unbroken_until
 from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense
@@ -135,7 +135,7 @@ def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterat
     first = first_receipts(reader.teams).filter(image=OuterRef("image"))
     rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
     for ruling in rejected.filter(Q(first=True) | released("image__")):
-        until = closes_for_senders(ruling, sent_first=ruling.first)
+        until = window_closes_for_senders(ruling, sent_first=ruling.first)
         assert until is not None, "who sent a copy has a ground once it is released"
         yield AppealGround(AppealSide.ATTACKER, ruling, None, until)
 
@@ -148,10 +148,10 @@ def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iter
         return
     own = Attack.objects.filter(team__in=reader.teams, withdrawn_at=None).values("image")
     valid = rows.filter(published("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
-    for ruling in valid.annotate(sent_at=first_sent()):
+    for ruling in valid.annotate(sent_at=first_sent_at()):
         stake = next((each for each in stakes if _at_stake(each, ruling, ruling.sent_at)), None)
         if stake is not None:
-            yield AppealGround(AppealSide.DEFENDER, ruling, stake.defense, closes_at(ruling))
+            yield AppealGround(AppealSide.DEFENDER, ruling, stake.defense, window_closes_at(ruling))
 
 
 def _at_stake(stake: Stake, ruling: Ruling, sent_at: datetime) -> bool:

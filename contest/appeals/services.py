@@ -1,4 +1,4 @@
-"""Appeals: sending one, what the other side answers, and what became of them (R18)."""
+"""Sending appeals, answers of the other side, and the state of an appeal (R18)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

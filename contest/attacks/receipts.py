@@ -1,4 +1,4 @@
-"""A receipt as programs read it, and the words that the page of sending needs (R26)."""
+"""Receipts of attacks as JSON, for programs and for the upload page (R26)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def outcomes_json(outcomes: Sequence[UploadResult], *, team: Team, policy: Polic
     """Return what came of an upload, for the script of the page."""
     return {
         "outcomes": [_outcome_json(each, now) for each in outcomes],
-        "quota_left": quota.left(team, policy=policy, now=now),
+        "quota_left": quota.quota_left(team, policy=policy, now=now),
         "day_ends": _day_ends(policy, now),
     }
 
@@ -113,7 +113,7 @@ def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
         "mostPixels": MAX_PIXELS,
         "mostUpload": MOST_BYTES,
         "mostEntries": MOST_ENTRIES,
-        "left": quota.left(team, policy=policy, now=now),
+        "left": quota.quota_left(team, policy=policy, now=now),
         "aDay": policy.attacks_per_day,
         "dayEnds": _day_ends(policy, now),
         "dayLeft": (quota.day_ends(policy, now) - now).total_seconds(),

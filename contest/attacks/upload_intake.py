@@ -1,4 +1,4 @@
-"""One upload with all its pictures: each gets its own receipt or its own refusal, in order (R26)."""
+"""Processes one upload: each of its pictures gets a receipt or a refusal, in order (R26)."""
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator
@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.errors import DomainError
-from contest.attacks.letters import upload_ended
+from contest.attacks.letters import notify_upload_ended
 from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
 from contest.attacks.uploads import UploadedFile
 from contest.core import upload_rates
@@ -46,7 +46,7 @@ def pictures_send(
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
     if outcomes and (refused := outcomes[0].refused) and refused.code == upload_rates.TOO_MANY_REFUSED:
         raise refused
-    upload_ended(upload, by=by)
+    notify_upload_ended(upload, by=by)
     return outcomes
 
 
@@ -79,7 +79,7 @@ def _outcome(
 ) -> UploadResult:
     try:
         if part.refused is not None:
-            with upload_rates.refusals_counted(team, UploadKind.ATTACK, counted):
+            with upload_rates.count_refusals(team, UploadKind.ATTACK, counted):
                 raise part.refused
         attack = attack_receive(
             team=team,

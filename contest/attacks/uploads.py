@@ -1,4 +1,4 @@
-"""What one upload holds: pictures by themselves, or archives of them, read one at a time and within bounds.
+"""Reads the pictures of an upload, single files or archives, one at a time and within limits.
 
 An archive is a stranger's file: its list is measured before it is read, nothing in it is unpacked to disk, and an
 archive inside it is refused.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.errors import DomainError, InvalidInput
-from common.zips import TAIL_BYTES, ZipRefused, measure
+from common.zips import TAIL_BYTES, ZipRefused, zip_size
 from picture_files.decoding import MAX_BYTES
 from picture_files.refusals import refused
 
@@ -51,7 +51,7 @@ class UploadedFile:
     refused: DomainError | None = None
 
 
-def parts_of(files: Iterable[Uploaded]) -> Iterator[UploadedFile]:
+def read_uploaded_files(files: Iterable[Uploaded]) -> Iterator[UploadedFile]:
     """Yield the pictures of an upload in order: of an archive each, of anything else the file itself."""
     for file in files:
         name, data = file.name or "", file.read(MOST_BYTES + 1)
@@ -91,7 +91,7 @@ def _measure(data: bytes) -> None:
     if len(data) > MOST_BYTES:
         raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
     try:
-        measure(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
+        zip_size(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
     except ZipRefused as error:
         raise _wrong(f"{error} Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip") from None
 

@@ -1,4 +1,4 @@
-"""The sweep of the board's cases: what the facts of now ask for and is not on record yet. Twice changes nothing."""
+"""The sweep of cases: opens, reminds and closes what is due. Idempotent."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ from django.db import OperationalError, transaction
 from contest.board.case_messages import DUE_SOON, notify_case_due, notify_no_quorum, retract_messages
 from contest.board.cases import lock_image, parties_add
 from contest.board.decisions import cases_close
-from contest.board.recusal import judges_of, quorum_of
+from contest.board.recusal import judges_for, quorum_of
 from contest.core.enums import CaseState
 from contest.core.models import Case
 
@@ -62,7 +62,7 @@ def _tend(case_id: int, now: datetime) -> bool:
 
 def _watch_quorum(case: Case, now: datetime) -> bool:
     """Tell organizers when too few members are left, once until there are enough again."""
-    enough = len(judges_of(case)) >= quorum_of(case)
+    enough = len(judges_for(case)) >= quorum_of(case)
     if enough == (case.told_at is None):
         return False
     case.told_at = None if enough else now

@@ -1,4 +1,4 @@
-"""Cases: how one is opened, which teams it is about, and how members vote on it (R18-R21)."""
+"""Cases: opening, parties, and votes of members (R18-R21)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
@@ -160,7 +160,7 @@ def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
     for attack in sent:
         for stake in stakes_aimed_at(attack).select_related("defense__entry__team").order_by("pk"):
             yield stake.defense
-    broken = standing_breaks().filter(image=image, defense__stakes__staked_at__isnull=False)
+    broken = breaks_in_force().filter(image=image, defense__stakes__staked_at__isnull=False)
     for each in broken.select_related("defense__entry__team").order_by("pk"):
         yield each.defense
 

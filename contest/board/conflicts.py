@@ -1,4 +1,4 @@
-"""The registry of conflicts (R21): declared by members and organizers, or found, and then dismissed with a reason."""
+"""Conflicts of interest (R21): declared by members and organizers, or found by a sweep and dismissed with a reason."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
-from common.typed import words_said
+from common.typed import clean_words
 from contest.board.case_messages import retract_messages
 from contest.board.models import Affiliations
 from contest.board.recusal import EVER
@@ -94,7 +94,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
     InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends that.
     One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
     """
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     _check_may(by, found.member)
     if found.found:
@@ -137,7 +137,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     if not found.found:
         raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")

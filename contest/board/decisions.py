@@ -1,4 +1,4 @@
-"""The moment a case is decided: votes are counted, and what they decide is done in one transaction (R19-R22)."""
+"""Deciding a case: the votes are counted and carried out in one transaction (R19-R22)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from labeling.enums import Label
 from labeling.models import Image, Panel
-from labeling.more_taskers import kept_out, panel_fresh, panel_join, room_in
+from labeling.more_taskers import is_kept_out, panel_fresh, panel_join, room_in
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
@@ -194,7 +194,7 @@ def _close_ruled(case_id: int, now: datetime) -> bool:
         return False
     later = Ruling.objects.filter(image=case.image, panel=case.decision.panel, number__gt=case.ruling.number)
     # Nobody answers about a picture that an organizer keeps out after a report: then the ruling stays as it is.
-    ruling = later.order_by("number").first() or (case.ruling if kept_out(case.image.pk) else None)
+    ruling = later.order_by("number").first() or (case.ruling if is_kept_out(case.image.pk) else None)
     if ruling is None:
         return False
     case.state, case.closed_at, case.result = CaseState.CLOSED, now, ruling

@@ -1,4 +1,4 @@
-"""The board's sweep before an award: every rejected picture is looked at and confirmed as invalid (R37).
+"""The board's examination before an award: members confirm that every rejected picture is invalid (R37).
 
 A picture is confirmed under the rejection that holds: after another ruling it is looked at anew, and while the board
 has a case of it its confirmations do not count. The policy says how many members confirm each. Who steps aside for a

@@ -1,4 +1,4 @@
-"""What a decision on a picture would change, derived from the facts of that moment (R22).
+"""Previews what a decision on a picture would change (R22).
 
 The functions by which breaks, stakes and money follow from rulings are given a ruling that is only supposed, and a
 ledger on paper: what is shown before a decision is what the next sweeps will do. Nothing is written, and nothing is
@@ -14,12 +14,12 @@ from django.db.models import Q
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
 from contest.board.decisions import overrule_check, taskers_to_ask
-from contest.core.breaks import standing_breaks, suppose
+from contest.core.breaks import breaks_in_force, suppose_ruling
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Release, Stake
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
-from contest.defenses.stake_ends import stakes_supposed
+from contest.defenses.stake_ends import stakes_under_supposition
 from contest.ledger.dry_run import DryRun
 from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import Settlement
@@ -75,9 +75,9 @@ def preview_impact(case: Case, ballot: Ballot, *, now: datetime) -> Impact:
 def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
     """Return what overruling a picture's ruling would change at once; errors as of `overrule`."""
     overrule_check(image, ballot)
-    supposed = suppose(image, ballot.label, now=now)
+    supposed = suppose_ruling(image, ballot.label, now=now)
     broken_before, stakes_before = _broken(image), _stakes()
-    stakes = [each for each in stakes_supposed(supposed, now=now) if each.staked_at is not None]
+    stakes = [each for each in stakes_under_supposition(supposed, now=now) if each.staked_at is not None]
     book = DryRun()
     settlement = Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed)
     settlement.settle()
@@ -95,7 +95,7 @@ def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
 
 
 def _broken(image: Image) -> set[int]:
-    rows = standing_breaks().filter(image=image, defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(image=image, defense__published_at__isnull=False)
     return set(rows.values_list("defense", flat=True))
 
 

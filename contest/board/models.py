@@ -1,4 +1,4 @@
-"""Cases: who is concerned, what was argued, the votes, the decision (R18-R21)."""
+"""Cases: parties, appeals, votes and decisions (R18-R21)."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What is done when most votes are for a motion: each kind by the contest's own service, with a mandate (R21).
+"""Carries out a motion by the service of its kind, with a mandate (R21).
 
 A motion keeps rows and plain values (`motion_factories` says which, by kind); here they become a call again.
 """
@@ -22,7 +22,7 @@ from contest.ledger.withholding import money_return, money_withhold
 from contest.prizes import forfeits
 from contest.prizes.awards import award_check, award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold
-from contest.prizes.lost_races import ending_check, race_end
+from contest.prizes.lost_races import ending_check, race_close
 from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
 from policy.selectors import policy_in_force
 from scoring.models import Defense
@@ -66,7 +66,7 @@ def _return(by: MotionMandate, now: datetime) -> None:
 
 
 def _end(by: MotionMandate, now: datetime) -> None:
-    race_end(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
+    race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
 
 
 def _stake_of(motion: Case) -> Stake:

@@ -1,4 +1,4 @@
-"""Motions: staking, grants, withholding and awards, which the board votes on and which are done when carried (R21).
+"""Motions on stakes, grants, withholding and awards: opening, voting and dropping (R21).
 
 A motion keeps what it asks for as plain values in its case; `motion_handlers` does it once most votes are for it, in
 the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
@@ -25,7 +25,7 @@ from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Team
 from contest.defenses.selectors import owner_of
-from contest.defenses.stake_ends import defenses_locked
+from contest.defenses.stake_ends import lock_defenses
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
@@ -70,7 +70,7 @@ def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
     first's motion, also where no team owns what it is about."""
     held = Team.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=[team.pk for team in teams])
     list(held.order_by("pk").values_list("pk", flat=True))
-    defenses_locked(rows.get("defense", ()))
+    lock_defenses(rows.get("defense", ()))
 
 
 def _refuse_moved(case: Case) -> None:

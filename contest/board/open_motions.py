@@ -1,4 +1,4 @@
-"""The open motions that a page beside the board's own shows: to members who do not step aside from them alone (R21)."""
+"""Open motions shown on other pages, to members who are not recused (R21)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -75,7 +75,7 @@ def _open_motion(case: Case, member: User) -> OpenMotion:
     votes = count_of(case).votes
     return OpenMotion(
         case=case,
-        about=about_of(case),
+        about=motion_subject(case),
         votes=len(votes),
         needed=quorum_of(case),
         mine=case.opened_by_id == member.pk,
@@ -84,7 +84,7 @@ def _open_motion(case: Case, member: User) -> OpenMotion:
     )
 
 
-def about_of(case: Case) -> str:
+def motion_subject(case: Case) -> str:
     """Return the names of what a motion is about, for members who may judge it."""
     subject = case.subject
     teams = list(Team.objects.filter(pk__in=subject.get("team", ())).order_by("pk"))

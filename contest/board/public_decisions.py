@@ -1,4 +1,4 @@
-"""A decision of the board as the public reads it, without names of members (R20, R21)."""
+"""Decisions of the board as the public reads them, without names of members (R20, R21)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

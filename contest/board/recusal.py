@@ -1,5 +1,5 @@
-"""Who steps aside for whom (R21). Everything a member of the board sees of a case goes through `cases_seen_by`, and of
-an award through `stakes_seen_by`.
+"""Recusal of board members (R21). All access of members to cases goes through `cases_seen_by`, to awards through
+`stakes_seen_by`.
 
 A member is recused from a case while a conflict with a team that the case is about was in force at any time since it
 was opened, until it was closed. A conflict that ends meanwhile gives the case not back; one that was dismissed counts
@@ -62,7 +62,7 @@ def stakes_seen_by(member: User, *, now: datetime) -> QuerySet[Stake]:
     return Stake.objects.exclude(defense__entry__team__in=aside).exclude(paid_by__in=aside)
 
 
-def judges_of(case: Case) -> list[User]:
+def judges_for(case: Case) -> list[User]:
     """Return the members of the board who may decide a case: those who do not step aside."""
     return list(board_members().exclude(pk__in=recused_from(case)))
 

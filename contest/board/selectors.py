@@ -1,4 +1,4 @@
-"""What is read of the board's work: cases and what teams say in them, motions, conflicts, and the stakes of awards."""
+"""Queries for cases, appeals, motions and conflicts."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from adjudication.models import Ruling
 from common.errors import NotFound
 from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
-from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
+from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
 from contest.core.models import Award, Case, ConflictOfInterest, Stake, Team
@@ -89,7 +89,7 @@ class ShortOfJudges:
 def cases_short_of_judges() -> list[ShortOfJudges]:
     """Return the open cases that organizers were told of and that have too few members left still (R21)."""
     waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
-    found = [ShortOfJudges(each, len(judges_of(each)), quorum_of(each)) for each in waiting]
+    found = [ShortOfJudges(each, len(judges_for(each)), quorum_of(each)) for each in waiting]
     return [each for each in found if each.left < each.needed]
 
 

@@ -1,4 +1,4 @@
-"""Who is on the review board, and what ties its members to teams (R21)."""
+"""The members of the review board and their conflicts of interest (R21)."""
 
 from collections.abc import Iterable
 

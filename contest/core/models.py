@@ -1,4 +1,4 @@
-"""Rows that all rooms of the contest share: teams, attacks, breaks, stakes, cases, decisions, releases."""
+"""Models shared by all rooms of the contest: teams, attacks, breaks, stakes, cases, decisions, releases."""
 
 from functools import partial
 

@@ -1,5 +1,5 @@
-"""What somebody may know of one picture by its ID (R24): its team from the receipt on, organizers all, others what is
-public."""
+"""What a reader may know of a picture (R24): its team from the receipt on, organizers always, others once it
+is public."""
 
 import re
 from collections.abc import Iterable, Iterator

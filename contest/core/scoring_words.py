@@ -1,4 +1,4 @@
-"""What waits for a scorer, or for a container engine, that is not there: in words for those who wait and those who act.
+"""Messages about runs and trials that wait for a scorer or a container engine.
 
 Nothing else tells: work that nobody takes looks like work whose turn has not come.
 """

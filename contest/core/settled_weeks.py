@@ -1,4 +1,4 @@
-"""When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37).
+"""When a week is final for prizes: all rulings made and no appeal possible any more (R22, R37).
 
 Only attacks break a defense (R29), so money waits for the pictures that attacks sent, and for no others: what the
 organizers add to be labeled holds back a release, but never an award or a prize. Nor does an attack that came when a
@@ -16,8 +16,8 @@ from django.db.models.functions import TruncDay
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.core.appeal_window import closes_after, copies_close_at, longest_window
-from contest.core.breaks import SupposedRuling, came_unknown
+from contest.core.appeal_window import copies_close_at, longest_window, window_closes_after
+from contest.core.breaks import SupposedRuling, was_unknown
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
 from contest.core.models import Attack, Case
@@ -185,7 +185,7 @@ def _rulings_close_at(part: _WeekUntil) -> datetime:
     newest: list[datetime] = [made["last"]]
     for since, _ in policies_between(made["first"], made["last"])[:-1]:
         newest.append(rulings.filter(decided_at__lt=since).aggregate(at=Max("decided_at"))["at"])
-    return max([week.end, *(closes_after(at) for at in newest)])
+    return max([week.end, *(window_closes_after(at) for at in newest)])
 
 
 def _with_copies(part: _WeekUntil, verdicts: datetime) -> datetime | None:
@@ -262,7 +262,7 @@ def _without_a_ruling() -> QuerySet[Attack]:
 def _sent_in(part: _WeekUntil) -> QuerySet[Attack]:
     """Return the attacks of a week that may break a defense (R29)."""
     in_time = {"week": part.week.name, "received_at__lt": part.until}
-    return Attack.objects.filter(came_unknown(), withdrawn_at__isnull=True, **in_time)
+    return Attack.objects.filter(was_unknown(), withdrawn_at__isnull=True, **in_time)
 
 
 def _received_in(part: _WeekUntil) -> QuerySet[Image]:

@@ -1,4 +1,4 @@
-"""Which conditions of publication a defense failed, in words for its team, the board, organizers and programs (R31).
+"""Which conditions of publication a defense failed, in words (R31).
 
 Totals and thresholds only: which pictures of the private set they were, nobody is shown.
 """
@@ -88,7 +88,7 @@ def _container(figures: Mapping[str, Any], policy: Policy) -> str:
 
 
 def _private(figures: Mapping[str, Any], policy: Policy) -> str:
-    found, percent = totals.read(figures), policy.eligibility_percent
+    found, percent = totals.read_totals(figures), policy.eligibility_percent
     needed = -(-percent * found.pictures // 100)
     words = f"{found.right} of {found.pictures} right. At least {percent} % is needed: {needed}."
     if policy.eligibility_strict and found.mistakes:
@@ -97,7 +97,7 @@ def _private(figures: Mapping[str, Any], policy: Policy) -> str:
 
 
 def _earlier(figures: Mapping[str, Any], policy: Policy) -> str:
-    found = totals.read(figures)
+    found = totals.read_totals(figures)
     words = f"{found.mistakes} of {found.pictures} answers to earlier valid attacks counted as wrong. None may be."
     return words + _faults(found, figures)
 

@@ -1,4 +1,4 @@
-"""What changes entries: handing in, opening the source, publication, withdrawal (R28, R32, R33)."""
+"""Submitting, opening, publishing and withdrawing defenses (R28, R32, R33)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from contest.defenses import selectors
 from contest.defenses.letters import notify_published
 from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import not_final, stakes_revive
-from contest.teams.services import captain_held
+from contest.teams.services import lock_captain
 from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -72,7 +72,7 @@ def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, st
     return found
 
 
-def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[DefenseEntry, bool]:
+def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[DefenseEntry, bool]:
     """Take in a defense of `team`; return its entry and whether it is new: the very same sent again is known.
 
     Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
@@ -109,7 +109,7 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
 
 def refuse_beyond_quota(team: Team, policy: Policy, now: datetime) -> None:
     """Raise TooMany (`quota_used`) for a team that has handed in all that it may this week."""
-    if not selectors.hand_ins_left(team, policy, now):
+    if not selectors.submissions_left(team, policy, now):
         most = policy.defenses_per_week
         words = (
             f"Your team has handed in {most} defenses this week, which is the most. Next week there are {most} more."
@@ -129,7 +129,7 @@ def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
     wait for an archive."""
     training, training_files = _training_code(given.training_code)
     weights = [] if given.weights is None else [given.weights]
-    kept, files = submitted_files.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
+    kept, files = submitted_files.keep_files(given.archive, image=given.image, source=given.source, weights=weights)
     return kept | {"training_code": training}, training_files | files
 
 
@@ -137,7 +137,7 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
     """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
     if path is None:
         return "", {}
-    sha256 = submitted_files.zip_keep(path, "training code", "training_code")
+    sha256 = submitted_files.keep_zip(path, "training code", "training_code")
     return sha256, {submitted_files.source_key(sha256): path}
 
 
@@ -194,7 +194,7 @@ def source_open(
     Raises InvalidInput for a file that cannot be taken, Conflict for an entry that is open or taken back.
     """
     _refuse_opening(entry)
-    sha256 = submitted_files.zip_keep(source, "source", "source")
+    sha256 = submitted_files.keep_zip(source, "source", "source")
     training, files = _training_code(training_code)
     with storing_files():
         submitted_files.put_files({submitted_files.source_key(sha256): source} | files)
@@ -226,7 +226,7 @@ def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEn
     on it, and for one that was taken back before.
     """
     with transaction.atomic():
-        if captain_held(by) != final_team(entry.team):
+        if lock_captain(by) != final_team(entry.team):
             raise NotAllowed("This is another team's defense.", "not_yours")
         Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
         entry = DefenseEntry.objects.select_for_update(no_key=True).select_related("defense").get(pk=entry.pk)
@@ -236,7 +236,7 @@ def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEn
         stake = selectors.open_stake_of(entry.defense)
         if stake is not None and stake.staked_at is not None:
             raise Conflict("This defense is at stake. Ask the board to return it.", "staked")
-        if words := what_it_waits_for(entry.defense, now=now):
+        if words := missing_for_publication(entry.defense, now=now):
             raise Conflict(words, "not_final")
         if stake is not None:
             Stake.objects.filter(pk=stake.pk).update(ended_at=now, end=StakeEnd.WITHDRAWN)
@@ -246,7 +246,7 @@ def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEn
     return entry
 
 
-def what_it_waits_for(defense: Defense, *, now: datetime) -> str:
+def missing_for_publication(defense: Defense, *, now: datetime) -> str:
     """Return why a defense that was at stake cannot be taken back yet, and when it can; empty where it can be now."""
     waits = not_final(defense, now=now)
     if waits is None:

@@ -1,4 +1,4 @@
-"""What anybody may download of a published defense with open source (R31-R33): its files as they were handed in.
+"""Downloads of a published defense with open source (R31-R33).
 
 Not before its publication, and nothing of one whose source is closed: its image could be taken apart.
 """

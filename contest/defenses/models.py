@@ -1,4 +1,4 @@
-"""Defenses as entries of teams, and how their stakes changed (R32, R33)."""
+"""Submitted defenses, and the history of their stakes (R32, R33)."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""How often a defense errs if it answers only where it is most confident, pure.
+"""The risk-coverage curve of a defense. Pure.
 
 Confidence is the larger of an answer's two scores. Answers of equal confidence are covered together, so that their
 order decides nothing; where that makes more of them covered than asked for, the coverage reached is told.

@@ -1,4 +1,4 @@
-"""Questions about entries and stakes: what is at stake, until when, what broke it, and how far a defense is."""
+"""Queries for entries and stakes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from contest.core.breaks import SupposedRuling, standing_breaks
+from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
@@ -32,12 +32,12 @@ def stakes_in_force() -> QuerySet[Stake]:
     return begun.select_related("defense__entry__team", "batch", "paid_by").order_by("staked_at", "pk")
 
 
-def stake_asked_back(number: int) -> Stake | None:
+def return_request_of(number: int) -> Stake | None:
     """Return the stake in force with this number where its team wants the defense back (R32); None otherwise."""
     return stakes_in_force().filter(return_asked_at__isnull=False).filter(pk=number).first()
 
 
-def stakes_asked() -> QuerySet[Stake]:
+def stakes_requested() -> QuerySet[Stake]:
     """Return the stakes that teams asked for and whose payment was not received yet, the oldest first."""
     asked = Stake.objects.filter(staked_at__isnull=True, ended_at__isnull=True)
     return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
@@ -161,7 +161,7 @@ class SentBreak:
     sent_at: datetime
 
 
-def first_sent() -> Coalesce:
+def first_sent_at() -> Coalesce:
     """Return when the picture of a row with an `image` was first sent, as a column of a query: when it first came as an
     attack that was not taken back; one that never did, when it came in."""
     sent = Attack.objects.filter(image=OuterRef("image"), withdrawn_at__isnull=True).order_by("received_at")
@@ -170,7 +170,7 @@ def first_sent() -> Coalesce:
 
 def breaks_with_sending(defense: int, supposed: SupposedRuling | None = None) -> list[SentBreak]:
     """Return the breaks of a defense that hold, the one of the earliest sending first; or that would hold."""
-    rows = standing_breaks().filter(defense=defense).annotate(sent_at=first_sent()).select_related("image", "ruling")
+    rows = breaks_in_force().filter(defense=defense).annotate(sent_at=first_sent_at()).select_related("image", "ruling")
     found = [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
     if supposed is None:
         return found
@@ -254,7 +254,7 @@ def last_moment(end: datetime) -> datetime:
     return end - _INSTANT
 
 
-def hand_ins_left(team: Team, policy: Policy, now: datetime) -> int:
+def submissions_left(team: Team, policy: Policy, now: datetime) -> int:
     """Return how many defenses the team may still hand in this week; withdrawn ones count."""
     week = week_at(now)
     used = entries_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
@@ -295,12 +295,12 @@ def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
 # How far a defense is ------------------------------------------------------------------------------------------------
 
 
-def standing_of(defense: Defense, *, now: datetime) -> DefenseStanding:
+def defense_state_of(defense: Defense, *, now: datetime) -> DefenseStanding:
     """Return how far a defense is at `now`."""
-    return standings([defense], now=now)[defense.pk]
+    return defense_states([defense], now=now)[defense.pk]
 
 
-def standings(
+def defense_states(
     defenses: Iterable[Defense],
     *,
     now: datetime,
@@ -313,7 +313,7 @@ def standings(
     stand with the conditions, for whom has it.
     """
     rows = {defense.pk: defense for defense in defenses}
-    shown = standing_breaks() if breaks is None else breaks
+    shown = breaks_in_force() if breaks is None else breaks
     broken = set(shown.filter(defense__in=rows).values_list("defense", flat=True))
     ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
     last = {defense: StakeEnd(end) if end else None for defense, end in ends.values_list("defense", "end")}
@@ -346,7 +346,7 @@ def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
     if not defenses:
         return set()
     sent: dict[int, list[datetime]] = {}
-    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent()):
+    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent_at()):
         sent.setdefault(defense, []).append(at)
     won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).exclude(pk__in=forfeited_stakes())
     won = won.select_related("defense__entry__team")
@@ -392,5 +392,5 @@ def stakeable() -> QuerySet[Defense]:
     free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
     open_stakes = Stake.objects.filter(Q(ended_at__isnull=True) | _ENDED_BY_BREAKS, **here)
     won = Stake.objects.filter(end=StakeEnd.WON, **here)
-    rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(standing_breaks().filter(**here)))
+    rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(breaks_in_force().filter(**here)))
     return rows.select_related("entry__team").order_by("published_at", "pk")

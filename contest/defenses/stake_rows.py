@@ -1,4 +1,4 @@
-"""What the pages and calls say of entries and stakes, as frozen values."""
+"""Entries and stakes as rows of pages and API calls."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class StakeShown:
         return ENDS[StakeEnd(self.stake.end)] if self.stake.end else ""
 
 
-def stake_shown(stake: Stake, now: datetime) -> StakeShown:
+def stake_row(stake: Stake, now: datetime) -> StakeShown:
     """Return what is told of a stake at `now`."""
     currency = policy_at(stake.asked_at).currency
     forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
@@ -128,7 +128,7 @@ def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEn
     rows = list(entries)
     defenses = [row.defense for row in rows]
     known = eligibilities_waiting(defenses, now=now)
-    found, stakes = selectors.standings(defenses, now=now, known=known), newest_stakes(defenses, now)
+    found, stakes = selectors.defense_states(defenses, now=now, known=known), newest_stakes(defenses, now)
     failed = failures(defenses, now=now, known=known)
     return [
         DefenseEntryRow(
@@ -140,7 +140,7 @@ def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEn
 
 def newest_stakes(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
     """Return defense -> the newest stake that began on it, in its words."""
-    return {pk: stake_shown(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
+    return {pk: stake_row(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
 
 
 # For programs --------------------------------------------------------------------------------------------------------

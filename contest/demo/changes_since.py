@@ -1,4 +1,4 @@
-"""What happened in the contest since a moment, in lines for who moves the demo's clock."""
+"""Lists what happened in the contest since a moment, for the demo's clock."""
 
 from collections.abc import Iterator
 from typing import Any

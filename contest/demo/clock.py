@@ -1,4 +1,4 @@
-"""Moves the demo's time forward, a day or the rest of a week at a time, and lets everything happen that is due.
+"""Moves the demo's clock forward and runs all sweeps that become due.
 
 The row says where a move goes to, and each step is one commit. A move that was killed goes on where it was.
 """
@@ -164,8 +164,8 @@ def _let_happen(patience: float, refused: dict[str, None]) -> bool:
     """
     deadline = time.monotonic() + patience
     while True:
-        acted = people.act(domain_now(), refused=refused.setdefault)
-        settled = sum(1 for _ in pipeline.settle())
+        acted = people.act_as_people(domain_now(), refused=refused.setdefault)
+        settled = sum(1 for _ in pipeline.run_all_sweeps())
         if acted or settled:
             continue
         if not _is_under_way():

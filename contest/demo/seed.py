@@ -92,7 +92,7 @@ def seed(say: Callable[[str], Any]) -> bool:
         demo.play()
         _gold(now)
     say("Running the defenses and writing the first release")
-    for name, done in pipeline.settle():
+    for name, done in pipeline.run_all_sweeps():
         say(f"  {name}: {done}")
     appeals_play(teams, domain_now())
     return True

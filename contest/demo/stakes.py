@@ -1,4 +1,4 @@
-"""What the demo's team hands in, and what the board, the organizers and the team put at stake, long before the attacks.
+"""Defenses and stakes of the demo.
 
 Every step goes through the service that people's clicks go through; only the clock and the pictures of the private
 set, which are drawn, are told.
@@ -16,9 +16,9 @@ from django.contrib.auth.models import User
 
 from contest.board.motion_factories import stakes_move
 from contest.core.models import Team
-from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
+from contest.defenses.entries import HandIn, defenses_publish, submit_defense
 from contest.defenses.models import DefenseEntry
-from contest.defenses.staking import stake_ask, stake_receive
+from contest.defenses.staking import stake_receive, stake_request
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
 from contest.ledger.deposits import pool_deposit
@@ -78,7 +78,7 @@ class Staking:
     def _published(self, program: Program, at: datetime) -> Defense:
         """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
         with _files(program) as given:
-            entry, _ = entry_hand_in(self._team, given, by=self._captain, policy=self._policy, now=at)
+            entry, _ = submit_defense(self._team, given, by=self._captain, policy=self._policy, now=at)
         self._at = at + timedelta(hours=2)
         while trials_plan(policy=self._policy, now=self._at, rng=self._rng) + self._scorer.work_one():
             pass
@@ -94,7 +94,7 @@ class Staking:
         vote_through(moved, now=at)
 
     def _pay(self, defense: Defense, at: datetime) -> None:
-        stake = stake_ask(defense, by=self._captain, now=at)
+        stake = stake_request(defense, by=self._captain, now=at)
         stake_receive(stake, "demo transfer 1", by=self._organizer, now=at + timedelta(hours=12))
 
 

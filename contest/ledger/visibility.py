@@ -1,4 +1,4 @@
-"""What of the ledger everybody may know of: not who broke what in a week that is not released (R24, R39).
+"""Which ledger entries are public before a week's release (R24, R39).
 
 Three kinds of entries wait for a release. One that follows from an untold break is there without its team. One that
 moves money of a team that has such a share is not there at all: a payment's sum would say whose the share is. What a

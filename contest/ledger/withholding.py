@@ -1,4 +1,4 @@
-"""Prizes that the board withholds for cheating, with a public reason, and gives back (R38).
+"""Prizes that the board withholds for cheating, and returns (R38).
 
 Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
 be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
@@ -14,13 +14,13 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
-from contest.core.decisions import MotionMandate, decide
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, hold, move
+from contest.ledger.services import account, lock_accounts, move
 
 # Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]
@@ -42,7 +42,7 @@ class WithheldAmount:
     award: Award | None = None
 
 
-def withheld() -> list[WithheldAmount]:
+def withheld_amounts() -> list[WithheldAmount]:
     """Return what is withheld now, the oldest first."""
     return [each for each in withholdings() if each.cents]
 
@@ -52,7 +52,7 @@ def withholdings() -> list[WithheldAmount]:
     return [each for each in _all() if each.cents or each.decided]
 
 
-def ever_withheld() -> list[WithheldAmount]:
+def has_withholdings() -> list[WithheldAmount]:
     """Return what the board ever withheld, the oldest first; also what it gave back."""
     return list(_all())
 
@@ -147,8 +147,8 @@ def money_withhold(
     """
     subject = subject_of(of, team, award)
     target = account(AccountKind.WITHHELD)
-    hold([of, target])
-    decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    lock_accounts([of, target])
+    decision = record_decision(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
     why = "Withheld by the board."
     entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)
     notify_posted([entry], now=now)
@@ -167,9 +167,9 @@ def money_return(
     """
     subject = subject_of(of, team, award)
     source = account(AccountKind.WITHHELD)
-    hold([of, source])
+    lock_accounts([of, source])
     found = return_check(of, team, award)
-    decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
+    decision = record_decision(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
         entry = move(

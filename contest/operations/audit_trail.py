@@ -1,4 +1,4 @@
-"""The audit trail as organizers read it: filtered rows, each a sentence (who, what, when, why, from where)."""
+"""The audit trail for organizers: filtered entries, each a sentence."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from adjudication.verifier import cells
 from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
 from common.models import AuditCheck, AuditEntry
-from contest.operations.audit_words import did, kind_words
+from contest.operations.audit_words import action_words, kind_words
 
 _PAGES = {
     "tasker": "organizer-tasker",
@@ -101,7 +101,7 @@ def row_of(entry: AuditEntry, names: Mapping[int, str]) -> AuditRow:
         entry=entry,
         number=entry.seal.number if hasattr(entry, "seal") else None,
         who=_who(entry),
-        did=did(entry.action),
+        did=action_words(entry.action),
         names=tuple(_subject(entry.subject, names)),
         origin=entry.origin,
         place=entry.place.digest if hasattr(entry, "place") else "",

@@ -1,4 +1,4 @@
-"""Which weeks are being labeled, and whether they will be finished by their Friday with the taskers at work.
+"""Forecasts whether the open weeks are labeled by their Friday.
 
 The pictures of a week are labeled in the week after it (R24), so that is when they should be finished: its last second
 in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).
@@ -29,7 +29,7 @@ from contest.operations.forecast import (
     like_the_middle_one,
     usual_hours,
 )
-from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, share_lost, worker_of
+from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, voided_share, worker_of
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
 from policy.selectors import policy_in_force
@@ -68,7 +68,7 @@ class UnfinishedPicture:
     @property
     def chance_words(self) -> str:
         """Return the chance as pages write it, empty for none."""
-        return in_words(self.chance)
+        return deadline_words(self.chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Deadline:
     @property
     def chance_words(self) -> str:
         """Return the chance as pages write it, empty for none."""
-        return in_words(self.chance)
+        return deadline_words(self.chance)
 
     @property
     def unlikely(self) -> bool:
@@ -147,7 +147,7 @@ class DeadlineForecast:
         return sum(each.per_day for each in self.at_work)
 
 
-def in_words(chance: float | None) -> str:
+def deadline_words(chance: float | None) -> str:
     """Return a chance in whole percent. A thousand trials tell neither the impossible nor the certain."""
     if chance is None:
         return ""
@@ -180,7 +180,7 @@ def read_deadlines(*, now: datetime) -> DeadlineForecast:
         again=again,
         stuck=stuck_groups(now=now),
         at_work=_shown(workers, names),
-        lost=share_lost(answered, now),
+        lost=voided_share(answered, now),
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
     )

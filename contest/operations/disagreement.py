@@ -1,4 +1,4 @@
-"""Where taskers say different things of one picture: by question, and the pictures they differ on most (R6, R13)."""
+"""On which questions and pictures taskers disagree (R6, R13)."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The taskers whom monitoring points at: paused ones, and those a rule fired for lately (R6)."""
+"""Taskers who are paused or flagged by a rule (R6)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class FlaggedTasker:
     last: datetime
 
 
-def noticed(*, now: datetime) -> tuple[FlaggedTasker, ...]:
+def flagged_taskers(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
     events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
     fired: dict[Tasker, list[MonitoringEvent]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Will the pictures be finished in time? A forecast from what the taskers at work did lately. Pure, NumPy alone.
+"""Forecasts when pictures are finished, from the taskers' recent pace. Pure, NumPy.
 
 A thousand trials play the time until the deadline. For each day to come a trial takes one of the last DAYS days, the
 same for everybody, because what keeps people from work (a Sunday, a holiday) keeps many of them; each tasker then

@@ -1,4 +1,4 @@
-"""Is there enough gold, and is it good? Pictures left per tasker, how worn they are, and which ones many fail (R6)."""
+"""Whether there is enough good gold: pictures left per tasker, wear, and suspicious ones (R6)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class GoldSupply:
     few: int = FEW
 
 
-def gold_health(policy: Policy, *, now: datetime) -> GoldSupply:
+def gold_supply(policy: Policy, *, now: datetime) -> GoldSupply:
     """Return how the gold stands."""
     cap = policy.gold_most_uses
     known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)

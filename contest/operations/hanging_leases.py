@@ -1,4 +1,4 @@
-"""Leases that hang: over and not taken back, renewed for hours, or a scorer's that fell silent (R8, R30)."""
+"""Leases that expired without being taken back, were renewed for hours, or belong to a silent scorer (R8, R30)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class HangingLease:
     argument: str = ""
 
 
-def hanging(*, now: datetime) -> tuple[HangingLease, ...]:
+def hanging_leases(*, now: datetime) -> tuple[HangingLease, ...]:
     """Return the leases that hang, the oldest first, MOST_LISTED of each kind."""
     found = [*_not_swept(now), *_renewed_for_hours(now), *_silent(now)]
     return tuple(sorted(found, key=lambda each: each.since))

@@ -1,4 +1,4 @@
-"""Cases of the review board that are late or soon will be, or have too few members left to decide them (R19, R21).
+"""Cases of the board that are late, or lack members to decide them (R19, R21).
 
 Organizers see numbers and dates alone: what a case is about is the board's.
 """
@@ -43,7 +43,7 @@ class CaseBacklog:
     listed: tuple[LateCase, ...]
 
 
-def cases(*, now: datetime) -> CaseBacklog:
+def case_backlog(*, now: datetime) -> CaseBacklog:
     """Return how the board's cases stand, the oldest due first."""
     undecided, late, lacking = Q(state=CaseState.OPEN), Q(due_at__lte=now), Q(told_at__isnull=False)
     counts = Case.objects.aggregate(

@@ -1,4 +1,4 @@
-"""What the organizer's page says: the pipeline as it stands, as frozen values."""
+"""The data of the organizers' overview."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,24 +13,24 @@ from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, ChartValue
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.operations import stages, throughput
 from contest.operations.deadlines import DeadlineForecast, deadlines
 from contest.operations.disagreement import Disagreement, disagreement
-from contest.operations.flagged_taskers import FlaggedTasker, noticed
-from contest.operations.gold_supply import GoldSupply, gold_health
-from contest.operations.hanging_leases import HangingLease, hanging
-from contest.operations.late_cases import CaseBacklog, cases
+from contest.operations.flagged_taskers import FlaggedTasker, flagged_taskers
+from contest.operations.gold_supply import GoldSupply, gold_supply
+from contest.operations.hanging_leases import HangingLease, hanging_leases
+from contest.operations.late_cases import CaseBacklog, case_backlog
 from contest.operations.picture_ages import PanelAges, panel_ages
 from contest.operations.scoring_figures import OpenRerun, reruns_not_over
 from contest.operations.stages import PipelineStage, RunGroup
 from contest.operations.sweep_health import SweepHealth, SweepState, sweep_health, sweeps_in_trouble
-from contest.operations.waiting_items import WaitingItem, for_somebody, in_line, oldest_first
+from contest.operations.waiting_items import WaitingItem, in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
-from contest.releases.services import waiting
+from contest.releases.services import waiting_pictures
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
 from policy.numbers import Policy
@@ -182,9 +182,9 @@ def read_overview(*, now: datetime) -> Overview:
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
-    days = throughput.days(now=now, zone=policy.time_zone)
+    days = throughput.throughput_by_day(now=now, zone=policy.time_zone)
     sweeps = sweep_health(now=now)
-    dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
+    dead, board, week = dead_runs(), case_backlog(now=now), next(unreleased_weeks(now), None)
     return Overview(
         now=now,
         zone=policy.time_zone,
@@ -205,12 +205,12 @@ def read_overview(*, now: datetime) -> Overview:
         deadlines=deadlines(now=now),
         ages=panel_ages(now=now),
         at_work=_at_work(now, policy),
-        attention=(*sweeps_in_trouble(sweeps), *for_somebody(now=now)),
+        attention=(*sweeps_in_trouble(sweeps), *waiting_items(now=now)),
         queues=tuple(in_line(to_release=week, board=board)),
-        hanging=hanging(now=now),
-        gold=gold_health(policy, now=now),
+        hanging=hanging_leases(now=now),
+        gold=gold_supply(policy, now=now),
         disagreement=disagreement(now=now),
-        noticed=noticed(now=now),
+        noticed=flagged_taskers(now=now),
         cases=board,
         defenses=figures,
         reruns=reruns_not_over(),
@@ -245,13 +245,13 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     return [
         Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open", page="scoring-queue"),
         Step("Scored by every published defense", scored, state="unbroken"),
-        Step("Broke a defense", standing_breaks().values("image").distinct().count(), state="broken"),
+        Step("Broke a defense", breaks_in_force().values("image").distinct().count(), state="broken"),
     ]
 
 
 def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigures, ...]:
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
-    rows = standing_breaks().values("defense").annotate(images=Count("image", distinct=True))
+    rows = breaks_in_force().values("defense").annotate(images=Count("image", distinct=True))
     breaks = {row["defense"]: row["images"] for row in rows}
     return tuple(
         DefenseFigures(
@@ -340,7 +340,7 @@ def _next_release(week: Week | None) -> NextRelease | None:
         return None
     waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")
     if waits is None:
-        waits = waiting(week)
+        waits = waiting_pictures(week)
         cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
     return NextRelease(
         week.name, tuple(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)

@@ -1,4 +1,4 @@
-"""How long pictures have been in their open panels, by how many answers they miss."""
+"""The age of open panels, by missing answers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What the page of the scoring queue says, as frozen values. The number of queries does not depend on the queue."""
+"""The data of the scoring queue's page, in a fixed number of queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -121,16 +121,16 @@ class _Spell(NamedTuple):
     pictures: int
 
 
-def queue(*, now: datetime) -> Queue:
+def queue_state(*, now: datetime) -> Queue:
     """Return the page as it stands; the same for all who ask within FRESH_SECONDS."""
     found: Queue | None = cache.get("scoring-queue")
     if found is None:
-        found = read_queue(now=now)
+        found = read_queue_state(now=now)
         cache.set("scoring-queue", found, FRESH_SECONDS)
     return found
 
 
-def read_queue(*, now: datetime) -> Queue:
+def read_queue_state(*, now: datetime) -> Queue:
     """Return the page, read afresh at `now`."""
     spells = list(_spells(now))
     queued = Run.objects.filter(state=RunState.QUEUED)

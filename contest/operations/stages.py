@@ -1,4 +1,4 @@
-"""Where the pictures are: counts and oldest times, for the organizer's page and for Prometheus.
+"""Counts and oldest times per stage of the pipeline, for organizers and Prometheus.
 
 Every question reads a partial index or a table that stays small, so that the answers are quick at 500,000 pictures;
 only the tally of the rulings looks at each of them.

@@ -1,4 +1,4 @@
-"""Whether the background work goes on: each sweep, when it ran, and whether it is late or fails."""
+"""Whether sweeps are late or fail."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from enum import StrEnum
 from django.conf import settings
 
 from common.queues import Sweep
-from common.sweep_runs import SweepAge, sweep_ages
+from common.sweep_runs import SweepAge, seconds_since_sweeps
 from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
 from contest.operations.waiting_items import WaitingItem
@@ -47,7 +47,7 @@ class SweepHealth:
 
 def sweep_health(*, now: datetime) -> tuple[SweepHealth, ...]:
     """Return all sweeps in the order in which a picture meets them."""
-    ages = sweep_ages()
+    ages = seconds_since_sweeps()
     begun = max((each.first for each in ages.values()), default=None)
     return tuple(_health(each, ages.get(each.name), begun, now) for each in SWEEPS)
 

@@ -1,4 +1,4 @@
-"""How fast the contest goes: answers and rulings per day, and how many answers are missing."""
+"""Answers and rulings per day, and missing answers."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -25,7 +25,7 @@ class DayThroughput:
         return f"{self.start:%a} {self.start.day} {self.start:%b %Y}"
 
 
-def days(*, now: datetime, zone: str) -> tuple[DayThroughput, ...]:
+def throughput_by_day(*, now: datetime, zone: str) -> tuple[DayThroughput, ...]:
     """Return the last DAYS calendar days in `zone`, today last."""
     today = now.astimezone(ZoneInfo(zone)).date()
     dates = [today - timedelta(days=ago) for ago in range(DAYS - 1, -2, -1)]

@@ -1,4 +1,4 @@
-"""Files of the picture store that no row names: what a crash leaves between storing a file and committing its row.
+"""Finds files of the picture store that no row names, such as after a crash.
 
 Every column that names a file is in `NAMED_BY`. A file whose key none of them can make is not ours to judge, and stays.
 Decision 25 says why nothing is lost while others store files.
@@ -78,7 +78,7 @@ class UnusedFiles:
         return len(self.unused) + self.named + self.new + self.unknown
 
 
-def unused_find(*, before: datetime, progress: Callable[[str], object] = lambda _: None) -> UnusedFiles:
+def find_unused_files(*, before: datetime, progress: Callable[[str], object] = lambda _: None) -> UnusedFiles:
     """Return the files that were written before then and that no row names now. Locks nothing."""
     found = UnusedFiles()
     stored = picture_store().files()
@@ -106,7 +106,7 @@ def refuse_most(found: UnusedFiles) -> None:
         raise Conflict(words, "mostly_unused")
 
 
-def unused_remove(
+def remove_unused_files(
     files: Sequence[StoredFile], *, now: datetime, progress: Callable[[str], object] = lambda _: None
 ) -> list[StoredFile]:
     """Remove those of the files that still no row names, and return them. Raises Busy as `removing_files` does.

@@ -1,4 +1,4 @@
-"""What waits for somebody, and for a scorer: each with since when the oldest does, and the page where it is decided."""
+"""Work that waits for somebody or for a scorer: since when, and the page that handles it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
 from contest.operations.late_cases import CaseBacklog
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import failing
+from contest.outbox.posting import failing_letters
 from contest.record.leaderboard.snapshots import open_differences
 from contest.releases.models import ReleaseLetter
-from contest.teams.selectors import requests_asked
+from contest.teams.selectors import pending_requests
 from labeling.enums import KnownUse, LinkKind, TaskerState
 from labeling.models import KnownPicture, Question, Tasker
 from labeling.questions.selectors import open_reports
@@ -39,7 +39,7 @@ class WaitingItem:
     fragment: str = ""
 
 
-def for_somebody(*, now: datetime) -> tuple[WaitingItem, ...]:
+def waiting_items(*, now: datetime) -> tuple[WaitingItem, ...]:
     """Return what waits until an organizer acts."""
     return (*_stuck_panels(now), *_scoring(now), *_people())
 
@@ -79,10 +79,10 @@ def _people() -> Iterator[WaitingItem]:
         ("gold", gold, "held_at", "gold picture held", "gold pictures held"),
         ("organizer-taskers", paused, "", "tasker paused", "taskers paused"),
         ("organizer-taskers", links, "linked_at", "pair of taskers who may copy", "pairs of taskers who may copy"),
-        ("organizer-teams", requests_asked(), "asked_at", "team asks to attack", "teams ask to attack"),
+        ("organizer-teams", pending_requests(), "asked_at", "team asks to attack", "teams ask to attack"),
     ):
         yield from _counted(page, rows, since, one, several)
-    if unsent := sum(failing(kind.objects.all()).count() for kind in (Message, Digest, ReleaseLetter)):
+    if unsent := sum(failing_letters(kind.objects.all()).count() for kind in (Message, Digest, ReleaseLetter)):
         yield WaitingItem("message-outbox", _words(unsent, "letter failed to be sent", "letters failed to be sent"))
     if different := open_differences():
         words = _words(different, "difference in the leaderboard", "differences in the leaderboard")

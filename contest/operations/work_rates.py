@@ -1,4 +1,4 @@
-"""How many answers taskers gave lately: by person and by hour."""
+"""Answers per tasker and per hour."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ def worker_of(key: int, hours: Mapping[int, int]) -> TaskerPace:
     )
 
 
-def share_lost(hours: Mapping[int, Counter[int]], now: datetime) -> float:
+def voided_share(hours: Mapping[int, Counter[int]], now: datetime) -> float:
     """The share of the last days' answers that was voided, whose places were opened again (R6)."""
     answers = sum(count.total() for count in hours.values())
     voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()

@@ -1,4 +1,4 @@
-"""The kinds of messages: which wish of a person each follows, which facts its text is made of, and how it looks."""
+"""The kinds of messages: the group of each, the facts its text needs, and its look."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a message says: its title, its text, and its letter with an HTML part. Team letters are in English."""
+"""Renders messages: title, text, and a letter with an HTML part. Team letters are in English."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from common.mail import text_of
+from common.mail import letter_text
 from common.times import absolute
 from contest.core.enums import MessageKind
 from contest.core.models import Member
@@ -37,16 +37,16 @@ class WrittenMessage:
         return paragraphs(self.text, settings.PUBLIC_URL)
 
 
-def written(message: Message) -> WrittenMessage:
+def write_message(message: Message) -> WrittenMessage:
     """Return what a message says."""
     context = {"page": settings.PUBLIC_URL + message.about, "team": message.team} | message.facts
-    return WrittenMessage(*text_of(message.kind, language=LANGUAGE, **context))
+    return WrittenMessage(*letter_text(message.kind, language=LANGUAGE, **context))
 
 
-def shown(message: Message) -> WrittenMessage:
+def message_text(message: Message) -> WrittenMessage:
     """Return what a message says on a page: of one whose text cannot be made any more, what kind it is."""
     try:
-        return written(message)
+        return write_message(message)
     except Exception as error:  # whatever it is, the others are to be read
         log.warning("message_not_shown", message=message.pk, error=f"{type(error).__name__}: {error}")
         words = KINDS[MessageKind(message.kind)].words
@@ -73,7 +73,7 @@ def mail_of(message: Message) -> EmailMultiAlternatives | None:
     """Return the letter of a message; None where there is nobody to send it to any more."""
     if not message.user.email or not is_for(message):
         return None
-    said = written(message)
+    said = write_message(message)
     state = TextPart(KINDS[MessageKind(message.kind)].words, look=look_of(message))
     name = f"message-{message.pk}"
     return _mail(name, message.user.email, said, state=state, link=settings.PUBLIC_URL + message.about)
@@ -93,7 +93,7 @@ def _of_day(told: Sequence[Message], digest: Digest) -> WrittenMessage:
     zone = policy_in_force(digest.made_at).policy.time_zone
     parts = [f"What you were told until {absolute(digest.made_at, zone)}: {len(told)} {many}."]
     for message in told:
-        said = shown(message)
+        said = message_text(message)
         page, text = _page("message", message.pk), _without_greeting(said.text)
         parts.append(f"{_shape(message)} {said.title}\n{page}\n\n{text}")
     return WrittenMessage(f"{len(told)} {many} of your day", "\n\n".join(parts))

@@ -1,4 +1,4 @@
-"""Messages to people who compete, judge or organize: shown in the application, sent by e-mail as each wants it."""
+"""Messages and their e-mails to contestants, board members and organizers."""
 
 from django.conf import settings
 from django.db import models

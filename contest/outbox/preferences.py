@@ -1,4 +1,4 @@
-"""How a person wants to be written to: for each group of kinds at once, in the letter of the day, or only here."""
+"""A person's preferences per group of messages: at once, daily digest, or on the site only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def groups_for(roles: Roles) -> tuple[MessageGroup, ...]:
     return (MessageGroup.CASES,) if roles.board else _OF_TEAMS
 
 
-def wishes_of(user: User, roles: Roles) -> list[GroupPreference]:
+def preferences_of(user: User, roles: Roles) -> list[GroupPreference]:
     """Return what a person wishes for each group; at once where they said nothing."""
     said = dict(MessagePreference.objects.filter(user=user).values_list("group", "rate"))
     return [
@@ -41,7 +41,7 @@ def wishes_of(user: User, roles: Roles) -> list[GroupPreference]:
 
 
 @transaction.atomic
-def wishes_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
+def preferences_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
     """Take a person's wishes; what waits to be sent follows them too.
 
     Raises InvalidInput (at the group) for a rate that the group does not offer.

@@ -1,4 +1,4 @@
-"""The text of a letter taken apart for pages and HTML: paragraphs of lines, with the states and links in them. Pure."""
+"""Parses the text of a letter into paragraphs, links and states, for pages and HTML. Pure."""
 
 import re
 from dataclasses import dataclass

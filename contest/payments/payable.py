@@ -1,4 +1,4 @@
-"""What of a team's money can be paid now, and what of it waits for the appeals of which weeks (R22, R37)."""
+"""What a team can be paid now, and what waits for the appeals of which weeks (R22, R37)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from contest.ledger.models import Account
 from contest.prizes.awards import award_change
 from contest.prizes.differences import MoneyFlows, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
-from contest.prizes.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
+from contest.prizes.settlement import deciding_week, moved_by_award, positions, received_from_stakes, teams_share
 from contest.prizes.shares import StakeOutcome, earliest_week
 from scoring.models import Defense
 
@@ -165,7 +165,7 @@ def _over(needed: MoneyFlows, team: int) -> int:
 
 def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     stakes = begun_stakes()
-    got = {pk: _positive(cents, teams) for pk, cents in got_of(stakes).items()}
+    got = {pk: _positive(cents, teams) for pk, cents in received_from_stakes(stakes).items()}
     rows = stakes_with_breaks([stake for stake in stakes if got.get(stake.pk)])
     at = positions(rows)
     for row in rows:

@@ -1,4 +1,4 @@
-"""What the pages of money say, as frozen values; the number of queries does not depend on the length of the ledger."""
+"""The data of the money pages, in a fixed number of queries."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.visibility import EntryVisibility, LedgerView
-from contest.ledger.withholding import WithheldAmount, ever_withheld, withheld
+from contest.ledger.withholding import WithheldAmount, has_withholdings, withheld_amounts
 from contest.prizes.awards import award_change
-from contest.prizes.settlement import differences
+from contest.prizes.settlement import settlement_differences
 
 ENTRIES_SHOWN = 50
 SINGLE = (AccountKind.POOL, AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.WITHHELD)
@@ -123,7 +123,7 @@ class MoneyOverview:
         return self.balances[AccountKind.WITHHELD] - sum(each.cents for each in self.withheld)
 
 
-def money_figures(*, told_at: datetime | None) -> MoneyOverview:
+def money_overview(*, told_at: datetime | None) -> MoneyOverview:
     """Return the balances and lists of the page by what everybody may know at `told_at`; None tells all."""
     telling = LedgerView.now() if told_at else None
     later = telling.later if telling else {}
@@ -137,7 +137,7 @@ def money_figures(*, told_at: datetime | None) -> MoneyOverview:
         stakes=tuple(Staked(of.stake, cents) for of, cents in lying if of.stake is not None and cents),
         teams=tuple(_held(teams, telling.without_team if telling else {})),
         held=sum(cents for _, cents in teams),
-        withheld=tuple(_withheld_told(telling) if telling else withheld()),
+        withheld=tuple(_withheld_told(telling) if telling else withheld_amounts()),
         debts=tuple(_debts_told(telling) if telling else debts()),
         awards=tuple(_awards_told(telling)),
         waits=bool(later),
@@ -175,7 +175,7 @@ def _awards_told(telling: LedgerView | None) -> Iterator[AwardRow]:
 
 def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
     """Yield what is withheld by the entries that are told, with the decisions about it."""
-    for each in ever_withheld():
+    for each in has_withholdings():
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
         cents = each.cents - telling.hidden_of(each)
         if cents > 0 and decisions:
@@ -194,7 +194,7 @@ def debts() -> Iterator[TeamDebt]:
 
 def _debts() -> Iterator[tuple[TeamDebt, set[int]]]:
     """Yield debts with the numbers of the breaks that they follow from."""
-    for row in differences():
+    for row in settlement_differences():
         for team, cents in row.flows.owed.items():
             broke = {each.proof.pk for each in row.found.deciding}
             yield TeamDebt(Team.objects.get(pk=team), row.found.stake, cents), broke

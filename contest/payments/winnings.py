@@ -1,4 +1,4 @@
-"""What teams won, as far as everybody may know of it: shares of stakes, awards, and what was taken back of either."""
+"""Public winnings of teams: shares of stakes and awards, less what was taken back."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Won:
     cents: int
 
 
-def won_by(teams: Collection[Team], *, now: datetime) -> list[Won]:
+def winnings_of(teams: Collection[Team], *, now: datetime) -> list[Won]:
     """Return what these teams won by what everybody may know at `now`, newest first (R24, R39).
 
     A stake that returns to who paid it is no prize. What the board took aside (R38) counts as taken back until it gives
@@ -34,10 +34,10 @@ def won_by(teams: Collection[Team], *, now: datetime) -> list[Won]:
     return [Won(row, found[row.entry]) for row in rows]
 
 
-def won_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
+def winnings_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
     """Return what `teams`, those of the attack, won for breaks that this attack has a part in, and what of that was
     taken back or aside."""
-    known = won_by(teams, now=now)
+    known = winnings_of(teams, now=now)
     shares = [each.row.entry for each in known if attack.pk in each.row.entry.causes.get("attack", ())]
     numbers, stakes = {each.pk for each in shares}, {pk for each in shares for pk in each.causes.get("stake", ())}
     return [each for each in known if _is_about(each.row.entry, numbers, stakes)]

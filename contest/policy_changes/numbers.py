@@ -1,4 +1,4 @@
-"""Every number of the policy in words: what it is, which rule it belongs to, and what a change of it leaves as it was.
+"""The words of every policy number: its meaning, its rule, and what a change leaves unaffected.
 
 Pure. `policy.numbers` says which values each may have; here is how they are called, grouped, written and read.
 """

@@ -1,4 +1,4 @@
-"""What was recorded as policy, from when to when it held, and what each version changed."""
+"""The history of policy versions and their changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class NumberInForce:
     coming: tuple[tuple[str, PolicyVersionRow], ...]
 
 
-def history(*, now: datetime) -> list[PolicyVersionRow]:
+def policy_history(*, now: datetime) -> list[PolicyVersionRow]:
     """Return every version, newest first."""
     rows = list(PolicyVersion.objects.select_related("recorded_by").order_by("version"))
     never = never_held(rows)
@@ -94,7 +94,7 @@ def _recorded(
     )
 
 
-def holding(found: Sequence[PolicyVersionRow]) -> list[NumberInForce]:
+def numbers_in_force(found: Sequence[PolicyVersionRow]) -> list[NumberInForce]:
     """Return all numbers as they are in force, in the order of the groups; `found` is the history."""
     coming = [each for each in reversed(found) if each.state is PolicyState.TO_COME]
     held = [each for each in found if each.state in (PolicyState.IN_FORCE, PolicyState.PAST)]

@@ -1,4 +1,4 @@
-"""Recording a version of the policy, and calling back one that is to come. Versions are only ever added."""
+"""Recording a policy version, and cancelling a future one. Versions are append-only."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from common.times import absolute
-from common.typed import words_said
+from common.typed import clean_words
 from contest.ledger.currency_lock import currency_keep
 from contest.policy_changes.numbers import changes
-from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, history
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, policy_history
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -38,10 +38,12 @@ def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> P
     Conflict `policy_changed` where another version was recorded meanwhile, `currency_fixed` (R34); InvalidInput at the
     field that is wrong. `zone` is the one that moments are told in.
     """
-    newest = history(now=now)[0]
+    newest = policy_history(now=now)[0]
     if newest.version != draft.base:
         raise Conflict(_other(newest.version), "policy_changed")
-    reason = words_said(draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    reason = clean_words(
+        draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS
+    )
     if not changes(newest.policy, draft.policy):
         raise InvalidInput(f"Nothing differs from version {newest.version}. Change a number.", "unchanged")
     _check_moment(draft.since, newest, zone, now)
@@ -62,8 +64,8 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     It holds from now on, or from when what it goes on with does, and so leaves no time to the one called back. Conflict
     where that is in force, or is not the newest; InvalidInput without a reason: it is public.
     """
-    said = words_said(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
-    newest = history(now=now)[0]
+    said = clean_words(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    newest = policy_history(now=now)[0]
     if newest.version != version:
         raise Conflict(_other(newest.version), "policy_changed")
     if newest.state is not PolicyState.TO_COME or newest.since < now + AHEAD or newest.before is None:

@@ -1,4 +1,4 @@
-"""Who comes first to the defenders' half, who shares it, and who waits for whom, pure (R36)."""
+"""The order of awards from the defenders' half: who is first, who shares, who waits. Pure (R36)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class PrizeGroup:
     stakes: tuple[int, ...]
 
 
-def groups_in_order(times: Iterable[StakeTime], *, now: datetime) -> list[PrizeGroup]:
+def prize_groups(times: Iterable[StakeTime], *, now: datetime) -> list[PrizeGroup]:
     """Return the stakes that are due in the order in which they win: each stake is in exactly one group.
 
     The unbroken ones of a batch are one group. A stake whose time began again counts alone. Equal instants are one

@@ -1,4 +1,4 @@
-"""Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
+"""Awards: given by the board when every condition is met, and recomputed after a late break (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,24 +9,31 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.breaks import SupposedRuling
-from contest.core.decisions import MotionMandate, decide
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd
 from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
-from contest.defenses.stake_ends import stake_end, stakes_locked
+from contest.defenses.stake_ends import lock_stakes, stake_end
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
-from contest.ledger.services import MOST_WORDS, Causes, account, hold
-from contest.prizes.checklist import checklist, contenders, ready, sharing
+from contest.ledger.services import MOST_WORDS, Causes, account, lock_accounts
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, sharing
 from contest.prizes.condition import AwardCondition
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
-from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
+from contest.prizes.settlement import (
+    accounts_of,
+    deciding_week,
+    moved_by_award,
+    stake_settle,
+    take_back_money,
+    teams_share,
+)
 from contest.prizes.shares import StakeOutcome, defender_shares
 from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
 from policy.numbers import Policy
@@ -48,14 +55,14 @@ def award_give(
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
     (`not_yet`) where a condition is not met.
     """
-    said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     winners = _under_lock(stake, now)
     weeks = Weeks(now)
     met = {each.pk: _met(each, policy, now, weeks) for each in winners}
     half = account(AccountKind.DEFENDERS)
-    shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
+    shares = defender_shares(lock_accounts(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
-    decision = decide(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
+    decision = record_decision(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
     given = [_give(each, shares[each.pk], met[each.pk], decision, by.member, now) for each in winners]
     _post(decision, now=now, by=by.member)
     return given
@@ -66,7 +73,7 @@ def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
 
     Raises Conflict (`others_share`) where a correction changed who shares before they were locked.
     """
-    rows = stakes_locked(each.pk for each in sharing(stake, now=now))
+    rows = lock_stakes(each.pk for each in sharing(stake, now=now))
     _refuse_over(rows)
     if {each.pk for each in rows} != {each.pk for each in sharing(stake, now=now)}:
         raise Conflict("Nothing was awarded: others share the prize by now. Look at the award again.", "others_share")
@@ -89,8 +96,8 @@ def _refuse_over(rows: Iterable[Stake]) -> None:
 
 
 def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[AwardCondition]:
-    conditions = checklist(stake, policy=policy, now=now, known=weeks)
-    if not ready(conditions):
+    conditions = award_checklist(stake, policy=policy, now=now, known=weeks)
+    if not is_ready_for_award(conditions):
         open_ones = "; ".join(each.title for each in conditions if not each.passed)
         raise Conflict(
             f"Nothing was awarded: {stake.defense.name} does not meet every condition ({open_ones}).", "not_yet"
@@ -230,7 +237,7 @@ def may_post(change: AwardChange, weeks: Weeks) -> bool:
 def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> None:
     half = account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
-    hold([*_accounts(half, _awarded(decision)), *paid])
+    lock_accounts([*_accounts(half, _awarded(decision)), *paid])
     change_post(award_change(decision), LEDGER, now=now, by=by)
 
 
@@ -242,7 +249,7 @@ def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | 
     moved: list[LedgerEntry] = []
     for team, cents in change.flows.taken.items():
         told = _why_taken(change, team, causes | broken)
-        moved += take_back(half, team, cents, decision=decision, now=now, book=book, **told)
+        moved += take_back_money(half, team, cents, decision=decision, now=now, book=book, **told)
     for team, cents in change.flows.given.items():
         target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team))
         told = {

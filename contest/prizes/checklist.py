@@ -1,4 +1,4 @@
-"""The conditions of an award, each from facts: passed or not yet, with its figures (R33, R36-R38)."""
+"""The checklist of an award: each condition passed or pending, with numbers (R33, R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from contest.defenses.selectors import (
 )
 from contest.ledger.amounts import money
 from contest.ledger.models import Account
-from contest.prizes.award_order import PrizeGroup, StakeTime, groups_in_order, waits_for
+from contest.prizes.award_order import PrizeGroup, StakeTime, prize_groups, waits_for
 from contest.prizes.condition import MOST_NAMED, TEAM, AwardCondition, ConditionOwner, in_order
 from contest.prizes.examined_pictures import examined_share
 from contest.prizes.rerun_conditions import rerun_condition
@@ -32,7 +32,7 @@ from policy.numbers import Policy
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def checklist(
+def award_checklist(
     stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None, among: Sequence[Stake] | None = None
 ) -> list[AwardCondition]:
     """Return every condition of an award for `stake`, in the order in which they are usually met.
@@ -50,7 +50,7 @@ def checklist(
     ]
 
 
-def about_others(name: str) -> bool:
+def conditions_of_others(name: str) -> bool:
     """Say whether a condition of this name tells of other stakes than the one it is for."""
     return name in ("first", "batch")
 
@@ -63,7 +63,7 @@ def stakes_beside(stake: Stake, due: Sequence[Stake]) -> list[Stake]:
 
 
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[AwardCondition]:
-    """Return the conditions that are about one defense alone; `known` as of `checklist`."""
+    """Return the conditions that are about one defense alone; `known` as of `award_checklist`."""
     return [
         _unbroken(stake, policy, now),
         _source_open(stake, policy),
@@ -77,8 +77,8 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 
 def contenders(*, now: datetime) -> list[Stake]:
     """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
-    due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)}
-    groups = groups_in_order(map(time_of, due.values()), now=now)
+    due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not never_reason(stake, now=now)}
+    groups = prize_groups(map(time_of, due.values()), now=now)
     return [due[number] for group in groups for number in group.stakes]
 
 
@@ -110,7 +110,7 @@ def race_place(stake: Stake, due: Iterable[Stake]) -> RacePlace:
     times = {pk: time_of(each) for pk, each in rows.items()}
     if times[stake.pk].until is None:
         times[stake.pk] = replace(times[stake.pk], until=_NEVER)
-    groups = groups_in_order(times.values(), now=_NEVER)
+    groups = prize_groups(times.values(), now=_NEVER)
     own = next(group for group in groups if stake.pk in group.stakes)
     waits = set(waits_for(groups)[stake.pk])
     before = [group for group in groups if not waits.isdisjoint(group.stakes)]
@@ -131,7 +131,7 @@ def sharing_of(stake: Stake, due: Iterable[Stake]) -> list[Stake]:
     return list(race_place(stake, due).group)
 
 
-def why_never(stake: Stake, *, now: datetime) -> str:
+def never_reason(stake: Stake, *, now: datetime) -> str:
     """Return in words why this stake cannot win, whatever happens; empty when it can."""
     owner = owner_of(stake.defense)
     if owner is None:
@@ -171,7 +171,7 @@ def _source_open(stake: Stake, policy: Policy) -> AwardCondition:
 
 
 def _team(stake: Stake, now: datetime) -> AwardCondition:
-    owner, never = owner_of(stake.defense), why_never(stake, now=now)
+    owner, never = owner_of(stake.defense), never_reason(stake, now=now)
     words = never or f"Team {owner.name if owner else ''}."
     # An association or a membership that is recorded in error is for the organizers to correct.
     return AwardCondition("team", "The team can be paid", not never, words, who=(ConditionOwner.ORGANIZERS,))
@@ -226,7 +226,9 @@ def _shared(stake: Stake, place: RacePlace, policy: Policy, now: datetime, known
     others = [each for each in place.group if each.pk != stake.pk]
     if not others:
         return AwardCondition("batch", title, True, "No other shares the prize.")
-    unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now, known=known))]
+    unready = [
+        each for each in others if not is_ready_for_award(own_conditions(each, policy=policy, now=now, known=known))
+    ]
     figures = f"{len(others) - len(unready)} of {len(others)} that share the prize meet their conditions."
     link = reverse("award", args=[unready[0].pk]) if unready else ""
     return AwardCondition("batch", title, not unready, figures, link, _parties(unready, policy, now, known))
@@ -241,6 +243,6 @@ def _half(stake: Stake, policy: Policy) -> AwardCondition:
     return AwardCondition("half", "A prize to give", cents > 0, figures, reverse("money"), (ConditionOwner.ORGANIZERS,))
 
 
-def ready(conditions: Iterable[AwardCondition]) -> bool:
+def is_ready_for_award(conditions: Iterable[AwardCondition]) -> bool:
     """Say whether every condition is met."""
     return all(each.passed for each in conditions)

@@ -1,4 +1,4 @@
-"""From what was posted to what is due, pure: which cents go where, so that only the difference is posted (R22)."""
+"""Computes the movements from what was posted to what is due (R22). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Stakes of the board that lost the race, or that can never win it: the board ends them (R36)."""
+"""Ends stakes of the board that lost the race or can no longer win it (R36)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,13 +7,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.errors import Conflict
-from contest.core.decisions import MotionMandate, decide
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Award, Stake
 from contest.defenses.selectors import forfeited_stakes
-from contest.defenses.stake_ends import locked, stake_end
+from contest.defenses.stake_ends import lock_stake, stake_end
 from contest.prizes.awards import award_change
-from contest.prizes.checklist import why_never
+from contest.prizes.checklist import never_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def race_ending(stake: Stake, *, now: datetime) -> RaceEnding | None:
     """
     if stake.kind != StakeKind.BOARD or stake.staked_at is None or stake.ended_at is not None:
         return None
-    if never := why_never(stake, now=now):
+    if never := never_reason(stake, now=now):
         return RaceEnding(StakeEnd.WITHDRAWN, never)
     won = awards_in_force(Award.objects.filter(awarded_at__gte=stake.staked_at))
     if not won:
@@ -60,14 +60,14 @@ def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
 
 
 @transaction.atomic
-def race_end(*, stake: Stake, reason: str, by: MotionMandate, now: datetime) -> Stake:
+def race_close(*, stake: Stake, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for one that
     is over, that a team paid for, or that may still win.
     """
-    found = locked(stake.pk)
+    found = lock_stake(stake.pk)
     ending = ending_check(found, now=now)
     subject = {"stake": [found.pk], "defense": [found.defense_id]}
-    decision = decide(DecisionKind.END, subject=subject, reason=reason, by=by, now=now, end=ending.end.value)
+    decision = record_decision(DecisionKind.END, subject=subject, reason=reason, by=by, now=now, end=ending.end.value)
     return stake_end(found, ending.end, now=now, by=by.member, decision=decision)

@@ -1,4 +1,4 @@
-"""The facts that prizes follow from: which breaks stand, who is credited with them, and how a stake stands."""
+"""The facts of prizes: breaks in force, credited teams, states of stakes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,8 +7,8 @@ from typing import Self
 
 from django.db.models import Min
 
-from contest.core.breaks import SupposedRuling, standing_breaks
-from contest.core.credit import was_known
+from contest.core.breaks import SupposedRuling, breaks_in_force
+from contest.core.credit import was_already_known
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
@@ -63,7 +63,7 @@ def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None 
 
 def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> dict[int, list[Break]]:
     """Return the breaks that hold by defense, one for each picture, the first found first."""
-    rows = list(standing_breaks().filter(defense__in=defenses).select_related("image").order_by("pk"))
+    rows = list(breaks_in_force().filter(defense__in=defenses).select_related("image").order_by("pk"))
     if supposed is not None:
         rows = [each for each in rows if each.image_id != supposed.image.pk]
         rows += [each for each in supposed.breaks if each.defense_id in defenses]
@@ -118,7 +118,7 @@ def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], k
     received = each.image.received_at if attack is None else attack.received_at
     if attack is None:
         return CreditedBreak(BreakInput(None, received, week_at(received).name), each, None)
-    team = None if was_known(attack) else known.final(attack.team_id)
+    team = None if was_already_known(attack) else known.final(attack.team_id)
     return CreditedBreak(BreakInput(team, received, attack.week, own=team in own), each, attack)
 
 

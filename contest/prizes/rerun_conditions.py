@@ -1,4 +1,4 @@
-"""Condition of an award: the defense answers alike when it is run again (R36)."""
+"""Condition of an award: the defense gives the same answers in a re-run (R36)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from contest.core.breaks import sent_as_attack
 from contest.core.models import Attack, Stake
 from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
-from contest.defenses.selectors import first_sent, unbroken_until
+from contest.defenses.selectors import first_sent_at, unbroken_until
 from contest.prizes.condition import AwardCondition, ConditionOwner
 from labeling.enums import Label
 from scoring.enums import DefenseAnswer, RerunState, RunState
@@ -87,7 +87,10 @@ def _settled_again(stake: Stake, applied: Sequence[Rerun], pictures: QuerySet[An
 
 def _in_time(stake: Stake, applied: Sequence[Rerun]) -> QuerySet[Prediction]:
     """Return the answers of re-runs to what was sent before the stake's time was over: the rest came too late (R36)."""
-    answers, until = Prediction.objects.filter(rerun__in=applied).annotate(sent_at=first_sent()), unbroken_until(stake)
+    answers, until = (
+        Prediction.objects.filter(rerun__in=applied).annotate(sent_at=first_sent_at()),
+        unbroken_until(stake),
+    )
     return answers.filter(sent_at__lt=until) if until else answers
 
 

@@ -1,4 +1,4 @@
-"""The money of stakes: again and again what is due is derived from the facts, and only the difference is posted.
+"""Settles the money of stakes: derives what is due from the facts and posts only the difference.
 
 A late appeal, an earlier week, a break that is overruled or a team that turns out to be unpaid change what is due; the
 next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
@@ -22,7 +22,7 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import Causes, account, hold
+from contest.ledger.services import Causes, account, lock_accounts
 from contest.ledger.stake_money import stake_account
 from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
@@ -41,7 +41,7 @@ class SettlementDifference:
     flows: MoneyFlows
 
 
-def differences() -> list[SettlementDifference]:
+def settlement_differences() -> list[SettlementDifference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
     return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
 
@@ -54,7 +54,7 @@ def _differences(rows: Sequence[StakeWithBreaks], book: Ledger) -> list[Settleme
 
 def stakes_to_settle(weeks: Weeks) -> bool:
     """Say whether money of a stake is to be moved now."""
-    return any(each.flows and _may_post(each.found, weeks) for each in differences())
+    return any(each.flows and _may_post(each.found, weeks) for each in settlement_differences())
 
 
 class StakeSettlement:
@@ -127,7 +127,7 @@ def stake_settle(stake_id: int, *, now: datetime) -> bool:
     """Post the difference of one stake, while nobody else does; say whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
     (row,) = stakes_with_breaks([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
-    hold(accounts_of(row.stake, row.due.teams))
+    lock_accounts(accounts_of(row.stake, row.due.teams))
     return _settled(row, LEDGER, now)
 
 
@@ -216,7 +216,7 @@ def _position(
     return MoneyPosition(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
 
 
-def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
+def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
@@ -284,7 +284,7 @@ class _Posting:
         told: list[LedgerEntry] = []
         for team, cents in needed.taken.items():
             because: dict[str, Any] = {"rule": self.rule, "why": self._taken(), "causes": self._causes()}
-            told += take_back(hub, team, cents, **because, now=self.now, book=self.book)
+            told += take_back_money(hub, team, cents, **because, now=self.now, book=self.book)
         for team, cents in needed.released.items():
             self._withhold(aside, hub, cents, team)
         if needed.advanced:
@@ -346,7 +346,7 @@ class _Posting:
         return f"What is left of the stake on {self._name} returns to the attackers' half."
 
 
-def take_back(
+def take_back_money(
     target: Account,
     team: int,
     cents: int,

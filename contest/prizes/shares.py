@@ -1,4 +1,4 @@
-"""Who is due what, pure (R35, R36): integer cents, facts in, shares out, the same in whatever order facts are read.
+"""Computes shares of prizes in integer cents, independent of the order of the facts (R35, R36). Pure.
 
 Teams are numbers. Weeks are their names (`2026-W47`), which sort as the weeks do.
 """

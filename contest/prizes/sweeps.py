@@ -1,4 +1,4 @@
-"""Prizes as a sweep: the money of stakes and of awards is brought to where the facts ask for it (R22, R35-R37).
+"""The sweep that settles stakes and awards (R22, R35-R37).
 
 Stakes and awards are settled in one transaction, until nothing is left to move: what a team wins by one sets off what
 it owes of another one, and no payment comes between the two.
@@ -14,10 +14,10 @@ from common.database.deadlocks import retry_on_deadlock
 from contest.core.breaks import SupposedRuling
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
-from contest.defenses.stake_ends import stakes_locked
+from contest.defenses.stake_ends import lock_stakes
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account
-from contest.ledger.services import hold
+from contest.ledger.services import lock_accounts
 from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
 from contest.prizes.prize_facts import begun_stakes, stakes_with_breaks
 from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
@@ -35,8 +35,8 @@ def prizes_settle(*, now: datetime) -> int:
     if not _is_due(now):
         return 0
     with transaction.atomic():
-        stakes_locked(Stake.objects.filter(staked_at__isnull=False).values_list("pk", flat=True))
-        hold(Account.objects.all())
+        lock_stakes(Stake.objects.filter(staked_at__isnull=False).values_list("pk", flat=True))
+        lock_accounts(Account.objects.all())
         done = Settlement(LEDGER, begun_stakes(), weeks=Weeks(now), now=now)
         done.settle()
     if done.failed:

@@ -1,4 +1,4 @@
-"""Breaks that are never paid because of whose they are, for organizers to look at (R27)."""
+"""Breaks that are never paid because of an associated team, for organizers to review (R27)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Conditions of an award: the weeks of the stake are settled and their appeals closed (R36)."""
+"""Condition of an award: the weeks of the stake are final (R36)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The certificate of a ruling: rule by rule what the answers give, and by whose (R13-R15).
+"""The certificate of a ruling: each rule with the answers that pass or fail it (R13-R15).
 
 The verdict's own function is asked, for all opinions and for each alone: there is no second reading of the rules.
 """
@@ -58,7 +58,9 @@ class Certificate:
     cells: Mapping[tuple[int, str], tuple[Reason, ...]]
 
 
-def certify(opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, width: int, height: int) -> Certificate:
+def certificate_of(
+    opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, width: int, height: int
+) -> Certificate:
     """Return the certificate of these opinions on a picture of this size; at least one."""
     decision = adjudicate(opinions, policy, width=width, height=height)
     alone = [set(adjudicate([each], policy, width=width, height=height).reasons) for each in opinions]

@@ -1,4 +1,4 @@
-"""Which cases of the board everybody may know of, with their appeals and decisions (R18-R20, R24).
+"""Public cases with their appeals and decisions (R18-R20, R24).
 
 A case is public once nothing more comes of it and its picture's week is released: while members vote it is the board's
 and its parties', and while more taskers are asked nobody who still has to answer shall read what was argued (R8).

@@ -1,4 +1,4 @@
-"""What the pages of defenses say, as frozen values; `public` narrows everything to the released weeks (R24)."""
+"""The data of the defense pages; `public` restricts it to released weeks (R24)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.core.breaks import mistakes_outside, standing_breaks
+from contest.core.breaks import breaks_in_force, mistakes_outside
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.scoring_words import rerun_words
 from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, risk_coverage
-from contest.defenses.selectors import first_sent, standings
+from contest.defenses.selectors import defense_states, first_sent_at
 from defense_kit.faults import WORDS, FaultWords
 from labeling.enums import Label
 from labeling.models import Image
@@ -120,7 +120,7 @@ class DefenseBreakRow:
         return self.attack.team
 
 
-def visible(public: bool, image: str = "") -> Q:
+def visible_pictures(public: bool, image: str = "") -> Q:
     """The pictures that a page may tell of: all to organizers, those of the released weeks to everybody else."""
     return released(image) if public else Q()
 
@@ -128,26 +128,26 @@ def visible(public: bool, image: str = "") -> Q:
 # The list ------------------------------------------------------------------------------------------------------------
 
 
-def rows(*, public: bool, now: datetime) -> list[DefenseListRow]:
+def defense_rows(*, public: bool, now: datetime) -> list[DefenseListRow]:
     """Return the published defenses, those in force first; to organizers also those that are not published yet."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
-    answered = predictions_in_force().filter(visible(public, "image__")).order_by()
+    answered = predictions_in_force().filter(visible_pictures(public, "image__")).order_by()
     pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
-    breaks = dict(breaks_shown(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    breaks = dict(defense_breaks(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
     ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
-    found = standings(ordered, now=now, breaks=breaks_shown(public))
+    found = defense_states(ordered, now=now, breaks=defense_breaks(public))
     return [DefenseListRow(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
 
 
-def breaks_shown(public: bool) -> QuerySet[Break]:
+def defense_breaks(public: bool) -> QuerySet[Break]:
     """Return the breaks that hold, of the pictures that may be told of."""
-    return standing_breaks().filter(visible(public, "image__"))
+    return breaks_in_force().filter(visible_pictures(public, "image__"))
 
 
 # One defense ---------------------------------------------------------------------------------------------------------
 
 
-def figures(defense: Defense, *, public: bool) -> DefenseStatistics:
+def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
     """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
     key = f"defense-{defense.pk}-{'public' if public else 'all'}"
     found: DefenseStatistics | None = cache.get(key)
@@ -158,14 +158,14 @@ def figures(defense: Defense, *, public: bool) -> DefenseStatistics:
 
 
 def _figures(defense: Defense, public: bool) -> DefenseStatistics:
-    asked = visible(public, "image__")
+    asked = visible_pictures(public, "image__")
     items = places_in_force().filter(asked, defense=defense).order_by()
     counted = list(items.values_list("run__state", "run__fault").annotate(answers=Count("pk")))
     answers = predictions_in_force().filter(asked, defense=defense)
     return DefenseStatistics(
         standings=tuple(_standings(counted)),
         faults=tuple(_faults(counted)),
-        breaks=breaks_shown(public).filter(defense=defense).values("image").distinct().count(),
+        breaks=defense_breaks(public).filter(defense=defense).values("image").distinct().count(),
         speed=throughput(answers),
         spread=spread(answers),
         risk=tuple(risk_of(answers)),
@@ -211,7 +211,7 @@ def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
 
 def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[DefenseBreakRow]:
     """Return what broke a defense, each picture once, in the order in which it was sent: the first MOST_BREAKS."""
-    rows = breaks_shown(public).filter(defense=defense).annotate(sent_at=first_sent()).order_by("sent_at", "pk")
+    rows = defense_breaks(public).filter(defense=defense).annotate(sent_at=first_sent_at()).order_by("sent_at", "pk")
     once: dict[int, Break] = {}
     for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
         once.setdefault(each.image_id, each)
@@ -222,10 +222,10 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[DefenseB
     return [DefenseBreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
 
 
-def outside_of(defense: Defense, *, public: bool) -> list[Break]:
+def mistakes_outside_of(defense: Defense, *, public: bool) -> list[Break]:
     """Return the mistakes of a defense outside the contest (R29), each picture once, in the order in which the pictures
     came: the first MOST_BREAKS, and one more where there are more."""
-    rows = mistakes_outside().filter(visible(public, "image__"), defense=defense)
+    rows = mistakes_outside().filter(visible_pictures(public, "image__"), defense=defense)
     rows = rows.select_related("image", "ruling").order_by("image__received_at", "image", "pk")
     once: dict[int, Break] = {}
     for each in rows[: 4 * (MOST_BREAKS + 1)]:  # one picture may have several
@@ -241,7 +241,7 @@ def pictures(
 ) -> tuple[list[DefensePicture], int | None]:
     """Return the newest pictures of `kind` with the defense's answers, from the one before row number `before` on, and
     where the next page begins."""
-    asked = Image.objects.filter(visible(public)).filter(_of_kind(defense, kind))
+    asked = Image.objects.filter(visible_pictures(public)).filter(_of_kind(defense, kind))
     page = list((asked.filter(pk__lt=before) if before else asked).order_by("-pk")[: PICTURES_SHOWN + 1])
     shown, more = page[:PICTURES_SHOWN], page[PICTURES_SHOWN:]
     return list(_shown(defense, shown, public, now)), shown[-1].pk if more else None
@@ -251,7 +251,7 @@ def _of_kind(defense: Defense, kind: str) -> Q:
     here = {"defense": defense, "image": OuterRef("pk")}
     answers = predictions_in_force().filter(**here)
     if kind == "mistakes":
-        return Q(Exists(standing_breaks().filter(**here)))
+        return Q(Exists(breaks_in_force().filter(**here)))
     if kind == "outside":
         return Q(Exists(mistakes_outside().filter(**here)))
     if kind == "abstained":
@@ -267,7 +267,7 @@ def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetim
     answers: dict[int, list[Prediction]] = {}
     for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
         answers.setdefault(each.image_id, []).append(each)
-    broke = set(standing_breaks().filter(defense=defense, image__in=ids).values_list("image", flat=True))
+    broke = set(breaks_in_force().filter(defense=defense, image__in=ids).values_list("image", flat=True))
     for image in images:
         url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))
         yield DefensePicture(image, url, attacks.get(image.pk), rulings.get(image.pk), given, image.pk in broke)

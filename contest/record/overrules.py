@@ -1,4 +1,4 @@
-"""What the board decided about pictures, as everybody may read it: found, filtered, and what followed (R20)."""
+"""The public list of decisions on pictures: filters, entries and CSV (R20)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -86,7 +86,7 @@ def _week(name: str) -> str:
         return ""
 
 
-def decisions_asked(asked: OverruleFilter) -> QuerySet[CaseDecision]:
+def filtered_decisions(asked: OverruleFilter) -> QuerySet[CaseDecision]:
     """Return the public decisions that are asked for, the newest first."""
     rows = public_decisions()
     if asked.outcome != "all":
@@ -144,7 +144,7 @@ class OverruleEntry:
         return week_at(self.image.received_at).name
 
 
-def decided(decisions: Sequence[CaseDecision], *, now: datetime) -> list[OverruleEntry]:
+def decision_entries(decisions: Sequence[CaseDecision], *, now: datetime) -> list[OverruleEntry]:
     """Return decisions as the page shows them: as many questions for many as for one, and for none none."""
     if not decisions:
         return []

@@ -1,4 +1,4 @@
-"""The answers on a picture, its rulings with their certificates, and its marks, as pages show them (R13-R15, R19)."""
+"""Answers, rulings with certificates, and outlines of a picture, for pages (R13-R15, R19)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from adjudication.services import opinions_of, rules_policy
 from adjudication.wording import reason_name, verdict_words
 from contest.board.models import Appeal
-from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, certify, percent, share_of
+from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, certificate_of, percent, share_of
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Response
@@ -164,7 +164,7 @@ def rulings_of(image: Image, answers: Sequence[AnswerShown]) -> list[RulingShown
 def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> RulingShown:
     recorded = PolicyInForce(ruling.policy_id, ruling.policy.version, Policy.from_json(ruling.policy.numbers))
     policy, opinions = rules_policy(recorded), opinions_of(each.response for each in columns)
-    found = certify(opinions, policy, width=image.width, height=image.height)
+    found = certificate_of(opinions, policy, width=image.width, height=image.height)
     decision = found.decision
     gives = (decision.verdict, decision.label or "", list(decision.reasons))
     return RulingShown(

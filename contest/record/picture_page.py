@@ -1,4 +1,4 @@
-"""All that a reader may know of one picture (R24, R39): answers, rulings, and the timeline.
+"""The content of a picture's page for a reader (R24, R39).
 
 Rulings are told as `contest.core.picture_access` says, answers and outputs with the release of the week, appeals and
 decisions once their case is public (`contest.record.closed_cases`).
@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from adjudication.models import Ruling
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.models import Attack, Release
 from contest.core.picture_access import KnownImage, Reader, known_of, rulings_seen_by
 from contest.core.weeks import week_called
@@ -118,4 +118,4 @@ def _release(known: KnownImage) -> Release | None:
 
 def _broken(image: Image) -> list[Defense]:
     """Return the defenses that it breaks by the ruling that holds."""
-    return [each.defense for each in first_by_defense(by_published_defenses(standing_breaks(), image))]
+    return [each.defense for each in first_by_defense(by_published_defenses(breaks_in_force(), image))]

@@ -1,5 +1,5 @@
-"""What everybody may know of a team: its attacks once their week has ended; verdicts, breaks and prizes with the
-release of their week (R24, R39); its published defenses."""
+"""The public content of a team's page: attacks after their week, results after its release (R24, R39), published
+defenses."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from contest.attacks.attack_states import AttackStatus
-from contest.attacks.attack_states import standings as standings_of_attacks
-from contest.core.breaks import broken_by, standing_breaks
+from contest.attacks.attack_states import attack_statuses as standings_of_attacks
+from contest.core.breaks import breaks_in_force, broken_by
 from contest.core.credit import has_credit
 from contest.core.embargo import attacks_public
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
-from contest.defenses.selectors import standings
+from contest.defenses.selectors import defense_states
 from contest.defenses.stake_rows import StakeShown, newest_stakes
-from contest.payments.winnings import Won, won_by
+from contest.payments.winnings import Won, winnings_of
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
@@ -70,7 +70,7 @@ class TeamDefenseRow:
     stake: StakeShown | None
 
 
-def under_one_name(team: Team) -> list[Team]:
+def merged_teams(team: Team) -> list[Team]:
     """Return the team and those that became part of it: what is on its page."""
     found = [team]
     for each in found:
@@ -94,7 +94,7 @@ def attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet
     return told.alias(verdict=Subquery(newest)).filter(verdict=Verdict(kind))
 
 
-def sent(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttackRow]:
+def team_attacks(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttackRow]:
     """Return attacks as the page shows them, with as many questions for a page of them as for one."""
     images = [each.image_id for each in attacks]
     told = set(Image.objects.filter(released(), pk__in=images).values_list("pk", flat=True))
@@ -117,7 +117,7 @@ def sent(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttackRow]:
 
 def _breaks_told() -> QuerySet[Break]:
     """Return the breaks that hold, of published defenses, on pictures of released weeks."""
-    return standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+    return breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
 
 
 # Breaks ---------------------------------------------------------------------------------------------------------------
@@ -141,7 +141,7 @@ def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     return rows.select_related("image", "team")
 
 
-def counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:
+def team_counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:
     """Return what is counted of the team; the breaks of its own defenses are not."""
     counted = [each.defense.pk for each in breaks if not each.own]
     valid = attacks_of(teams, "valid", now=now).filter(has_credit())
@@ -158,11 +158,11 @@ def defenses_of(teams: Collection[Team], *, now: datetime) -> list[TeamDefenseRo
         .select_related("entry__team")
         .order_by("-published_at", "-pk")
     )
-    found, stakes = standings(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
+    found, stakes = defense_states(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
     return [TeamDefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
 
 
 def prizes_of(teams: Collection[Team], *, now: datetime) -> tuple[list[Won], int]:
     """Return what the team won and gave back, and the sum of it in cents."""
-    rows = won_by(teams, now=now)
+    rows = winnings_of(teams, now=now)
     return rows, max(sum(each.cents for each in rows), 0)

@@ -1,4 +1,4 @@
-"""Finding a page of the record by an ID or a name; nothing that the reader may not know of is found (R24)."""
+"""Searches the record by ID or name; finds only what the reader may know (R24)."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.roles import reader_of
 from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases
-from contest.record.overrules import OverruleFilter, decisions_asked
+from contest.record.overrules import OverruleFilter, filtered_decisions
 from scoring.models import Defense
-from scoring.selectors import defense_shown
+from scoring.selectors import defense_by_public_id
 
 LONGEST = 80
 MOST_FOUND = 20
@@ -95,7 +95,7 @@ class Search:
         return SearchHit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
 
     def _defense(self, asked: str) -> SearchHit:
-        found = defense_shown(asked, public=not self._organizer)
+        found = defense_by_public_id(asked, public=not self._organizer)
         return SearchHit(f"Defense {found.name}", reverse("defense", args=[asked]))
 
     def _of_team(self, asked: str) -> SearchHit | None:
@@ -123,11 +123,11 @@ class Search:
         for defense in shown.order_by("name", "pk")[:MOST_FOUND]:
             yield SearchHit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
         decisions = OverruleFilter(outcome="all", find=asked)
-        if number := decisions_asked(decisions).count():
+        if number := filtered_decisions(decisions).count():
             words = f"{number:,} {'decision' if number == 1 else 'decisions'} of the board with these words"
             yield SearchHit(words, reverse("overrules") + f"?{decisions.query}")
 
 
-def asked_of(text: str) -> str:
+def search_from(text: str) -> str:
     """Return what somebody typed as it is looked for."""
     return "".join(each for each in text if each.isprintable()).strip()[:LONGEST]

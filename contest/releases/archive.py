@@ -1,4 +1,4 @@
-"""A zip file with nothing of its own in it: fixed times and permissions, names in the order given (R39).
+"""Writes reproducible zip files: fixed times, permissions and order (R39).
 
 Written here because the standard writer keeps every entry in memory until the end, which for a week of a hundred
 thousand pictures is the largest thing in the process. The list of entries waits in a temporary file instead.
@@ -62,7 +62,7 @@ def pack(source: Path, into: Path) -> PackedFile:
     return PackedFile(into, True, crc, packed, size)
 
 
-def stored(path: Path) -> PackedFile:
+def stored_file(path: Path) -> PackedFile:
     """Take `path` as it is, for what is packed already."""
     crc = 0
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The tables of a weekly release about the board: what it was asked and decided, by which votes (R18-R21, R37, R39).
+"""The board's tables of a release: cases, decisions and votes (R18-R21, R37, R39).
 
 What was decided about a picture is in the release of the picture's week, whenever that was; decided later, it makes
 errata. A case shows nowhere before nothing more comes of it: while more taskers are asked, nobody who still has to
@@ -68,7 +68,7 @@ def cases_of_pictures() -> QuerySet[Case]:
     return Case.objects.filter(_RELEASABLE)
 
 
-def named_by_board(week: Week) -> set[int]:
+def teams_named_by_board(week: Week) -> set[int]:
     """Return the teams that appealed, that answered, or that motions of the week are about."""
     cases = decisions_on_pictures(week).values("case")
     named = {

@@ -1,4 +1,4 @@
-"""The body of a release: tables out of one snapshot, then the pictures they name (R39)."""
+"""Writes the content of a release from one snapshot: tables, then pictures (R39)."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.releases import tables
-from contest.releases.archive import Archive, PackedFile, pack, stored
+from contest.releases.archive import Archive, PackedFile, pack, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import HashingText, write_manifest
@@ -82,7 +82,7 @@ class ReleaseContent:
             elif path == form.MANIFEST:
                 yield path, pack(self.path / path, workplace / f"{path}.packed")
             else:
-                yield path, stored(self.path / path)
+                yield path, stored_file(self.path / path)
 
     def _packed_pictures(self) -> Iterator[tuple[str, PackedFile]]:
         for each in self._pictures():

@@ -1,4 +1,4 @@
-"""The tables of a weekly release about the contest around the pictures: attacks, teams, stakes, decisions, money (R39).
+"""The contest's tables of a release: attacks, teams, stakes, decisions, money (R39).
 
 Each states what happened in its week, as it stood when that was over: what is decided later belongs to a later week,
 and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
@@ -20,7 +20,7 @@ from contest.core.week_pictures import images_of_week, releasable_images
 from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.releases.audit_table import audit_rows
-from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
+from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
 from contest.releases.files import ReleaseFolder
 from contest.releases.tables import by_bytes, stream
 from contest.teams.models import Association, AssociationMistake
@@ -154,7 +154,7 @@ def _teams_of(week: Week) -> set[int]:
         *LedgerEntry.objects.filter(within(week, "made_at")).values_list("target__team", flat=True),
         *Team.objects.filter(within(week, "merged_at")).values_list("pk", flat=True),
         *AssociationMistake.objects.filter(within(week, "declared_at")).values_list("association__team", flat=True),
-        *named_by_board(week),
+        *teams_named_by_board(week),
     } - {None}
     while more := _merged_into(named, week) - named:
         named |= more

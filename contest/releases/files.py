@@ -1,4 +1,4 @@
-"""Files of a release as they are written: hashed on the way, on disk before anybody hears of them."""
+"""Writes release files: hashed while written, synced to disk before use."""
 
 import csv
 import hashlib

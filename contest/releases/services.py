@@ -1,4 +1,4 @@
-"""The weekly release: built beside its place, put there in one step, recorded, and never edited (R39).
+"""Publishes a weekly release: built in a temporary folder, moved into place, recorded, never edited (R39).
 
 A correction is a new part that states the whole week anew. The parts form one chain in the order of publication:
 each manifest holds the hash of the manifest published before it.
@@ -225,7 +225,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     return [row for row in begun if row.version >= oldest or row.version in used]
 
 
-def waiting(week: Week) -> dict[str, int]:
+def waiting_pictures(week: Week) -> dict[str, int]:
     """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
     return _waiting(week, _numbers(_policy_rows(week)))
 

@@ -1,4 +1,4 @@
-"""Every table of a weekly release, row by row out of the database: nothing is held but the row at hand (R39).
+"""Streams every table of a release from the database, row by row (R39).
 
 All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
 """

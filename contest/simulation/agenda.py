@@ -1,4 +1,4 @@
-"""What is to happen when: the virtual clock of a simulation. Pure."""
+"""The event queue and virtual clock of a simulation. Pure."""
 
 import heapq
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the attacking teams do: draw, send, send too much, copy, plead, take back."""
+"""Simulated attackers: drawing, sending, copying, appealing, withdrawing."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,6 +1,4 @@
-"""What the members of the board do: one moves grants, two stakes by different lights, and all that the votes of two
-carry; all examine, award and withhold.
-"""
+"""Simulated board members: motions, votes, examinations, awards and withholding."""
 
 from datetime import timedelta
 

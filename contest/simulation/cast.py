@@ -1,4 +1,4 @@
-"""Who takes part in a simulated contest: what each team is like, and what its defenses do. Pure."""
+"""The participants of a simulated contest and their traits. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A whole contest, played on a virtual clock: weeks of attacks, then as long as prizes wait for their time."""
+"""Plays a whole contest on a virtual clock, until all prizes are decided."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ from contest.teams.same_person import same_persons_find
 from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Panel
-from monitoring.links import copies_look
+from monitoring.links import find_copies
 from scoring import services as scoring
 from scoring.models import Defense
 from scoring.rerun_preparation import reruns_prepare
@@ -149,7 +149,7 @@ class SimulatedContest:
     def _taskers_watched(self) -> None:
         world = self.world
         world.crowd.watch(world.now)
-        copies_look(now=world.now)
+        find_copies(now=world.now)
         world.crowd.void_answers_of_paused(world.now)
         if not world.crowd.has_gold():
             world.crowd.choose_gold(FIRST_GOLD, world.now, days=3)

@@ -1,4 +1,4 @@
-"""Made-up taskers at work, through the services that people's clicks go through, and the sweeps that watch them."""
+"""Simulated taskers at work through the real services and sweeps."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -21,7 +21,7 @@ from labeling.states import tasker_state_change
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.actions import answers_void
-from monitoring.check_taskers import watch
+from monitoring.check_taskers import check_taskers
 from monitoring.gold_choice import USUAL_IOU_PERCENT, GoldAnswers, gold_add
 from monitoring.gold_leaks import gold_flag_leaks
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
@@ -75,7 +75,7 @@ class Crowd:
 
     def watch(self, now: datetime) -> None:
         """Let the rules of monitoring look at who labeled in the last day."""
-        watch(policy=self.policy.policy, now=now)
+        check_taskers(policy=self.policy.policy, now=now)
         gold_flag_leaks(policy=self.policy.policy, now=now)
 
     def void_answers_of_paused(self, now: datetime) -> None:

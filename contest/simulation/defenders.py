@@ -1,4 +1,4 @@
-"""What the defending teams do: hand in, pay for a stake, open the source, and come again with a better one."""
+"""Simulated defending teams: submitting, staking, opening the source, improving."""
 
 import hashlib
 from datetime import timedelta
@@ -10,10 +10,10 @@ from django.conf import settings
 from common.errors import DomainError
 from contest.core.enums import DefenseStanding
 from contest.core.models import Stake
-from contest.defenses.entries import HandIn, entry_hand_in, source_open
+from contest.defenses.entries import HandIn, source_open, submit_defense
 from contest.defenses.models import DefenseEntry
-from contest.defenses.selectors import open_stake_of, standing_of
-from contest.defenses.staking import stake_ask
+from contest.defenses.selectors import defense_state_of, open_stake_of
+from contest.defenses.staking import stake_request
 from contest.simulation.cast import DefenseSkill, TeamRole
 from contest.simulation.world import SimulationWorld, TeamAtWork, zip_of
 
@@ -35,7 +35,7 @@ def hand_in(world: SimulationWorld, maker: TeamAtWork) -> None:
     try:
         with TemporaryDirectory(prefix="unanimous-hand-in-") as folder:
             given = _given(Path(folder), name, mind, closed=character.role is TeamRole.CLOSED)
-            entry, _ = entry_hand_in(maker.team, given, by=maker.captain, policy=world.policy, now=world.now)
+            entry, _ = submit_defense(maker.team, given, by=maker.captain, policy=world.policy, now=world.now)
     except DomainError as error:
         world.note(f"{maker.team.name} could not hand in {name}: {error.message}")
         return
@@ -68,7 +68,7 @@ def look_after(world: SimulationWorld, maker: TeamAtWork) -> None:
     entry = maker.entries[-1]
     entry.refresh_from_db()
     entry.defense.refresh_from_db()
-    standing = standing_of(entry.defense, now=world.now)
+    standing = defense_state_of(entry.defense, now=world.now)
     if standing is DefenseStanding.PUBLISHED and maker.character.role is TeamRole.SELF_STAKER:
         _stake(world, maker, entry)
     if standing is DefenseStanding.STAKED and entry.opened_at is None:
@@ -86,7 +86,7 @@ def _come_again(world: SimulationWorld, maker: TeamAtWork) -> None:
 
 def _stake(world: SimulationWorld, maker: TeamAtWork, entry: DefenseEntry) -> None:
     if open_stake_of(entry.defense) is None:
-        stake_ask(entry.defense, by=maker.captain, now=world.now)
+        stake_request(entry.defense, by=maker.captain, now=world.now)
         world.note(f"{maker.team.name} asked to stake {entry.defense.name} with its own money.")
 
 

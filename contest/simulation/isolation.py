@@ -1,4 +1,4 @@
-"""A place of its own for a simulation: a database and folders that the contest's own never meet."""
+"""A throw-away database and folders for a simulation."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""A month of labeling, played through the services that people's clicks go through; only the clock is told.
+"""Simulates a month of labeling through the real services on a virtual clock.
 
 People answer in the order in which the hours of a working day bring them; the sweeps run as they do in the contest,
 only less often. What happens is the rows' to say: see `contest.simulation.outcome`.
@@ -22,7 +22,7 @@ from contest.simulation.pictures import SIDE, PictureTruth, draw_picture
 from labeling.dealing import panels_deal
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel
-from monitoring.links import copies_look
+from monitoring.links import find_copies
 from policy.selectors import PolicyInForce, policy_in_force
 
 BEGIN = datetime(2026, 11, 2, 8, 0, tzinfo=UTC)  # a Monday
@@ -86,7 +86,7 @@ class SimulatedMonth:
         """After work: the sweeps, the look for copies, and what an organizer does."""
         crowd = self.crowd
         crowd.sweep(now)
-        copies_look(now=now)
+        find_copies(now=now)
         crowd.void_answers_of_paused(now)
         crowd.choose_gold(self.plan.gold_a_day if crowd.has_gold() else self.plan.first_gold, now)
 

@@ -1,19 +1,19 @@
-"""What organizers do: prepare the contest, let teams in, look at what is flagged, receive money and pay it out."""
+"""Simulated organizers: setup, admission, review, deposits and payments."""
 
 from datetime import timedelta
 from functools import partial
 
 from accounts.roles import TEAMS
 from common.errors import DomainError
-from contest.attacks.near_duplicates import pair_see, pairs_to_see
+from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
 from contest.core.enums import EntitlementState
 from contest.defenses.models import DefenseEntry
-from contest.defenses.selectors import stakes_asked
+from contest.defenses.selectors import stakes_requested
 from contest.defenses.staking import stake_receive
 from contest.ledger.amounts import money
 from contest.ledger.deposits import pool_deposit
 from contest.payments.payable import payables
-from contest.payments.services import payment_ask, payment_pay, payments_open
+from contest.payments.services import payment_pay, payment_request, payments_open
 from contest.simulation import defenders
 from contest.simulation.cast import SimulatedTeam, TeamRole
 from contest.simulation.painting import PaintedPicture, paint
@@ -101,7 +101,7 @@ def register(world: SimulationWorld, character: SimulatedTeam) -> None:
     world.count("teams")
     if character.by_paper:
         paper = f"18{1 + character.number % 12:02d}.{10_000 + character.number}"
-        entitlements.entitlement_ask(by=captain, arxiv_id=paper, paper_email=captain.email, now=world.now)
+        entitlements.entitlement_request(by=captain, arxiv_id=paper, paper_email=captain.email, now=world.now)
     if character.role is TeamRole.UNPAID:
         reason = "A member works for the contest."
         association_declare(team=team, since=world.now, until=None, reason=reason, by=world.organizer, now=world.now)
@@ -120,8 +120,8 @@ def day(world: SimulationWorld) -> None:
     _check_frameworks(world)
     _receive_stakes(world)
     if world.now.weekday() == THURSDAY:
-        for pair in list(pairs_to_see(seen=False)):
-            pair_see(pair_id=pair.pk, by=world.organizer, now=world.now)
+        for pair in list(unreviewed_pairs(seen=False)):
+            pair_review(pair_id=pair.pk, by=world.organizer, now=world.now)
             world.count("near duplicates looked at")
     if world.now.weekday() == MONDAY:
         _ask_for_payments(world)
@@ -157,7 +157,7 @@ def _check_frameworks(world: SimulationWorld) -> None:
 
 
 def _receive_stakes(world: SimulationWorld) -> None:
-    for stake in list(stakes_asked()):
+    for stake in list(stakes_requested()):
         receipt = f"simulated transfer for {stake.defense.name}"
         try:
             stake_receive(stake, receipt, by=world.second_organizer, now=world.now)
@@ -170,7 +170,7 @@ def _receive_stakes(world: SimulationWorld) -> None:
 def _ask_for_payments(world: SimulationWorld) -> None:
     for row in payables(now=world.now):
         if row.due:
-            payment_ask(team=row.team, by=world.organizer, now=world.now)
+            payment_request(team=row.team, by=world.organizer, now=world.now)
 
 
 def _pay(world: SimulationWorld) -> None:

@@ -1,4 +1,4 @@
-"""Made-up pictures with pixels: a few shapes on a coloured ground, in the contest's size, drawn in a millisecond.
+"""Draws random pictures with simple shapes.
 
 What is true of a picture is decided before (`contest.simulation.pictures`); the drawing only has to be a picture of its
 own, and to look like what is said of it.

@@ -1,4 +1,4 @@
-"""Made-up taskers: how each kind of person answers (R9-R12). Pure; every draw comes from the person's own generator."""
+"""How simulated taskers answer (R9-R12). Pure; each has its own random generator."""
 
 import math
 from collections.abc import Hashable

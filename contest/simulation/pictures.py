@@ -1,4 +1,4 @@
-"""Made-up pictures: no pixels, only what is true of them (R1, R12, R14). Pure.
+"""Simulated pictures without pixels: only the true answers (R1, R12, R14). Pure.
 
 A thing's contour is a circle stretched and dented by a few waves; the shares of what is wrong with a picture are set
 so that about 36 % of the birds and 22 % of the bicycles are good, as in the first data set of this kind.

@@ -1,4 +1,4 @@
-"""Looks back on each day of a simulated contest and writes down what somebody would tell of it, from the rows."""
+"""Writes a line for each notable event of a simulated day."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Simulated defenses: they run in this process, and everything they answer is recorded as of the device `simulated`.
+"""Simulated defenses that run in this process.
 
 Nobody could train twenty defenses for a simulation. These look a picture up by a coarse view of it, as it was drawn,
 and then answer by how weak they are; a picture they do not know they abstain on.

@@ -1,4 +1,4 @@
-"""What happens in a simulated contest, as it happens: counts by week, and sentences in their order. Pure."""
+"""Event counts and notes of a simulated contest, by week. Pure."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The world of a simulated contest: its people, its clock, and what everybody in it knows.
+"""The state of a simulated contest: people, clock, shared knowledge.
 
 Everything happens through the services that people's clicks and the sweeps of the application go through; only the
 clock, the randomness, the pictures and the defenses are told.

@@ -1,4 +1,4 @@
-"""Who was in a team, why a team may attack, and who is associated with the contest (R8, R25, R27)."""
+"""Members, entitlements, associations and merges of teams (R8, R25, R27)."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""What says that two accounts are one person. It is shown to organizers; nothing follows by itself (R25).
+"""Hints that two accounts belong to one person, for organizers only (R25).
 
 Only what is kept anyway is looked at, and the figures hold no address: what is forgotten elsewhere is not kept here.
 """

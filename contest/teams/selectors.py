@@ -1,4 +1,4 @@
-"""What is read of teams: whose they are, what they are part of, why they may attack, whether they are paid."""
+"""Queries for teams, members, entitlements and associations."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -31,7 +31,7 @@ def teams_to_merge_into(team: Team) -> QuerySet[Team]:
     return Team.objects.filter(merged_into=None).exclude(pk=team.pk).order_by("name")
 
 
-def teams_but(numbers: Collection[int]) -> QuerySet[Team]:
+def other_teams(numbers: Collection[int]) -> QuerySet[Team]:
     """Return the teams that are no part of another one, but those with these numbers, in the order of their names."""
     return Team.objects.filter(merged_into=None).exclude(pk__in=numbers).order_by("name", "pk")
 
@@ -126,7 +126,7 @@ def requests_waiting() -> QuerySet[Entitlement]:
     return rows.order_by("asked_at", "pk")
 
 
-def requests_asked() -> QuerySet[Entitlement]:
+def pending_requests() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer."""
     return Entitlement.objects.filter(state=EntitlementState.ASKED)
 

@@ -1,4 +1,4 @@
-"""How the leaderboard and the front page write states and sums."""
+"""Template filters of the leaderboard and the front page."""
 
 import re
 from datetime import datetime

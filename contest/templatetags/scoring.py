@@ -1,4 +1,4 @@
-"""How the pages of scoring write figures."""
+"""Template filters of scoring pages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta

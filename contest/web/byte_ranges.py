@@ -1,4 +1,4 @@
-"""Which bytes a request asks for, by RFC 9110, pure: one range, or all of it."""
+"""Parses Range headers by RFC 9110: one range, or the whole file. Pure."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who may open the pages of a team's defenses."""
+"""Access to a team's defense pages."""
 
 from typing import Any
 

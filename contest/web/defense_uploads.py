@@ -1,4 +1,4 @@
-"""Takes a hand-in's files from the wire to the disk piece by piece, and refuses what is too large while it comes."""
+"""Streams submitted defense files to disk, and refuses too large ones early."""
 
 import shutil
 import time
@@ -16,7 +16,7 @@ from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from common.errors import Conflict, DomainError, WrongFields
-from common.web.body_limits import takes_at_most
+from common.web.body_limits import limit_body
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.defenses.entries import HandIn
 from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
@@ -104,7 +104,7 @@ def _forget_left(folder: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     """Let a page take a hand-in: `before` is asked, and the length looked at, before any of the body is read.
 
     The check for forged requests reads the body; so it comes after.
@@ -113,7 +113,7 @@ def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
-        @takes_at_most(MOST_BYTES)
+        @limit_body(MOST_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
@@ -137,7 +137,7 @@ def wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == "application/json"
 
 
-def read_hand_in(
+def read_submission(
     texts: Mapping[str, Any], files: MultiValueDict[str, "UploadedFile[Any]"], request: HttpRequest
 ) -> HandIn:
     """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none."""

@@ -1,4 +1,4 @@
-"""Sending a file that never changes: in pieces, from where a broken download stopped, cached for ever (RFC 9110)."""
+"""Sends immutable files with byte ranges and permanent caching (RFC 9110)."""
 
 import errno
 import os

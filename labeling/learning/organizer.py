@@ -1,4 +1,4 @@
-"""What organizers see of learning: how each picture fares, who learns, and the versions of the instructions."""
+"""Statistics of learning for organizers: pictures, learners, versions of the instructions."""
 
 from collections import defaultdict
 from dataclasses import dataclass

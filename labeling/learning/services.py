@@ -1,4 +1,4 @@
-"""Learning: worked examples gone through, tries at the qualification, new versions of the instructions (R5).
+"""Tutorial, qualification attempts, and new versions of the instructions (R5).
 
 Each function is one transaction. The tasker's row is locked first, so that two tabs of one person wait for each other.
 """
@@ -46,7 +46,7 @@ class MarkedAnswer:
 
 
 @transaction.atomic
-def lesson_see(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
+def lesson_mark_seen(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
     """Record that the tasker went through a worked example; all of them finish the tutorial. Again changes nothing."""
     LessonSeen.objects.get_or_create(tasker=tasker, known=known, defaults={"seen_at": now})
     left = {lesson.pk for lesson in selectors.lessons()} - selectors.lessons_seen(tasker)
@@ -90,7 +90,7 @@ def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random)
 
 
 def _kind_due(tasker: Tasker, now: datetime) -> AttemptKind:
-    due = selectors.what_is_due(tasker, now)
+    due = selectors.due_item(tasker, now)
     if due == "tutorial":
         raise Conflict(_("The worked examples come first: go through them, then come back."), "tutorial_first")
     if due is None:

@@ -1,4 +1,4 @@
-"""What the pages of learning say about a picture whose answer is known. Words alone; no query."""
+"""The words of known pictures on learning pages. No query."""
 
 import json
 from collections.abc import Mapping

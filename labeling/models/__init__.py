@@ -1,4 +1,4 @@
-"""The tables of labeling, one file for each part of the story."""
+"""The models of labeling."""
 
 from labeling.models.asking import Question, Report
 from labeling.models.learning import (

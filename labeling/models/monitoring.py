@@ -1,4 +1,4 @@
-"""What monitoring writes beside taskers and answers (R6): gold marks, rules, what fired, states, notices, voidings."""
+"""Gold marks, monitoring rules and events, states of taskers, notices, voided responses (R6)."""
 
 import uuid
 

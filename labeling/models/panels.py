@@ -1,4 +1,4 @@
-"""Images, the people who look at them, and what they said.
+"""Images, taskers, panels, assignments and responses.
 
 What the database refuses, whoever writes: two answers by one tasker on one image, two counted answers in one place
 (so never more than the panel has places), a fourth held picture, and any change to a response.

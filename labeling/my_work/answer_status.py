@@ -1,4 +1,4 @@
-"""What became of an answer, as its tasker is told (R6, R8): gold is told like any other."""
+"""The status of an answer as its tasker sees it (R6, R8); gold looks like any other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

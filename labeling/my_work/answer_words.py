@@ -1,4 +1,4 @@
-"""Answers, durations and outlines as a page of one's own work shows them."""
+"""Formats answers, durations and outlines for a tasker's own pages."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a tasker may know of their answers to pictures with known answers (R6): as much as the policy says."""
+"""Feedback to taskers on known pictures (R6), as far as the policy allows."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A tasker's whole record as the lines of a JSON file, to be signed. Nothing in it tells gold from any other (R6)."""
+"""A tasker's whole record as JSON lines, to be signed. Gold is indistinguishable (R6)."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A tasker's own answers, and sums over them. Every query begins with the tasker: there is no way to anybody else's."""
+"""Queries for a tasker's own answers and totals. Every query filters by the tasker."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo

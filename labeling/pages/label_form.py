@@ -1,4 +1,4 @@
-"""What the labeling page's template shows: the questions with what is filled in and what is wrong."""
+"""Template context of the labeling page: questions with values and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

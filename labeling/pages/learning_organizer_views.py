@@ -1,4 +1,4 @@
-"""The organizers' page about learning: known pictures, the pool, the people, and new versions of the instructions."""
+"""The organizers' page of learning: known pictures, pool, learners, instructions."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The pages of learning: worked examples, the tries at the qualification, and their marks (R5)."""
+"""The pages of the tutorial and the qualification (R5)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
 from labeling.learning import selectors, wording
-from labeling.learning.services import attempt_start, item_answer, lesson_see
+from labeling.learning.services import attempt_start, item_answer, lesson_mark_seen
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
 from labeling.pages.label_form import LabelPage, label_context
 from labeling.pages.learning_calls import item_json
@@ -67,7 +67,7 @@ def learn(request: HttpRequest, tasker: Tasker) -> HttpResponse:
         "lessons": listed,
         "seen": len(listed) - len(unseen),
         "next": unseen[0] if unseen else None,
-        "due": selectors.what_is_due(tasker, now),
+        "due": selectors.due_item(tasker, now),
     }
     return render(request, "learning/learn.html", context)
 
@@ -80,7 +80,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
         raise Http404("no such worked example")
     known = lessons[number - 1]
     if request.method == "POST":
-        lesson_see(tasker=tasker, known=known, now=now)
+        lesson_mark_seen(tasker=tasker, known=known, now=now)
         return SeeOther(reverse("lesson", args=[number + 1]) if number < len(lessons) else reverse("learn"))
     policy = policy_in_force(now).policy
     decisive = wording.decisive_question(known, policy.min_box_fraction)
@@ -129,7 +129,7 @@ def qualification(request: HttpRequest, tasker: Tasker) -> HttpResponse:
 
 def _standing(tasker: Tasker, policy: Policy, now: datetime) -> dict[str, Any]:
     attempts = selectors.attempts_of(tasker)
-    due = selectors.what_is_due(tasker, now)
+    due = selectors.due_item(tasker, now)
     kind = AttemptKind.SHORT if due == "short_qualification" else AttemptKind.FULL
     size, needed = selectors.size_and_needed(kind, policy)
     earliest = selectors.next_try_from(attempts, policy)

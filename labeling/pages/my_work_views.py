@@ -1,4 +1,4 @@
-"""The pages of a tasker's own work, its signed download, and the keys to check one with."""
+"""The pages of a tasker's own work, its signed download, and the public keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

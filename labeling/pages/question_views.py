@@ -1,4 +1,4 @@
-"""The pages for asking and for what taskers report: the tasker's questions, and the organizers' two lists."""
+"""The pages of questions and reports, for taskers and organizers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ from labeling.questions.services import (
     MOST_QUESTION_CHARACTERS,
     answer_checked,
     question_answer,
-    question_ask,
+    question_send,
     report_decide,
 )
 from policy.selectors import policy_in_force
@@ -44,7 +44,7 @@ def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     if request.method != "POST":
         return _questions(request, tasker, now)
     try:
-        question_ask(tasker=tasker, text=request.POST.get("text", ""), now=now)
+        question_send(tasker=tasker, text=request.POST.get("text", ""), now=now)
     except (InvalidInput, Conflict) as error:
         return _questions(request, tasker, now, typed=request.POST.get("text", ""), refused=error.message)
     messages.success(request, _("Your question is with the organizers. You are told here when it is answered."))

@@ -1,4 +1,4 @@
-"""Taking pictures in: files into the store first, then the row that names them (R2, R3)."""
+"""Adds pictures: the file to the store first, then the row (R2, R3)."""
 
 import hashlib
 from datetime import datetime

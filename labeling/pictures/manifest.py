@@ -1,4 +1,4 @@
-"""What an import is about: the files of a folder, or the rows of a manifest, each with its provenance (R3)."""
+"""Reads the files or the manifest of an import, with provenance (R3)."""
 
 import csv
 import io

@@ -82,7 +82,7 @@ def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> st
         gold_choice.gold_hold(known=known, by=by, now=now)
         return "held; it is not dealt until you let it go"
     if action == "let_go":
-        gold_choice.gold_let_go(known=known, by=by, now=now)
+        gold_choice.gold_release(known=known, by=by, now=now)
         return "in use again"
     raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
 

@@ -1,4 +1,4 @@
-"""The organizers' page of the rules of monitoring: those in force, what they found, and agreement over a period."""
+"""The organizers' page of monitoring rules: rules in force, events, and agreement over a period."""
 
 from datetime import date, datetime, timedelta
 from math import isfinite

@@ -1,4 +1,4 @@
-"""The organizers' pages about taskers: the list, one tasker, and what may be done about them (R6)."""
+"""The organizers' pages of taskers: list, details, actions (R6)."""
 
 import csv
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from monitoring.access import reviewer_of, tasker_named
 from monitoring.days import day_of, today_in
 from monitoring.outline_drawing import drawn_outline
 from monitoring.selectors import link_numbered, newest_answers
-from monitoring.tasker_figures import Period, agreement_of_period, figures_by_day
+from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day
 from monitoring.tasker_rows import (
     COLUMNS,
     DEFAULT_SORTING,
@@ -88,7 +88,7 @@ def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> Http
     zone, span = _zone(now), _span(request)
     today = today_in(now, zone)
     period = Period.of_days(today - timedelta(span - 1), today, zone)
-    days = figures_by_day(period, tasker.pk, zone)
+    days = statistics_by_day(period, tasker.pk, zone)
     context = {
         "tasker": tasker,
         "entries": timeline(tasker),

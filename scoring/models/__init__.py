@@ -1,4 +1,4 @@
-"""The tables of scoring, one file for each part of the story."""
+"""The models of scoring."""
 
 from scoring.models.defenses import CopyFlag, Defense, FrameworkCheck
 from scoring.models.leased import Leased, Scorer

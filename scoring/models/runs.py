@@ -1,4 +1,4 @@
-"""The official runs of defenses over pictures, and what they answered."""
+"""Runs of defenses over pictures, their predictions, and re-runs."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""The defense that never commits itself."""
+"""The defense that always abstains."""
 
 from pathlib import Path
 

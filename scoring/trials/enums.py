@@ -1,4 +1,4 @@
-"""The words of trials, each list closed."""
+"""Stored choices of trials."""
 
 from enum import IntEnum, StrEnum
 

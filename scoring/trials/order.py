@@ -1,4 +1,4 @@
-"""The order in which a trial asks, pure: nobody can tell it without the installation's secret (R31).
+"""The secret order of a trial's pictures (R31). Pure.
 
 A defense is told a seed, and whoever knows how a set was imported knows how its numbers follow each other. Neither may
 say which picture comes when: a place would tell the class.

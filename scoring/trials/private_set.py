@@ -1,4 +1,4 @@
-"""The private eligibility set (R31): its pictures are not Images, so that nothing serves or releases them.
+"""The private eligibility set (R31). Its pictures are not Images, so nothing serves or releases them.
 
 They lie under a prefix of their own in the store. A set is filled picture by picture and complete in one moment; from
 then on it never changes, and the newest complete one is in force.

@@ -1,5 +1,4 @@
-"""Which pictures are public, and which were sent as attacks. The application above knows (R24), and says so here since
-nothing here may name it."""
+"""Hooks by which the contest tells scoring which pictures are public and which were attacks (R24)."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -19,7 +18,7 @@ class PublishedImages:
     find_attacks: FindAt = staticmethod(lambda now: Image.objects.none())
 
 
-def published_are(find: Find) -> None:
+def register_published(find: Find) -> None:
     """Let `find` say from now on which pictures are public; for an application's start."""
     PublishedImages.find = staticmethod(find)
 
@@ -29,7 +28,7 @@ def published_pictures() -> "QuerySet[Image]":
     return PublishedImages.find()
 
 
-def attacks_are(find: FindAt) -> None:
+def register_attacks(find: FindAt) -> None:
     """Let `find` say from now on which pictures are attacks; for an application's start."""
     PublishedImages.find_attacks = staticmethod(find)
 

@@ -1,4 +1,4 @@
-"""Questions about trials: what they are asked about, how they went, and what that says of a defense (R31).
+"""Queries for trials and eligibility (R31).
 
 What leaves this module for a page is totals and verdicts. Pictures, hashes, classes and answers of a trial do not.
 """
@@ -163,11 +163,11 @@ def _is_accepted(numbers: dict[str, Any], policy: Policy) -> bool:
 
 def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
     percent, strict = policy.eligibility_percent, policy.eligibility_strict
-    return totals.passes_private(totals.read(numbers), percent=percent, strict=strict)
+    return totals.passes_private(totals.read_totals(numbers), percent=percent, strict=strict)
 
 
 def _is_unmistaken(numbers: dict[str, Any], policy: Policy) -> bool:
-    return totals.passes_earlier(totals.read(numbers))
+    return totals.passes_earlier(totals.read_totals(numbers))
 
 
 def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
@@ -218,7 +218,7 @@ def is_outdated(trial: Trial, present: TrialSources) -> bool:
         return False
     if trial.kind == TrialKind.PRIVATE:
         return trial.private_set_id != present.private_set
-    if trial.kind == TrialKind.EARLIER and totals.passes_earlier(totals.read(trial.totals)):
+    if trial.kind == TrialKind.EARLIER and totals.passes_earlier(totals.read_totals(trial.totals)):
         return bool(trial.totals.get(ASKED) != {"sha256": present.attacks})
     return False
 

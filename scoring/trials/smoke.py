@@ -1,4 +1,4 @@
-"""The smoke test (R31): a first try over pictures that anybody may see, with everything that was said kept."""
+"""The smoke test (R31): a first trial on public pictures, with its log kept."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable

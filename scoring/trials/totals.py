@@ -1,4 +1,4 @@
-"""What the answers of a trial add up to and when that is enough, pure (R30, R31).
+"""Totals of a trial, and whether they pass (R30, R31). Pure.
 
 Integers decide everything but the odds of the memorisation probe and of copies, which are for people to judge.
 """
@@ -50,7 +50,7 @@ class AnswerTotals:
         return asdict(self)
 
 
-def count(answers: Iterable[tuple[Label, Answered]]) -> AnswerTotals:
+def count_answers(answers: Iterable[tuple[Label, Answered]]) -> AnswerTotals:
     """Add up pairs of a picture's class and its answer."""
     parts = {"right": 0, "wrong": 0, "abstained": 0, "faults": 0}
     for label, answer in answers:
@@ -66,7 +66,7 @@ def _part(label: Label, answer: Answered) -> str:
     return "wrong" if is_confident_mistake(label, answer) else "right"
 
 
-def read(numbers: Mapping[str, Any]) -> AnswerTotals:
+def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:
     """Return the totals that `to_json` wrote, whatever else is beside them; none at all is no pictures."""
     return AnswerTotals(**{name: int(numbers.get(name, 0)) for name in AnswerTotals.__dataclass_fields__})
 
@@ -161,7 +161,7 @@ Given = tuple[int, float, float]
 """An answer with its scores for bicycle and bird."""
 
 
-def compared(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
+def compare_answers(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
     """Compare two defenses' answers to the same pictures."""
     pictures = same = answered = 0
     largest = 0.0

@@ -1,4 +1,4 @@
-"""Does a trial under a lease: opens the defense, asks it, and keeps totals (R31).
+"""Works a trial under a lease: opens the defense, asks it, stores totals (R31).
 
 A smoke test sees public pictures and keeps everything the defense printed. All other trials keep nothing that a
 defense can word: it could tell the pictures' contents in it. A fault of the defense counts as a wrong answer for the
@@ -16,7 +16,7 @@ import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.examine import ROUNDS, examine
+from defense_kit.examine import ROUNDS, examine_defense
 from defense_kit.faults import WORDS, RunnerFault
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
@@ -26,7 +26,7 @@ from scoring.enums import Fault, TrialKind
 from scoring.heartbeat import Heartbeat, LiveScorer, longest
 from scoring.leases import LeaseLost
 from scoring.models import Trial
-from scoring.persistence import until_kept
+from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
 from scoring.runner import DefenseRunner, check_answers
 from scoring.trials import answers as kept
@@ -135,7 +135,7 @@ class TrialWork:
         except Exception as error:  # a full disk, an engine that is away: not the defense's doing
             self._record(self._around_it(error))
         else:
-            until_kept(lambda: services.trial_finish(self._trial, now=self._clock(), **result))
+            retry_until_kept(lambda: services.trial_finish(self._trial, now=self._clock(), **result))
             log.info("trial_finished", trial=self._trial.pk, kind=self._kind.value)
 
     def _around_it(self, error: Exception) -> RunnerFault:
@@ -148,7 +148,7 @@ class TrialWork:
         return RunnerFault(Fault.PLATFORM, f"{kind}: {error}")
 
     def _record(self, fault: RunnerFault) -> None:
-        state = until_kept(lambda: leases.fault(self._trial, fault.fault, fault.text, now=self._clock()))
+        state = retry_until_kept(lambda: leases.record_fault(self._trial, fault.fault, fault.text, now=self._clock()))
         log.warning("trial_fault", trial=self._trial.pk, fault=fault.fault.value, text=fault.text, state=state.value)
 
     def _heartbeat(self, batches: int, opened: int) -> Heartbeat:
@@ -177,7 +177,7 @@ class TrialWork:
         pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
             examination = smoke.DefenseExamination(self._open_round(pictures.shape[1]), trial.defense.name)
-            report = examine(
+            report = examine_defense(
                 examination.open,
                 pictures,
                 batch_size=trial.batch_size,
@@ -298,7 +298,7 @@ class TrialWork:
 
 def _totals(questions: Sequence[TrialPicture], found: TrialAnswers, variant: Variant = Variant.PLAIN) -> dict[str, Any]:
     labels = [question.label for question in questions]
-    return totals.count(zip(labels, found.labels(questions, variant), strict=True)).to_json()
+    return totals.count_answers(zip(labels, found.labels(questions, variant), strict=True)).to_json()
 
 
 def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dict[str, Any]:

@@ -47,8 +47,8 @@ def pages(blue: Team) -> list[Look]:
     cast.staked(shown.defense, closed, broken, now=now - 8 * DAY)
     cast.broken(broken, now - 7 * DAY, found=now - DAY)
     stake_ends.stakes_end(now=now)
-    staking.return_ask(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
-    staking.stake_ask(wish, by=captain, now=now)
+    staking.return_request(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
+    staking.stake_request(wish, by=captain, now=now)
     assert free in cast.selectors.stakeable()
     for name, days in (("late", 40), ("new", 8)):
         cast.entry(blue, name, now=now - days * DAY, closed=name == "new")

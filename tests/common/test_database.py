@@ -22,7 +22,7 @@ from accounts.credentials import credentials_purge
 from accounts.leaving import account_delete
 from common import rates
 from common.audit.chain import BEGINNING, ChainEnd, canonical, digest, problem, sealed
-from common.audit.origin import OriginMiddleware, acting_from, origin, place_of
+from common.audit.origin import OriginMiddleware, audit_origin, origin, place_of
 from common.audit.seals import chain_check, chain_check_periodically, link_of, seal_entries, seals
 from common.audit.trail import audit
 from common.database.changes import change_mark
@@ -107,7 +107,7 @@ def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words
 
 @pytest.mark.both("a row that must not change goes on without its place")
 def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_holds(now: datetime, settings: Any) -> None:
-    with acting_from("page", ADDRESS):
+    with audit_origin("page", ADDRESS):
         entry = record(now=now)
     seal_entries()
     credentials_purge(now=now + timedelta(days=90, seconds=-1))
@@ -121,7 +121,7 @@ def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_hold
 
 
 def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(olga: User, now: datetime) -> None:
-    with acting_from("page", ADDRESS):
+    with audit_origin("page", ADDRESS):
         record(olga)
         seal_entries()
         account_delete(user=olga, now=now)
@@ -425,23 +425,23 @@ NEXT = NOON + timedelta(hours=1)
 
 
 def test_each_key_is_counted_by_itself_and_begins_again_with_the_hour() -> None:
-    assert [rates.count("a", now=NOON + timedelta(minutes=each)) for each in (0, 30, 59)] == [1, 2, 3]
-    assert (rates.count("b", now=NOON), [rates.count("a", now=NEXT) for _ in range(2)]) == (1, [1, 2])
-    assert (rates.counted("a", now=NEXT), rates.counted("a", now=NOON), rates.counted("c", now=NEXT)) == (2, 0, 0)
+    assert [rates.read_count("a", now=NOON + timedelta(minutes=each)) for each in (0, 30, 59)] == [1, 2, 3]
+    assert (rates.read_count("b", now=NOON), [rates.read_count("a", now=NEXT) for _ in range(2)]) == (1, [1, 2])
+    assert (rates.increment("a", now=NEXT), rates.increment("a", now=NOON), rates.increment("c", now=NEXT)) == (2, 0, 0)
 
 
 @pytest.mark.both("rows that somebody holds are skipped")
 def test_a_late_clock_never_lowers_a_count_and_rows_of_hours_that_are_over_go() -> None:
     for key in "abc":
-        rates.count(key, now=NOON)
-    rates.count("a", now=NEXT)
-    assert ([row.key for row in HourCount.objects.all()], rates.count("a", now=NOON)) == (["a"], 2)
-    assert rates.counted("a", now=NEXT) == 2
+        rates.read_count(key, now=NOON)
+    rates.read_count("a", now=NEXT)
+    assert ([row.key for row in HourCount.objects.all()], rates.read_count("a", now=NOON)) == (["a"], 2)
+    assert rates.increment("a", now=NEXT) == 2
 
 
 @pytest.mark.both("it is a statement of its own")
 def test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway() -> None:
-    rates.count("a", now=NOON)
+    rates.read_count("a", now=NOON)
     with CaptureQueriesContext(connection) as queries:
-        assert rates.count("a", now=NOON) == 2
+        assert rates.read_count("a", now=NOON) == 2
     assert len(queries) == 1

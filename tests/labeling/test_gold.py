@@ -283,7 +283,7 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     later = now + timedelta(minutes=21)
     if lapsed:
         assert leases.leases_lapse(now=later) == 1
-    leases.leases_end(tasker=tara, now=later)
+    leases.leases_expire(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
     assert refused(Conflict, beat, held, later, ALWAYS).code == "lease_ended"
@@ -452,13 +452,13 @@ def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
 
 def test_gold_is_held_let_go_and_retired(olga: User, now: datetime) -> None:
     said: dict[str, Any] = {"known": factories.gold(), "by": olga, "now": now}
-    for act, held in ((gold.gold_hold, now), (gold.gold_let_go, None)):
+    for act, held in ((gold.gold_hold, now), (gold.gold_release, None)):
         act(**said)
         assert KnownPicture.objects.get().held_at == held
     refused(InvalidInput, gold.gold_retire, **said, reason=" ")
     gold.gold_retire(**said, reason="It leaked.")
     assert KnownPicture.objects.values_list("retired_at", "retired_because").get() == (now, "It leaked.")
-    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_let_go):
+    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_release):
         refused(Conflict, again, **said)
 
 

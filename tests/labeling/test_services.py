@@ -268,7 +268,7 @@ def test_a_lapsed_lease_is_taken_up_beside_two_others(slot: int, tara: Tasker, n
 
 def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: Tasker, now: datetime) -> None:
     panel = held_by((tara, otto), now)
-    assert (leases.leases_end(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
+    assert (leases.leases_expire(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
     assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
@@ -491,7 +491,7 @@ SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_heartbeat": beat,
     "assignment_release": give_back,
     "response_submit": submit,
-    "leases_end": lambda held, now: leases.leases_end(tasker=held.tasker, now=now),
+    "leases_end": lambda held, now: leases.leases_expire(tasker=held.tasker, now=now),
     "leases_lapse": lambda held, now: leases.leases_lapse(now=now),
 }
 

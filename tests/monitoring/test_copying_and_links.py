@@ -16,7 +16,7 @@ from labeling import leases
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker
 from monitoring import copying, links
-from monitoring.copying import ALIKE_BY_CHANCE, ComparedAnswer, CopyingSearch, alike, at_least
+from monitoring.copying import ALIKE_BY_CHANCE, ComparedAnswer, CopyingSearch, at_least, outlines_alike
 from monitoring.models import TaskerLink
 from monitoring.tasks import look_for_copies
 from tests import factories
@@ -184,21 +184,21 @@ def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> No
 def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: datetime) -> None:
     """Old answers are left alone; after an end only newer pictures count."""
     copied_pictures(people, 12, now - timedelta(hours=2))
-    looks = [links.copies_look(now=at) for at in (now + links.LOOK_BACK, now, now)]
+    looks = [links.find_copies(now=at) for at in (now + links.LOOK_BACK, now, now)]
     assert looks == [0, 1, 0], "a second look changes nothing"
     link = TaskerLink.objects.get()
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
     assert (link.figures["alike"], link.figures["outlines"], groups(people)[:3]) == (12, 12, [0, 0, None])
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
     links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
-    assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
+    assert links.find_copies(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
-    assert links.copies_look(now=now + timedelta(days=1)) == 1
+    assert links.find_copies(now=now + timedelta(days=1)) == 1
 
 
 def test_two_or_three_pictures_are_too_few(people: list[Tasker], now: datetime) -> None:
     copied_pictures(people, 3, now - timedelta(hours=2))
-    assert links.copies_look(now=now) == 0
+    assert links.find_copies(now=now) == 0
 
 
 def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime) -> None:
@@ -208,7 +208,7 @@ def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime
         panel = factories.panel()
         for tasker in people[:3]:
             answer(tasker, panel, frame, now - timedelta(minutes=number))
-    assert links.copies_look(now=now) == 0
+    assert links.find_copies(now=now) == 0
 
 
 def test_gold_is_compared_as_well(now: datetime) -> None:
@@ -220,7 +220,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
         drawn.append(outline(rng, 0.1, drawn[7]))
         for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=True)):
             answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
-    assert links.copies_look(now=now) == 1
+    assert links.find_copies(now=now) == 1
     assert TaskerLink.objects.values_list("first", "second").get() == (crowd[7].pk, crowd[8].pk)
 
 
@@ -286,7 +286,7 @@ def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
     """Even where both click exactly the same corners, which is the most alike that honest outlines can be."""
     rng = Random(f"{hand} {corners}")
     shapes = [shape(rng, corners) for _ in range(400)]
-    found = sum(alike(drawn(true, rng, hand), drawn(true, rng, hand)) for true in shapes)
+    found = sum(outlines_alike(drawn(true, rng, hand), drawn(true, rng, hand)) for true in shapes)
     assert at_least(found, 400, ALIKE_BY_CHANCE) > 1e-3, f"{found} of 400"
 
 
@@ -294,7 +294,7 @@ def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
 def test_a_copied_outline_is_alike(jitter: float) -> None:
     rng = Random(f"copied {jitter}")
     originals = [drawn(shape(rng, 9), rng, 1.5) for _ in range(200)]
-    assert sum(alike(original, drawn(original, rng, jitter)) for original in originals) == 200
+    assert sum(outlines_alike(original, drawn(original, rng, jitter)) for original in originals) == 200
 
 
 @cases(
@@ -309,7 +309,7 @@ def test_a_copied_outline_is_alike(jitter: float) -> None:
 )
 def test_alike(other: list[tuple[float, float]], expected: bool, why: str) -> None:
     one = [(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)]
-    assert (alike(one, other), alike(other, one)) == (expected, expected), why
+    assert (outlines_alike(one, other), outlines_alike(other, one)) == (expected, expected), why
 
 
 class Crowd:

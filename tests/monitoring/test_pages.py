@@ -27,7 +27,7 @@ from labeling.models import (
     VoidedResponse,
 )
 from monitoring.actions import action_take
-from monitoring.check_taskers import watch
+from monitoring.check_taskers import check_taskers
 from monitoring.models import GoldFlag, TaskerLink
 from monitoring.tasker_rows import tasker_rows
 from policy.numbers import Policy
@@ -118,7 +118,7 @@ def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer:
 def test_a_tasker_s_page_tells_the_story(tara: Tasker, olga: User, organizer: Client) -> None:
     now = timezone.now()
     gold_answers(tara, right=0, wrong=10, begin=now - timedelta(hours=1))
-    watch(policy=Policy(), now=now)
+    check_taskers(policy=Policy(), now=now)
     shows(
         organizer.get(f"/organizer/taskers/{tara.public_id}/?days=30"),
         "Rule fired, to pause",

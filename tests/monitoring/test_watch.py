@@ -21,7 +21,7 @@ from labeling.models import (
 )
 from labeling.states import tasker_state_change
 from monitoring.actions import action_take, answers_void, tasker_return
-from monitoring.check_taskers import watch, watch_periodically
+from monitoring.check_taskers import check_taskers, check_taskers_periodically
 from monitoring.rules import (
     COLLECTORS,
     CollectorValue,
@@ -74,7 +74,7 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     Panel.objects.filter(pk=panel.pk).update(leased=1)
     of_gold = factories.assignment(tara, known.panel, state=AssignmentState.RELEASED, known=known)
     Assignment.objects.filter(pk=of_gold.pk).update(slot=2, state=AssignmentState.LEASED)
-    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    assert (check_taskers(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     event = MonitoringEvent.objects.get()
     figures = (event.figures["n"], event.figures["right"])
     assert (event.rule.collector, event.action, figures) == ("gold_doubt", "pause", (11, 3))
@@ -91,7 +91,7 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
     MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
-    assert (watch(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
+    assert (check_taskers(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
 
 
 def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -99,44 +99,44 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
     rule("fast_share", "<=", 0.5, "warn", minimum=3)
     for hours, many, fired in ((0, 3, [1, 0, 0]), (2, 2, [0]), (4, 1, [1])):
         answers(tara, many, now=now + hours * HOUR)
-        assert [watch(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
+        assert [check_taskers(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
     assert {each.text for each in Notice.objects.all()} == {"A word about your answers: Please slow down."}
 
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
-    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    assert (check_taskers(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
     answers(tara, 1, now=now + 3 * HOUR)
-    assert watch(policy=POLICY, now=now + 4 * HOUR) == 0
+    assert check_taskers(policy=POLICY, now=now + 4 * HOUR) == 0
     gold_answers(tara, right=0, wrong=10, begin=now + 5 * HOUR)
-    assert watch(policy=POLICY, now=now + 6 * HOUR) == 1
+    assert check_taskers(policy=POLICY, now=now + 6 * HOUR) == 1
 
 
 def test_a_short_qualification_wipes_out_no_gold(tara: Tasker, now: datetime) -> None:
     """Or who is asked to qualify again and again would never have answered enough gold to be judged by."""
     MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=0, wrong=6)
-    assert watch(policy=POLICY, now=now + HOUR) == 0
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 0
     for after in (TaskerState.LEARNING, TaskerState.QUALIFIED):
         tara.refresh_from_db()
         tasker_state_change(tasker=tara, after=after, code="requalify", reason="Once more.", now=now + HOUR)
     gold_answers(tara, right=0, wrong=6, begin=now + 2 * HOUR)
-    assert (watch(policy=POLICY, now=now + 4 * HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    assert (check_taskers(policy=POLICY, now=now + 4 * HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
 
 
 def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker, now: datetime) -> None:
     for action in ("warn", "pause", "pause"):
         rule("fast_share", "<=", 0.5, action)
     answers(tara, 3, now=now)
-    assert watch(policy=POLICY, now=now + HOUR) == 2
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 2
     assert list(MonitoringEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
 
 
 def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: datetime) -> None:
     rule("outline_iou", ">", 0, "requalify", minimum=1)
     full_panel([tara, *people("anna", "bert")], [BIRD] * 3, now=now)
-    assert watch(policy=POLICY, now=now + HOUR) == 3
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 3
     assert (kept(tara, "state"), StateChange.objects.get(tasker=tara).code) == (TaskerState.LEARNING, "requalify")
 
 
@@ -156,18 +156,20 @@ def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: 
 def test_who_is_not_looked_at(spoil: Callable[..., Any], hours: int, why: str, tara: Tasker, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
     spoil(now)
-    assert watch(policy=POLICY, now=now + hours * HOUR) == 0, why
+    assert check_taskers(policy=POLICY, now=now + hours * HOUR) == 0, why
 
 
 def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now: datetime) -> None:
     rule("fast_share", "<=", 0.5, "warn", minimum=1)
     answers(tara, 1, now=now)
     minute = timedelta(minutes=1)
-    assert watch_periodically(policy=POLICY, now=now + minute) == 1
+    assert check_taskers_periodically(policy=POLICY, now=now + minute) == 1
     answers(tara, 1, now=now + minute * 1.2)
-    assert watch_periodically(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
-    assert watch_periodically(policy=POLICY, now=now + minute * 2) == 1
-    assert watch_periodically(policy=POLICY, now=now - minute) == 0, "a clock set back hides nothing and adds nothing"
+    assert check_taskers_periodically(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
+    assert check_taskers_periodically(policy=POLICY, now=now + minute * 2) == 1
+    assert check_taskers_periodically(policy=POLICY, now=now - minute) == 0, (
+        "a clock set back hides nothing and adds nothing"
+    )
 
 
 def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
@@ -177,9 +179,12 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
     panel = factories.panel()
     factories.response(tara, panel, now=now, **BICYCLE)
     factories.response(otto, panel, now=now)
-    assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
+    assert check_taskers(policy=POLICY, now=now + HOUR, since=now) == 0
     factories.response(uma, panel, now=now + 2 * HOUR)
-    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), MonitoringEvent.objects.get().tasker) == (
+    assert (
+        check_taskers(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR),
+        MonitoringEvent.objects.get().tasker,
+    ) == (
         1,
         tara,
     )
@@ -188,7 +193,7 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
 def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for number in range(8):
         full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=now + timedelta(minutes=number))
-    assert watch(policy=POLICY, now=now + HOUR) == 1
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 1
     assert MonitoringEvent.objects.get().rule.collector == "disagreement_run"
     states = dict(Tasker.objects.values_list("user__username", "state"))
     assert states == {"tara": "paused", "otto": "qualified", "uma": "qualified"}
@@ -199,7 +204,7 @@ def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker
     for begin, end in ((0, 3), (3, 20)):
         for number in range(begin, end):
             full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
-        costs.append(len(statements(lambda: watch(policy=POLICY, now=now + HOUR))))
+        costs.append(len(statements(lambda: check_taskers(policy=POLICY, now=now + HOUR))))
     assert costs[0] == costs[1]
 
 

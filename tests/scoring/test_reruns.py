@@ -20,7 +20,7 @@ from policy.numbers import Policy
 from scoring import reruns, selectors, services
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, SupersededPrediction
-from scoring.rerun_scope import Scope, held_still, items_in_scope
+from scoring.rerun_scope import Scope, frozen_scope, items_in_scope
 from scoring.runner import BatchAnswers, RunnerFault
 from scoring.selectors import official_predictions, settled_items
 from tests import factories
@@ -188,9 +188,9 @@ def test_it_is_stopped_and_goes_on_later(answered: Defense, olga: User, now: dat
     assert services.runs_retry(now=now) == 0, "trying dead runs again does not start what was stopped"
     assert not selectors.dead_runs().exists()
     assert [group.runs for group in run_groups() if group.again] == [1], "nor does it look like trouble"
-    assert reruns.rerun_go_on(**values) == 2
+    assert reruns.rerun_resume(**values) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
-        reruns.rerun_go_on(**values)
+        reruns.rerun_resume(**values)
     services.runs_reclaim(now=later)
     cast.work_all(later, find_runner=saying(ABSTAIN))
     assert apply(rerun, now) == 15
@@ -324,7 +324,7 @@ def test_an_organizer_chooses_which_answers_and_later_ones_are_not_meant(
 ) -> None:
     meant: Scope = scope()
     assert reruns.rerun_preview(answered, meant).answers == answers, why
-    still = held_still(answered, meant)
+    still = frozen_scope(answered, meant)
     before = set(items_in_scope(answered, still))
     cast.answered_later(NOW, 2)
     assert (len(before), items_in_scope(answered, meant).count()) == (answers, later), why

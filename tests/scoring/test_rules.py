@@ -136,7 +136,7 @@ PARTS = [
 
 @pytest.mark.parametrize(("label", "answer", "part", "why"), PARTS)
 def test_an_answer_is_in_one_part(label: Label, answer: int | None, part: str, why: str) -> None:
-    assert totals.count([(label, answer)]) == AnswerTotals(1, **{part: 1}), why
+    assert totals.count_answers([(label, answer)]) == AnswerTotals(1, **{part: 1}), why
 
 
 ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*DefenseAnswer, None])), max_size=60)
@@ -144,9 +144,9 @@ ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*DefenseAn
 
 @given(ANSWERS)
 def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | None]]) -> None:
-    found = totals.count(pairs)
+    found = totals.count_answers(pairs)
     assert found.pictures == len(pairs) == found.right + found.wrong + found.abstained + found.faults
-    assert totals.read(found.to_json()) == found
+    assert totals.read_totals(found.to_json()) == found
     assert found.mistakes == found.wrong + found.faults
 
 
@@ -181,7 +181,7 @@ def test_when_the_private_set_is_passed(
 
 @given(ANSWERS, st.integers(1, 100))
 def test_the_strict_reading_is_never_easier(pairs: Any, percent: int) -> None:
-    found = totals.count(pairs)
+    found = totals.count_answers(pairs)
     strict, lenient = (totals.passes_private(found, percent=percent, strict=each) for each in (True, False))
     assert lenient or not strict
 
@@ -261,7 +261,7 @@ def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
 def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.Comparison:
     one = [(1 if at < answered else -1, 0.2, 0.8) for at in range(pictures)]
     two = [(label if at >= other else 0, bicycle, bird + off) for at, (label, bicycle, bird) in enumerate(one)]
-    return totals.compared(zip(one, two, strict=True))
+    return totals.compare_answers(zip(one, two, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_nothing_is_begun_with_a_clock_of_its_own(
     """A second scorer of the same device waits for the first."""
     factories.policy_version()
     cast.queued(now, "always-abstain")
-    monkeypatch.setattr(clock, "apart", lambda: timedelta(seconds=seconds))
+    monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(seconds=seconds))
     first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
     assert (first.work_one(), second.work_one()) == (works, False)
     (seen,) = Scorer.objects.all()
@@ -129,7 +129,7 @@ def test_a_scorer_tells_whether_a_container_engine_answers(
 ) -> None:
     factories.policy_version()
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    monkeypatch.setattr(clock, "apart", lambda: timedelta(0))
+    monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(0))
     assert LocalScorer(folder=tmp_path, device="cpu", runtime=runtime).work_one() is False
     assert Scorer.objects.get().runtime == told
 

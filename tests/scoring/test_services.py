@@ -308,7 +308,7 @@ def test_a_stale_attempt_can_write_nothing(now: datetime) -> None:
     for write in (
         lambda: leases.renew(stale, now=later),
         lambda: finish(stale, later),
-        lambda: leases.fault(stale, Fault.CRASHED, "late", now=later),
+        lambda: leases.record_fault(stale, Fault.CRASHED, "late", now=later),
     ):
         with pytest.raises(leases.LeaseLost):
             write()
@@ -336,16 +336,16 @@ def test_a_fault_of_the_defense_is_final_and_one_of_the_platform_is_tried_three_
     run = claimed(now)
     others = Run.objects.exclude(pk=run.pk)
     for other in all_claimed(now):
-        assert leases.fault(other, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
+        assert leases.record_fault(other, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
     ended = set(others.values_list("fault", "fault_text", "finished_at"))
     assert (ended, services.runs_retry(now=now)) == ({(Fault.NONFINITE, "NaN in row 3", now)}, 0)
     for rest in (30, 120):
-        assert leases.fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
+        assert leases.record_fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
         assert services.run_claim(worker="two", now=now + timedelta(seconds=rest - 1)) is None
         now += timedelta(seconds=rest)
         run = claim(now, "two")
         assert (run.not_before, run.started_at) == (None, now)
-    assert leases.fault(run, Fault.IMAGE_PULL, "registry away", now=now) == RunState.DEAD
+    assert leases.record_fault(run, Fault.IMAGE_PULL, "registry away", now=now) == RunState.DEAD
     assert services.runs_retry(now=now) == 1
     again = claim(now, "two")
     assert (again.pk, again.attempt, again.fault) == (run.pk, 4, "")

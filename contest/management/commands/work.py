@@ -1,4 +1,4 @@
-"""Work the queues without a broker: the same sweeps as the beat's, as soon as somebody wrote to the database."""
+"""Runs the sweeps without a broker, as soon as the database changes."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ from common.commands import ContestCommand
 from common.database.changes import change_mark
 from common.outages import outages
 from common.queues import Sweep
-from contest.operations.pipeline import QUEUES, SWEEPS, swept
+from contest.operations.pipeline import QUEUES, SWEEPS, run_sweep
 
 # What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
 MOST_SECONDS_BETWEEN_ROUNDS = 15.0
@@ -92,7 +92,7 @@ def _mark() -> str:
 def _run(sweep: Sweep) -> SweepResult:
     """Run one sweep. An error is logged and the other sweeps go on."""
     try:
-        done = swept(sweep)
+        done = run_sweep(sweep)
     except Exception as error:
         # Whatever it was, the rows say what is left to do; the next round tries again.
         if not outages.failed(sweep.name, error):

@@ -1,4 +1,4 @@
-"""A person's messages in the application, and how they want to be written to."""
+"""The pages of messages and of their preferences."""
 
 from typing import Any
 
@@ -88,14 +88,14 @@ def settings(request: HttpRequest, user: User) -> HttpResponse:
     if request.method == "POST":
         try:
             groups = preferences.groups_for(roles)
-            preferences.wishes_set(reader, {each: text(request, each.value, 20) for each in groups})
+            preferences.preferences_set(reader, {each: text(request, each.value, 20) for each in groups})
         except InvalidInput as wrong:
             error = wrong
         else:
             flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
             return go_to("message-settings")
     context = {
-        "wishes": preferences.wishes_of(reader, roles),
+        "wishes": preferences.preferences_of(reader, roles),
         "rate_words": {rate.value: words for rate, words in RATE_WORDS.items()},
         "error": error,
         "address": reader.email,

@@ -1,4 +1,4 @@
-"""The pages of awards: what is due, the checklist of one, and the pictures that the board looks at before (R36-R38)."""
+"""The pages of awards: due ones, the checklist of one, and its examination (R36-R38)."""
 
 from collections.abc import Mapping, Set
 from datetime import datetime
@@ -25,13 +25,21 @@ from contest.pages.board.motion_forms import AwardForm, EndStakeForm, ForfeitFor
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import with_causes
 from contest.prizes.awards import award_change, rerun_begin, shares_now
-from contest.prizes.checklist import about_others, checklist, contenders, ready, sharing_of, stakes_beside, why_never
+from contest.prizes.checklist import (
+    award_checklist,
+    conditions_of_others,
+    contenders,
+    is_ready_for_award,
+    never_reason,
+    sharing_of,
+    stakes_beside,
+)
 from contest.prizes.forfeits import forfeitable, withholdable
 from contest.prizes.lost_races import awards_in_force, race_ending
 from contest.prizes.rerun_conditions import reruns_after
 from contest.prizes.selectors import award_with_decider, awards_of_stakes, stakes_awarded_by
 from contest.prizes.withheld_awards import entries_of, forfeited_of_award
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 from monitoring.access import reviewer_of
 from scoring.models import Rerun
 from scoring.tasks import prepare_reruns
@@ -48,7 +56,7 @@ def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
     known = set(seen.values_list("pk", flat=True))
     due = [each for each in contenders(now=now) if each.pk in known]
     others = [each for each in stakes_in_force() if each.pk in known and each not in due]
-    rest = [(each, unbroken_until(each), why_never(each, now=now)) for each in others]
+    rest = [(each, unbroken_until(each), never_reason(each, now=now)) for each in others]
     stand = {each.pk for each in awards_in_force()}
     context = {
         "due": due,
@@ -56,7 +64,7 @@ def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
         "given": [(each, each.pk in stand) for each in awards_of_stakes(seen)],
         "organizer": roles_of(reviewer).organizer,
     }
-    return render(request, "awards/awards.html", context | frame(now))
+    return render(request, "awards/awards.html", context | money_context(now))
 
 
 @page(reviewer_of, "GET POST")
@@ -90,7 +98,7 @@ class RerunForm(Form):
 
 def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motions: Mapping[str, Form]) -> HttpResponse:
     now = domain_now()
-    framed = frame(now)
+    framed = money_context(now)
     context: dict[str, Any] = {
         "stake": stake,
         "owner": owner_of(stake.defense),
@@ -110,14 +118,16 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motion
 
 def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str, Any]:
     due = contenders(now=now)
-    conditions = checklist(stake, policy=policy, now=now, among=due)
+    conditions = award_checklist(stake, policy=policy, now=now, among=due)
     beside = {each.pk for each in stakes_beside(stake, due)}
     group = sharing_of(stake, due)
     shares = shares_now(group)
     return {
         "ending": race_ending(stake, now=now),
-        "conditions": conditions if beside <= seen else [each for each in conditions if not about_others(each.name)],
-        "ready": ready(conditions),
+        "conditions": conditions
+        if beside <= seen
+        else [each for each in conditions if not conditions_of_others(each.name)],
+        "ready": is_ready_for_award(conditions),
         "group": [(each, shares.get(each.pk, 0)) for each in group],
         "steps_aside_of_group": not {each.pk for each in group} <= seen,
         "may_rerun": stake in due and not any(each.state in ("preparing", "running") for each in reruns_after(stake)),
@@ -144,7 +154,7 @@ def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
     entries = list(with_causes(list(rows.order_by("-pk")), told_at=None))
     return {
         "award": award,
-        "met": [each for each in award.conditions if sharing <= seen or not about_others(each["name"])],
+        "met": [each for each in award.conditions if sharing <= seen or not conditions_of_others(each["name"])],
         "steps_aside_of_group": not sharing <= seen,
         "change": award_change(award.decision),
         "entries": entries,

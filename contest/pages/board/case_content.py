@@ -1,4 +1,4 @@
-"""What the page of a picture's case shows (R19): outlines, answers, certificates, appeals, and what came before.
+"""The content of a case's page (R19): outlines, answers, certificates, appeals, similar cases.
 
 Whoever calls this has let `contest.board.cases.case_opened_by` decide that the reader may see the case (R21).
 """
@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reason_name
-from contest.attacks.near_duplicates import alike
+from contest.attacks.near_duplicates import near_duplicates_of
 from contest.attacks.selectors import public_attacks_with
 from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal
@@ -44,7 +44,7 @@ from contest.record.picture_answers import (
 from contest.record.timeline.case import case_timeline
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from monitoring.tasker_figures import PeriodStatistics, figures_of_latest
+from monitoring.tasker_figures import PeriodStatistics, statistics_of_latest
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 
@@ -62,7 +62,7 @@ class Reliability:
 
 def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[Reliability]:
     """Return how often each tasker of these answers was right on gold and agreed with others (R6)."""
-    latest = partial(figures_of_latest, but=image, most=LATEST_ANSWERS)
+    latest = partial(statistics_of_latest, but=image, most=LATEST_ANSWERS)
     return [Reliability(each, latest(each.response.tasker_id)) for each in answers]
 
 
@@ -155,7 +155,7 @@ class SimilarPicture:
 def similar_pictures(image: Image, member: User, *, now: datetime) -> list[SimilarPicture]:
     """Return the public pictures that look like this one, the nearest first (R26); none of a case that the reader
     steps aside from."""
-    pairs = alike(image)
+    pairs = near_duplicates_of(image)
     known = pictures_open_to(member, (other.pk for other, _ in pairs), now=now)
     rulings = newest_rulings(known)
     return [

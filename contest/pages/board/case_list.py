@@ -1,4 +1,4 @@
-"""The rows of the list of cases, as one member of the board may see them (R21)."""
+"""Rows of the list of cases, as one board member may see them (R21)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ from contest.pages.board.case_words import motion_content
 from contest.pages.board.disclosure_forms import ROLE_WORDS
 from contest.pages.board.disclosure_views import disclose_first
 from contest.pages.board.vote_forms import DropForm, VoteForm
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 
 ON_A_PAGE = 25
 EVERY_STATE = "all"
@@ -98,7 +98,7 @@ def case_list(request: HttpRequest, member: User) -> HttpResponse:
         "to_vote": to_vote_on(member).count(),
         "query": urlencode(filtered.rest),
     }
-    return render(request, "board/cases.html", context | frame(now))
+    return render(request, "board/cases.html", context | money_context(now))
 
 
 # A case ---------------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def show_case(
 ) -> HttpResponse:
     """Show a case, with the vote as it was sent. `refused` is another form of the case with its error."""
     now = domain_now()
-    framed = frame(now)
+    framed = money_context(now)
     before, after = neighbours(case, member)
     content = (
         picture_content(case, member, now=now)

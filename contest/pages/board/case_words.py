@@ -1,4 +1,4 @@
-"""The pages of a case in words: what a motion is about, and the consequences of a decision (R19-R22)."""
+"""Sentences of a case's page: the content of a motion, and the impact of a decision (R19-R22)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ from contest.pages.board.conflict_forms import (
     EndOwnConflictForm,
     TiesForm,
 )
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 
 ON_A_PAGE = 50
 IN_FORCE = "in_force"
@@ -58,7 +58,7 @@ def conflicts(request: HttpRequest, member: User) -> HttpResponse:
         "declare": declare,
         "tell": tell,
     }
-    return render(request, "board/conflicts.html", context | frame(domain_now()), status=sent.status)
+    return render(request, "board/conflicts.html", context | money_context(domain_now()), status=sent.status)
 
 
 def _rows(conflicts: Iterable[ConflictOfInterest], *forms: RowForm) -> list[dict[str, Any]]:
@@ -117,4 +117,4 @@ def organizer_conflicts(request: HttpRequest, organizer: User) -> HttpResponse:
         "form": sent,
         "declare": declare,
     }
-    return render(request, "board/organizer_conflicts.html", context | frame(now), status=sent.status)
+    return render(request, "board/organizer_conflicts.html", context | money_context(now), status=sent.status)

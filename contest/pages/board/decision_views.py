@@ -1,4 +1,4 @@
-"""The board's page that decides a case: what the votes decide, its consequences, and the public's view of it (R22)."""
+"""The page on which a case is decided, with a preview of its impact (R22)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ from contest.pages.board.case_views import show_refused, vote_of, vote_rows
 from contest.pages.board.case_words import Sentence, impact_sentences, motion_content, sums_awarded
 from contest.pages.board.disclosure_views import disclose_first
 from contest.pages.board.vote_forms import DecisionForm
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 
 
 @page(board_member_of, "GET POST")
@@ -74,7 +74,7 @@ def _page(
         if form.refused is None:
             return redirect("board-case", case.public_id)
         return show_refused(request, case.public_id, member, form, kept=request.POST.get("explanation", ""))
-    framed = frame(domain_now())
+    framed = money_context(domain_now())
     explanation = str(form.fields["explanation"].to_python(form["explanation"].value()))
     context = {
         "case": case,

@@ -1,4 +1,4 @@
-"""The form before a case opens: what ties the member to each of its teams (R21)."""
+"""The form of disclosures before a case opens (R21)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The page that a member sees before a case opens: what ties them to its teams (R21)."""
+"""The page on which a member discloses affiliations before a case opens (R21)."""
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -14,7 +14,7 @@ from contest.board.recusal import DISCLOSURE_VALID_FOR
 from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.pages.board.disclosure_forms import ASIDE, DisclosureForm
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 
 
 @page(board_member_of, "GET POST")
@@ -53,4 +53,4 @@ def _page(request: HttpRequest, form: DisclosureForm, *, kept: str = "") -> Http
     if not form.teams and form.refused is None:
         return redirect("board-case", form.case.public_id)
     context = {"case": form.case, "form": form, "days": DISCLOSURE_VALID_FOR.days, "kept": kept}
-    return render(request, "board/disclose.html", context | frame(domain_now()), status=form.status)
+    return render(request, "board/disclose.html", context | money_context(domain_now()), status=form.status)

@@ -1,4 +1,4 @@
-"""The sweep before an award, picture by picture and by keyboard: confirm, open a case, or leave it for later (R37)."""
+"""The examination of rejected pictures before an award, by keyboard: confirm, open a case, or skip (R37)."""
 
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,7 @@ from contest.board.examinations import may_examine, members_for, picture_confirm
 from contest.core.roles import board_member_of
 from contest.prizes.examined_pictures import examined_share
 from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
@@ -102,7 +102,7 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
         context |= {"after": _at(defense, place + 1), "before": _at(defense, (place - 1) % left)}
         following = queue.mine[place + 1 : place + 2].first()
         context["ahead"] = picture_url(following, now=now) if following is not None else ""
-    return render(request, "awards/examination.html", context | frame(now), status=form.status)
+    return render(request, "awards/examination.html", context | money_context(now), status=form.status)
 
 
 def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The board's check of a defense's framework (R31, 4): what waits, what was handed in, earlier checks, and the form.
+"""The page on which the board checks a defense's framework (R31, 4).
 
 Organizers see all of it and decide nothing.
 """

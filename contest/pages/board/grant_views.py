@@ -1,4 +1,4 @@
-"""The board's page of grants: a team that has no paper may attack all the same, until that is revoked (R21, R25)."""
+"""The page of grants: a team without a paper may attack until its grant is revoked (R21, R25)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The forms by which members of the board move something (R21)."""
+"""Forms of motions (R21)."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -17,13 +17,13 @@ from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.models import Case, Stake, Team
 from contest.core.teams import team_by_id
-from contest.defenses.selectors import stake_asked_back
+from contest.defenses.selectors import return_request_of
 from contest.defenses.staking import LONGEST_WORDS
 from contest.ledger.models import Account
 from contest.ledger.selectors import account_of_prizes
 from contest.ledger.services import MOST_WORDS
 from contest.prizes.selectors import award_by_number, award_of
-from contest.teams.selectors import entitlement_by_number, teams_but
+from contest.teams.selectors import entitlement_by_number, other_teams
 from contest.web.money_forms import MoneyForm, SumField
 from scoring.models import Defense
 from scoring.selectors import defenses_named
@@ -162,7 +162,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
 
     def clean(self) -> None:
         """Refuse an answer to a team that asks no more."""
-        self._asked_back = stake_asked_back(whole_number(self.cleaned_data.get("stake", "")) or 0)
+        self._asked_back = return_request_of(whole_number(self.cleaned_data.get("stake", "")) or 0)
         if self._asked_back is None:
             raise ValidationError("Nobody asks for this defense any more.", "not_asked")
 
@@ -230,7 +230,7 @@ def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | No
         raise InvalidInput(_NO_ACCOUNT, "invalid", field="account")
     if account.stake_id is None:
         return account, None
-    return account, teams_but(aside).filter(public_id=data["team"]).first()
+    return account, other_teams(aside).filter(public_id=data["team"]).first()
 
 
 # Awards ---------------------------------------------------------------------------------------------------------------

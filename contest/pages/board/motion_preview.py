@@ -1,4 +1,4 @@
-"""A motion is previewed before it is opened: as the board reads it, and everybody once it is carried (R21)."""
+"""The preview of a motion before it is opened (R21)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from contest.board.open_motions import opened_words
 from contest.board.recusal import quorum_of, teams_of
 from contest.pages.board.case_words import motion_content
 from contest.pages.board.motion_forms import MotionForm
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 
 _NOT_KEPT = ("csrfmiddlewaretoken", "do")
 
@@ -43,7 +43,7 @@ def preview_or_open(request: HttpRequest, *forms: MotionForm, by: User, back: st
 
 def _preview(form: MotionForm, by: User) -> dict[str, Any] | None:
     """Return what the page shows of a motion: it is opened, read, and rolled back."""
-    framed = frame(domain_now())
+    framed = money_context(domain_now())
     with transaction.atomic():
         case = form.submit(by=by)
         if case is not None:

@@ -1,6 +1,4 @@
-"""The board's page of stakes: moving to stake a batch by criteria, and answers to teams that want a defense back
-(R21, R32).
-"""
+"""The page of motions on stakes and of answers to return requests (R21, R32)."""
 
 from collections.abc import Iterable
 
@@ -46,7 +44,7 @@ def stakes(request: HttpRequest, member: User) -> HttpResponse:
         "stake": stake,
         "choices": list(zip(stake["defense"], map(_choice, free), strict=True)),
         "returns": _returns(rows, aside, moved, answer),
-        "stakes": [stake_rows.stake_shown(each, now) for each in rows],
+        "stakes": [stake_rows.stake_row(each, now) for each in rows],
         "moved": moved,
         "aside": aside,
         "batches": selectors.batches()[:BATCHES_SHOWN],

@@ -1,4 +1,4 @@
-"""The forms of a case: the vote, taking a motion back, and the decision (R19-R22)."""
+"""Forms of a case: voting, dropping a motion, deciding (R19-R22)."""
 
 from collections.abc import Sequence
 from typing import Any

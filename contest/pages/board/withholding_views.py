@@ -1,4 +1,4 @@
-"""The board's page of prizes that are withheld (R21, R38)."""
+"""The page of withheld prizes (R21, R38)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,8 +21,8 @@ from contest.ledger.withholding import WithheldAmount, subject_of, withholdings
 from contest.pages.board.motion_forms import ReturnWithheldForm, WithholdForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import account_words
-from contest.teams.selectors import teams_but
-from contest.web.page_context import frame
+from contest.teams.selectors import other_teams
+from contest.web.page_context import money_context
 
 KINDS = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
 
@@ -31,13 +31,13 @@ KINDS = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
 def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
     """Show what is withheld; move to withhold money of a team or a stake with a public reason, or to give it back."""
     now = domain_now()
-    framed, aside = frame(now), teams_stepped_aside_for(member, now=now)
+    framed, aside = money_context(now), teams_stepped_aside_for(member, now=now)
     currency = framed["currency"]
     accounts = [
         (str(each.pk), f"{capfirst(account_words(each))}: {money(each.balance_cents, currency)}")
         for each in accounts_with_prizes(but=aside)
     ]
-    withhold = WithholdForm.of(request, currency=currency, accounts=accounts, teams=list(teams_but(aside)))
+    withhold = WithholdForm.of(request, currency=currency, accounts=accounts, teams=list(other_teams(aside)))
     give_back = ReturnWithheldForm.of(request)
     if answer := preview_or_open(request, withhold, give_back, by=member, back=reverse("board-withheld")):
         return answer

@@ -59,7 +59,7 @@ class CorrectionForm(MoneyForm):
     def save(self, *, by: User) -> Correction:
         """Ask for the correction, which another organizer confirms."""
         data = self.cleaned_data
-        return corrections.correction_ask(
+        return corrections.correction_request(
             entry=data["entry"], cents=data["sum"], reason=data["reason"], by=by, now=domain_now()
         )
 
@@ -80,6 +80,6 @@ class RepaymentForm(MoneyForm):
         """Ask for the repayment to be recorded, which another organizer confirms."""
         team = team_by_id(self.cleaned_data["team"])
         assert team is not None, "it is one of the choices"
-        return corrections.repayment_ask(
+        return corrections.repayment_request(
             team=team, cents=self.cleaned_data["sum"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
         )

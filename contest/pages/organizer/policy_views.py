@@ -25,7 +25,7 @@ from contest.pages.organizer.policy_forms import TypedPolicy
 from contest.pages.organizer.what_if_forms import TypedNumbers
 from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, NUMBERS, changes
-from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, history, holding
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, numbers_in_force, policy_history
 from contest.policy_changes.services import (
     MOST_REASON_CHARACTERS,
     PolicyDraft,
@@ -57,8 +57,8 @@ def policy(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
-    found = history(now=now)
-    held = {each.number.name: each for each in holding(found)}
+    found = policy_history(now=now)
+    held = {each.number.name: each for each in numbers_in_force(found)}
     context = {
         "versions": found,
         "in_force": next(each for each in found if each.state is PolicyState.IN_FORCE),
@@ -80,7 +80,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
     """Take other numbers, a reason and a moment; show exactly what they change; then record them."""
     now = domain_now()
     zone = policy_in_force(now).policy.time_zone
-    found = history(now=now)
+    found = policy_history(now=now)
     typed = _typed(request, found, now, zone)
     if request.method != "POST":
         return _form(request, typed, found, now, zone)
@@ -96,7 +96,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
         row = policy_record(draft, by=organizer, zone=zone, now=now)
     except DomainError as error:
         if error.code == "policy_changed":
-            return _overtaken(request, typed, history(now=now), now, zone)
+            return _overtaken(request, typed, policy_history(now=now), now, zone)
         return _form(request, typed, found, now, zone, error)
     messages.success(request, f"Version {row.version} is recorded. It holds from {absolute(draft.since, zone)} on.")
     return go_to("policy")

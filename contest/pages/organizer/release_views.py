@@ -24,7 +24,7 @@ from contest.core.weeks import week_at, week_called, zone_of
 from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
-from contest.releases.services import waiting
+from contest.releases.services import waiting_pictures
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12
@@ -89,7 +89,7 @@ def _waits(week: Week) -> list[str]:
     key = f"waiting-{week.name}"
     found: dict[str, int] | None = cache.get(key)
     if found is None:
-        found = waiting(week)
+        found = waiting_pictures(week)
         cache.set(key, found, _FRESH_SECONDS)
     return [f"{number:,} {WAITING_WORDS[name]}" for name, number in found.items() if number]
 
@@ -114,7 +114,7 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     cache.delete(f"waiting-{week.name}")
     incomplete = request.POST.get("incomplete") == "yes"
     try:
-        builds.build_ask(week, by=organizer, now=now, incomplete=incomplete)
+        builds.build_request(week, by=organizer, now=now, incomplete=incomplete)
     except Conflict as error:
         return _build_page(request, week, now, refused=error, status=409)
     hint(release_weeks.task)

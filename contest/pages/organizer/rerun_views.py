@@ -157,7 +157,7 @@ def _stop(number: int, by: User, now: datetime) -> object:
 
 
 def _go_on(number: int, by: User, now: datetime) -> object:
-    queued = reruns.rerun_go_on(rerun_id=number, by=by, now=now)
+    queued = reruns.rerun_resume(rerun_id=number, by=by, now=now)
     hint(work_runs.task)
     return queued
 

@@ -69,7 +69,7 @@ def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
         return _choose(request, defense, kind, now, status=400 if posted else 200)
     policy = policy_in_force(now).policy
     try:
-        trial = services.trial_ask(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
+        trial = services.trial_request(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
     except Conflict as error:
         return _choose(request, defense, kind, now, refused=error.message, status=409)
     hint(work_runs.task)

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from accounts.access import organizer_of
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
-from adjudication.what_if import PictureChange, TriedNumbers, pictures_decided, try_on_all, try_out
+from adjudication.what_if import PictureChange, TriedNumbers, pictures_decided, try_batch, try_on_all
 from adjudication.wording import reasons_words
 from common.domain_clock import domain_now
 from common.errors import WrongFields
@@ -79,7 +79,7 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
     now = domain_now()
     policy = policy_in_force(now).policy
-    found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
+    found = try_batch(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
     shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
     return JsonResponse(
         {

@@ -1,4 +1,4 @@
-"""What the front page says, as frozen values: everything on it is public (R24, R39), and the same for a minute."""
+"""The data of the front page, public and cached for a minute (R24, R39)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 
 from adjudication.models import Ruling
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
@@ -97,7 +97,7 @@ def front(*, now: datetime) -> Front:
 
 def read_front(*, now: datetime) -> Front:
     """Return what the page tells, read afresh: as many queries for much as for little."""
-    rows = snapshots.shown(snapshots.PRESENT, now=now).tables.defenses
+    rows = snapshots.leaderboard_tables(snapshots.PRESENT, now=now).tables.defenses
     return Front(
         policy=policy_in_force(now).policy,
         staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
@@ -133,7 +133,7 @@ def _verdicts(now: datetime) -> Iterator[VerdictShown]:
 
 
 def _breaks(now: datetime) -> Iterator[BreakShown]:
-    rows = standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
     latest = rows.select_related("defense", "image").order_by("-found_at", "-pk")[:_BREAKS_READ]
     once: dict[tuple[int, int], Break] = {}
     for each in latest:

@@ -22,7 +22,7 @@ TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show both tables, of now or of a week that is over, each sorted as the address says."""
     now = domain_now()
-    found = snapshots.shown(request.GET.get("week", ""), now=now)
+    found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=now)
     policy = policy_in_force(now).policy
     context = {
         "shown": found,
@@ -62,7 +62,7 @@ def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str]
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
     name = "attackers" if request.GET.get("table") == "attackers" else "defenses"
-    found = snapshots.shown(request.GET.get("week", ""), now=domain_now())
+    found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=domain_now())
     columns: Sequence[SortColumn] = TABLES[name]
     rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
     answer = HttpResponse(content_type="text/csv; charset=utf-8")

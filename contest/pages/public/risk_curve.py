@@ -1,4 +1,4 @@
-"""The risk-coverage curve as shapes, pure. Both axes begin at zero; the end carries its own label, off the line.
+"""Geometry of the risk-coverage chart. Pure.
 
 Lengths are in the units of the drawing's own box, 364 wide and 208 high, which the page scales to its place.
 """

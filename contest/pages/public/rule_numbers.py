@@ -1,4 +1,4 @@
-"""The numbers in force beside their rules, on the page of the rule book."""
+"""The policy numbers in force, shown beside their rules in the rule book."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

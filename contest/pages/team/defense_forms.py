@@ -38,7 +38,7 @@ class StakeDefenseForm(DefenseForm):
 
     def save(self, *, entry: DefenseEntry, by: User) -> str:
         """Request the stake."""
-        staking.stake_ask(entry.defense, by=by, now=domain_now())
+        staking.stake_request(entry.defense, by=by, now=domain_now())
         return "The organizers were notified. The stake begins when your payment is received."
 
 
@@ -58,7 +58,7 @@ class ReturnDefenseForm(DefenseForm):
 
     def save(self, *, entry: DefenseEntry, by: User) -> str:
         """Ask the board."""
-        staking.return_ask(_stake_of(entry), self.cleaned_data["reason"], by=by, now=domain_now())
+        staking.return_request(_stake_of(entry), self.cleaned_data["reason"], by=by, now=domain_now())
         return "The board was asked. Until it answers, the defense stays at stake."
 
 

@@ -35,7 +35,7 @@ from contest.pages.team.defense_forms import (
     WithdrawDefenseForm,
 )
 from contest.web.defense_holder import leads, own_entry
-from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
+from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files, stream_files, wants_json
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
@@ -51,7 +51,7 @@ def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     context = {
         "team": team,
         "rows": stake_rows.entry_rows(selectors.entries_of(team), now),
-        "left": selectors.hand_ins_left(team, policy, now),
+        "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "now": now,
         "zone": policy.time_zone,
@@ -67,11 +67,11 @@ def _may_hand_in(request: HttpRequest) -> None:
     now, team = domain_now(), own_team_of(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
-    upload_rates.check(team, UploadKind.DEFENSE)
+    upload_rates.check_upload_rate(team, UploadKind.DEFENSE)
 
 
 @page(signed_in, "GET POST")
-@streamed(_may_hand_in)
+@stream_files(_may_hand_in)
 def defense_new(request: HttpRequest, user: User) -> HttpResponse:
     """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
     team = own_team_of(user)
@@ -85,9 +85,9 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
         now = domain_now()
         policy = policy_in_force(now).policy
         assert isinstance(request.user, User)  # a member is signed in
-        with upload_rates.refusals_counted(team, UploadKind.DEFENSE):
-            given = read_hand_in(texts, files, request)
-            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
+        with upload_rates.count_refusals(team, UploadKind.DEFENSE):
+            given = read_submission(texts, files, request)
+            entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)
     except DomainError as error:
         return _refused(request, error)
     hint(plan_trials.task)
@@ -111,7 +111,7 @@ def _form(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
     policy = policy_in_force(now).policy
     context = {
         "team": team,
-        "left": selectors.hand_ins_left(team, policy, now),
+        "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "due": selectors.last_moment(selectors.due_date(now)),
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
@@ -149,7 +149,7 @@ def _page(
     context: dict[str, Any] = {
         "entry": entry,
         "defense": found,
-        "state": stake_rows.DefenseStateWords(selectors.standing_of(found, now=now)),
+        "state": stake_rows.DefenseStateWords(selectors.defense_state_of(found, now=now)),
         "failed": failed,
         "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),
@@ -163,7 +163,7 @@ def _page(
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
-        "waits_for": "" if entry.withdrawn_at else entries.what_it_waits_for(found, now=now),
+        "waits_for": "" if entry.withdrawn_at else entries.missing_for_publication(found, now=now),
         "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
         "wrong": error,
@@ -201,16 +201,16 @@ def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> H
 
 
 def _belongs(request: HttpRequest) -> None:
-    upload_rates.check(own_team_of(request.user), UploadKind.DEFENSE)
+    upload_rates.check_upload_rate(own_team_of(request.user), UploadKind.DEFENSE)
 
 
 @page(signed_in, "POST")
-@streamed(_belongs)
+@stream_files(_belongs)
 def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
     entry = own_entry(user, public_id)
     try:
-        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE):
+        with upload_rates.count_refusals(entry.team, UploadKind.DEFENSE):
             _open(request, entry)
     except DomainError as error:
         return (

@@ -92,7 +92,7 @@ class EntitlementRequestForm(TeamForm):
     def save(self, *, by: User) -> str:
         """Send the request to the organizers."""
         paper, email = self.cleaned_data["arxiv_id"], self.cleaned_data["paper_email"]
-        entitlements.entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=domain_now())
+        entitlements.entitlement_request(by=by, arxiv_id=paper, paper_email=email, now=domain_now())
         return "Your request was sent to the organizers. You get a letter when it is answered."
 
 

@@ -1,4 +1,4 @@
-"""The columns of both tables: what a page may be sorted by, and what a file of them holds."""
+"""The columns of the leaderboard: for sorting and for the CSV file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

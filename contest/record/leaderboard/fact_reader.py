@@ -1,4 +1,4 @@
-"""The facts of the leaderboard, read out of the tables: a fixed number of queries, however many rows there are."""
+"""Reads the facts of the leaderboard in a fixed number of queries."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -166,7 +166,7 @@ def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:
 def _trials() -> Iterator[of.TrialFacts]:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__isnull=False)
     for defense, at, numbers in done.values_list("defense", "finished_at", "totals"):
-        found = totals.read(numbers)
+        found = totals.read_totals(numbers)
         assert at is not None
         yield of.TrialFacts(defense, at, found.pictures, found.right, found.wrong, found.abstained, found.faults)
 

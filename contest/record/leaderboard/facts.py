@@ -1,4 +1,4 @@
-"""What the leaderboard follows from, pure: rows of the record with the times at which they came to be.
+"""The facts from which the leaderboard is computed, each with its time. Pure.
 
 Teams, defenses and pictures are numbers here. Every fact says when it was made, so that the tables of any past moment
 can be told from all of them (R24, R39).

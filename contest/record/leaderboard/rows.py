@@ -1,4 +1,4 @@
-"""The rows of the two tables, and the plain values they are kept and sent as. Pure."""
+"""The rows of the leaderboard and their JSON. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""The leaderboard as it is shown: made by a sweep, told with its age, and compared with the facts every night."""
+"""Stored leaderboards: made by a sweep, shown with their age, checked nightly."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -45,7 +45,7 @@ class LeaderboardTables:
 # What is shown --------------------------------------------------------------------------------------------------------
 
 
-def shown(week: str, *, now: datetime) -> LeaderboardTables:
+def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     """Return the tables of a week that is over, or the present ones for an empty name.
 
     NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
@@ -157,7 +157,7 @@ def stored_count() -> int:
 
 
 @transaction.atomic
-def boards_make_anew(*, by: User, now: datetime) -> int:
+def boards_remake(*, by: User, now: datetime) -> int:
     """Make every stored table anew from the facts, and check them; returns how many there are."""
     weeks = list(Leaderboard.objects.values_list("week", flat=True))
     made = _make(weeks, now) if weeks else 0

@@ -1,4 +1,4 @@
-"""From facts to the two tables as of any moment, pure: the same whatever order the facts are read in.
+"""Computes the leaderboard at a moment from its facts, whatever their order. Pure.
 
 Public at a moment is (R24, R39): an attack whose week is over; verdicts, answers and breaks of the pictures of weeks
 that were released by then; of verdicts the newest made by then; stakes, ends, merges and prizes made by then.

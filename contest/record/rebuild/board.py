@@ -1,4 +1,4 @@
-"""What the board was asked and decided, from the releases back into tables; of its votes the count, without names."""
+"""Rebuilds cases, decisions and motions from the releases; votes as counts without names."""
 
 import json
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from contest.board.models import Appeal, AppealStatement, CaseDecision, CasePart
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.prizes.models import Examination
-from contest.record.rebuild.contest_rows import at, ids_of, number
+from contest.record.rebuild.contest_rows import ids_of, moment_in, number
 from contest.record.rebuild.filling import FilledTables
 from contest.record.rebuild.mirror_reader import MirroredRecord, MirroredRelease
 from labeling.models import Panel
@@ -56,7 +56,7 @@ def fill_cases(part: MirroredRelease, known: FilledTables) -> None:
 
 
 def _case(row: Row, known: FilledTables, rulings: _Rulings, policies: _Policies) -> Case:
-    opened = at(row["opened_at"])
+    opened = moment_in(row["opened_at"])
     return Case.objects.create(
         public_id=row["case_id"],
         kind=CaseKind.PICTURE,
@@ -66,7 +66,7 @@ def _case(row: Row, known: FilledTables, rulings: _Rulings, policies: _Policies)
         policy=policies.row(row["opened_policy_version"]),
         opened_at=opened,
         due_at=policies.due(row["opened_policy_version"], opened),
-        closed_at=at(row["closed_at"]),
+        closed_at=moment_in(row["closed_at"]),
         result_id=rulings[row["image_id"], row["result_ruling_number"]],
     )
 
@@ -91,7 +91,7 @@ def _decision(row: Row, case: Case, policies: _Policies) -> CaseDecision:
         quorum=int(row["quorum"]),
         recused=int(row["recused"]),
         policy=policies.row(row["policy_version"]),
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
     )
 
 
@@ -103,7 +103,7 @@ def _fill_words(part: MirroredRelease, known: FilledTables, cases: dict[str, Cas
         told = {"role": PartyRole.APPELLANT, "added_at": made.sent_at}
         CaseParty.objects.create(case=made.case, team_id=made.team_id, **told)
     for row in sorted(part.rows(form.STATEMENTS), key=lambda each: each["sent_at"]):
-        said = {"words": cells.text_from(row["words"]), "sent_at": at(row["sent_at"])}
+        said = {"words": cells.text_from(row["words"]), "sent_at": moment_in(row["sent_at"])}
         AppealStatement.objects.create(case=cases[row["case_id"]], team_id=teams[row["team_id"]], **said)
 
 
@@ -118,7 +118,7 @@ def _appeal(row: Row, known: FilledTables, case: Case, team: int, rulings: _Ruli
         side=row["side"],
         argument=cells.text_from(row["argument"]),
         marks=[{name: mark[name] for name in _MARK} for mark in json.loads(row["marks"])],
-        sent_at=at(row["sent_at"]),
+        sent_at=moment_in(row["sent_at"]),
     )
 
 
@@ -133,7 +133,7 @@ def fill_motions(record: MirroredRecord) -> None:
 
 
 def _motion(row: Row, policies: _Policies) -> Case:
-    opened = at(row["opened_at"])
+    opened = moment_in(row["opened_at"])
     return Case.objects.create(
         public_id=row["case_id"],
         kind=CaseKind.MOTION,
@@ -145,7 +145,7 @@ def _motion(row: Row, policies: _Policies) -> Case:
         policy=policies.row(row["opened_policy_version"]),
         opened_at=opened,
         due_at=policies.due(row["opened_policy_version"], opened),
-        closed_at=at(row["decided_at"]),
+        closed_at=moment_in(row["decided_at"]),
     )
 
 
@@ -156,5 +156,5 @@ def fill_examinations(record: MirroredRecord, known: FilledTables) -> None:
         image, named = known.images.get(row["image_id"]), number(row["ruling_number"])
         ruling = None if named is None else Ruling.objects.filter(image=image, number=named).first()
         if image is not None and (ruling is None) == (named is None):
-            values = {"pk": int(row["number"]), "image_id": image, "ruling": ruling, "at": at(row["at"])}
+            values = {"pk": int(row["number"]), "image_id": image, "ruling": ruling, "at": moment_in(row["at"])}
             Examination(defense_id=known.defenses[row["defense_id"]], **values).save(force_insert=True)

@@ -1,4 +1,4 @@
-"""What stands around the pictures, from the releases back into tables: policies, teams, defenses, stakes, money."""
+"""Rebuilds policies, teams, defenses, stakes and money from the releases."""
 
 import json
 from datetime import datetime
@@ -19,7 +19,7 @@ from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 
 
-def at(cell: str) -> datetime:
+def moment_in(cell: str) -> datetime:
     """Return the time in a cell that has one."""
     return datetime.fromisoformat(cell)
 
@@ -34,7 +34,7 @@ def fill_policies(record: MirroredRecord) -> None:
     for part in record.weeks:
         since, why = part.manifest["policy_from"], part.manifest["policy_reason"]
         for version, numbers in part.manifest["policy"].items():
-            values = {"numbers": numbers, "in_force_from": at(since[version]), "reason": why[version]}
+            values = {"numbers": numbers, "in_force_from": moment_in(since[version]), "reason": why[version]}
             PolicyVersion.objects.update_or_create(version=int(version), defaults=values)
 
 
@@ -47,7 +47,7 @@ def fill_audit(record: MirroredRecord) -> None:
 
 def _audited(row: Row) -> AuditEntry:
     return AuditEntry(
-        at=at(row["at"]),
+        at=moment_in(row["at"]),
         role=row["role"],
         action=row["action"],
         subject=json.loads(row["subject"] or "{}"),
@@ -68,7 +68,7 @@ def fill_releases(record: MirroredRecord) -> None:
     for part in record.parts:
         listed = part.listed
         kept = ("week", "part", "manifest_sha256", "previous_sha256", "counts", "bytes")
-        Release.objects.create(released_at=at(listed["released_at"]), **{name: listed[name] for name in kept})
+        Release.objects.create(released_at=moment_in(listed["released_at"]), **{name: listed[name] for name in kept})
 
 
 def fill_teams(record: MirroredRecord) -> None:
@@ -79,18 +79,18 @@ def fill_teams(record: MirroredRecord) -> None:
             pk=int(row["number"]),
             public_id=row["team_id"],
             name=cells.text_from(row["name"]),
-            created_at=at(row["created_at"]),
+            created_at=moment_in(row["created_at"]),
         )
         for row in rows
     )
     ids = ids_of(Team)
     for row in rows:
         if row["merged_into"]:
-            _merge(ids[row["team_id"]], ids[row["merged_into"]], at(row["merged_at"]))
+            _merge(ids[row["team_id"]], ids[row["merged_into"]], moment_in(row["merged_at"]))
     associations = record.by_week(form.ASSOCIATIONS, "number")
     Association.objects.bulk_create(_association(row, ids[row["team_id"]]) for row in associations)
     AssociationMistake.objects.bulk_create(
-        AssociationMistake(association_id=int(row["number"]), reason="", declared_at=at(row["mistaken_at"]))
+        AssociationMistake(association_id=int(row["number"]), reason="", declared_at=moment_in(row["mistaken_at"]))
         for row in associations
         if row["mistaken_at"]
     )
@@ -102,8 +102,8 @@ def _merge(team: int, into: int, moment: datetime) -> None:
 
 
 def _association(row: Row, team: int) -> Association:
-    since = at(row["since"])
-    values = {"since": since, "until": cells.time_from(row["until"]), "declared_at": at(row["declared_at"])}
+    since = moment_in(row["since"])
+    values = {"since": since, "until": cells.time_from(row["until"]), "declared_at": moment_in(row["declared_at"])}
     return Association(pk=int(row["number"]), team_id=team, reason="", **values)
 
 
@@ -121,7 +121,7 @@ def fill_defenses(record: MirroredRecord) -> None:
 
 def _tried(row: Row, defense: int) -> Trial:
     """A trial with its totals; of the private set nothing but its number is published."""
-    finished = at(row["finished_at"])
+    finished = moment_in(row["finished_at"])
     values = {"note": "", "imported_at": finished, "completed_at": finished}
     private_set, _ = PrivateSet.objects.get_or_create(number=int(row["private_set"]), defaults=values)
     return Trial(
@@ -147,8 +147,8 @@ def _defense(row: Row) -> Defense:
         public_id=row["defense_id"],
         copied=True,
         demo=bool(cells.boolean_from(row["demo"])),
-        created_at=at(row["created_at"]),
-        published_at=at(row["published_at"]),
+        created_at=moment_in(row["created_at"]),
+        published_at=moment_in(row["published_at"]),
         retired_at=cells.time_from(row["retired_at"]),
         **texts,
         **files,
@@ -160,8 +160,8 @@ def _entry(row: Row, team: int) -> DefenseEntry:
     return DefenseEntry(
         team_id=team,
         defense_id=int(row["number"]),
-        received_at=at(row["received_at"]),
-        due_at=at(row["due_at"]),
+        received_at=moment_in(row["received_at"]),
+        due_at=moment_in(row["due_at"]),
         licence=cells.text_from(row["licence"]),
         training_code=row["training_code"],
         **times,
@@ -211,7 +211,7 @@ def _decision(row: Row, policies: dict[int, int], motions: dict[str, int]) -> Bo
         details=json.loads(row["details"]),
         reason=cells.text_from(row["reason"]),
         policy_id=policies[int(row["policy_version"])],
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
         case_id=motions.get(row["case_id"]),
     )
 
@@ -222,7 +222,7 @@ def _batch(row: Row) -> StakeBatch:
         public_id=row["batch_id"],
         criteria=cells.text_from(row["criteria"]),
         decision_id=int(row["decision"]),
-        staked_at=at(row["staked_at"]),
+        staked_at=moment_in(row["staked_at"]),
     )
 
 
@@ -235,7 +235,7 @@ def _stake(row: Row, defenses: dict[str, int], teams: dict[str, int], batches: d
         batch_id=batches.get(row["batch_id"]),
         paid_by_id=teams.get(row["paid_by"]),
         cents=int(row["cents"]),
-        asked_at=at(row["asked_at"]),
+        asked_at=moment_in(row["asked_at"]),
         end=row["end"],
         **times,
     )
@@ -259,7 +259,7 @@ def _award(row: Row) -> Award:
         cents=int(row["cents"]),
         statement=cells.text_from(row["statement"]),
         conditions=json.loads(row["conditions"]),
-        awarded_at=at(row["awarded_at"]),
+        awarded_at=moment_in(row["awarded_at"]),
     )
 
 
@@ -284,7 +284,7 @@ def _entered(row: Row, accounts: dict[str, int]) -> LedgerEntry:
         causes=json.loads(row["causes"]),
         corrects_id=number(row["corrects"]),
         decision_id=number(row["decision"]),
-        made_at=at(row["made_at"]),
+        made_at=moment_in(row["made_at"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""What all parts of filling the database from releases share."""
+"""Shared helpers of the rebuild."""
 
 from collections import Counter
 from collections.abc import Iterable

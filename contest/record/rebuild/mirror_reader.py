@@ -1,4 +1,4 @@
-"""A mirror of releases as what a database is filled from: the chain, and of each week the part that holds."""
+"""Reads a mirror of releases: the chain, and the latest part of each week."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.chain import ListedRelease, check_list, check_listed, read_listed
+from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
 from adjudication.verifier.release_reader import Findings, NotARelease, Row, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
@@ -29,8 +29,8 @@ class MirroredRelease:
 
     @cached_property
     def link(self) -> ListedRelease:
-        """Return what the chain needs of how it is listed; raises what `read_listed` raises."""
-        return read_listed(self.listed)
+        """Return what the chain needs of how it is listed; raises what `read_release_list` raises."""
+        return read_release_list(self.listed)
 
     @property
     def archive(self) -> Path:
@@ -93,7 +93,7 @@ def read_record(folder: Path) -> MirroredRecord:
 def _parts(folder: Path) -> Iterator[MirroredRelease]:
     try:
         for row in json.loads((folder / LIST).read_bytes())["releases"]:
-            yield MirroredRelease(folder / read_listed(row).name, row)
+            yield MirroredRelease(folder / read_release_list(row).name, row)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error
@@ -109,7 +109,7 @@ def _check_list(releases: list[ListedRelease]) -> None:
 def _check(part: MirroredRelease, before: MirroredRelease | None) -> None:
     findings = Findings()
     try:
-        check_listed(part.link, before.link if before else None, read_manifest(part.folder), findings)
+        check_listed_release(part.link, before.link if before else None, read_manifest(part.folder), findings)
         found = [*findings.differences, *verify(part.folder).differences]
     except NotARelease as error:
         raise InvalidInput(f"{error}. Run release_mirror again.", "no_mirror", field="folder") from error

@@ -1,4 +1,4 @@
-"""One week's pictures and everything said of them, from its release back into tables."""
+"""Rebuilds the pictures, panels, responses and rulings of a week."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -9,7 +9,7 @@ from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
 from contest.core.models import Attack, AttackTarget, Team
-from contest.record.rebuild.contest_rows import at, ids_of, number
+from contest.record.rebuild.contest_rows import ids_of, moment_in, number
 from contest.record.rebuild.filling import CHUNK, FilledTables, in_chunks
 from contest.record.rebuild.mirror_reader import MirroredRelease
 from contest.record.rebuild.scoring import fill_breaks, fill_predictions
@@ -36,7 +36,7 @@ def fill_week(part: MirroredRelease, known: FilledTables) -> None:
 
 
 def _fill_images(part: MirroredRelease, known: FilledTables) -> None:
-    dealt = {row["image_id"]: at(row["dealt_at"]) for row in part.rows(form.PANELS) if row["panel"] == "1"}
+    dealt = {row["image_id"]: moment_in(row["dealt_at"]) for row in part.rows(form.PANELS) if row["panel"] == "1"}
     provenance = part.rows(form.PROVENANCE)  # in the same order, checked
     pairs = zip(part.rows(form.IMAGES), provenance, strict=True)
     in_chunks(Image, (_image(part, row, origin, dealt, known) for row, origin in pairs))
@@ -55,8 +55,8 @@ def _image(part: MirroredRelease, row: Row, came: Row, dealt: dict[str, Any], kn
         width=int(row["width"]),
         height=int(row["height"]),
         origin=row["origin"],
-        received_at=at(row["received_at"]),
-        label_from=at(came["label_from"]),
+        received_at=moment_in(row["received_at"]),
+        label_from=moment_in(came["label_from"]),
         dealt_at=dealt.get(row["image_id"]),
         **{name: cells.text_from(came[name]) for name in ("source", "source_id", "licence", "author")},
     )
@@ -97,7 +97,7 @@ def _fill_panels(part: MirroredRelease, known: FilledTables) -> _Panels:
 
 def _panel(row: Row, known: FilledTables) -> Panel:
     full = cells.time_from(row["full_at"])
-    dealt = at(row["dealt_at"])
+    dealt = moment_in(row["dealt_at"])
     return Panel(
         image_id=known.images[row["image_id"]],
         number=int(row["panel"]),
@@ -133,7 +133,7 @@ def _fill_responses(part: MirroredRelease, known: FilledTables, panels: _Panels)
 
 
 def _fill_taskers(rows: list[Row], known: FilledTables) -> None:
-    first = {row["tasker_id"]: at(row["submitted_at"]) for row in reversed(rows)}
+    first = {row["tasker_id"]: moment_in(row["submitted_at"]) for row in reversed(rows)}
     new = [
         Tasker(public_id=name, shuffle_seed=0, created_at=moment)
         for name, moment in first.items()
@@ -143,7 +143,7 @@ def _fill_taskers(rows: list[Row], known: FilledTables) -> None:
 
 
 def _assignment(row: Row, known: FilledTables, panels: _Panels) -> Assignment:
-    tasker, moment = known.taskers[row["tasker_id"]], at(row["submitted_at"])
+    tasker, moment = known.taskers[row["tasker_id"]], moment_in(row["submitted_at"])
     return Assignment(
         panel=panels[row["image_id"], row["panel"]].panel,
         image_id=known.images[row["image_id"]],
@@ -188,7 +188,7 @@ def _fill_voidings(rows: list[Row], known: FilledTables) -> None:
     """A voiding for each answer: which were voided together is not published."""
     for row in rows:
         if row["void_reason"]:
-            reason, moment = cells.text_from(row["void_reason"]), at(row["submitted_at"])
+            reason, moment = cells.text_from(row["void_reason"]), moment_in(row["submitted_at"])
             by = Voiding.objects.create(tasker_id=known.taskers[row["tasker_id"]], reason=reason, voided_at=moment)
             VoidedResponse.objects.create(response_id=int(row["response_id"]), voiding=by)
 
@@ -207,7 +207,7 @@ def _ruling(row: Row, known: FilledTables, panels: _Panels) -> Ruling:
         smallest_box_denominator=number(whole),
         policy_id=known.policies[int(row["policy_version"])],
         response_ids=[int(each) for each in row["response_ids"].split(";") if each],
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
         decided_by=row["decided_by"],
         explanation=cells.text_from(row["explanation"]),
     )
@@ -232,7 +232,7 @@ def _attack(row: Row, known: FilledTables, teams: dict[str, int]) -> Attack:
         public_id=row["attack_id"],
         team_id=teams[row["team_id"]],
         image_id=known.images[row["image_id"]],
-        received_at=at(row["received_at"]),
+        received_at=moment_in(row["received_at"]),
         week=row["week"],
         of_quota=int(row["of_quota"]),
         copy_of_id=known.attacks.get(row["copy_of"]),

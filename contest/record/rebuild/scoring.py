@@ -1,4 +1,4 @@
-"""Predictions, breaks, faults and mistakes are filled in from releases."""
+"""Rebuilds predictions, breaks, faults and mistakes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
 from contest.core.models import Break
-from contest.record.rebuild.contest_rows import at
+from contest.record.rebuild.contest_rows import moment_in
 from contest.record.rebuild.filling import CHUNK, FilledTables
 from contest.record.rebuild.mirror_reader import MirroredRelease
 from labeling.models import Image
@@ -39,8 +39,8 @@ def _run(row: Row, known: FilledTables) -> Run:
         batch_size=int(row["batch_size"]),
         state=RunState.ASSESSED,
         attempt=int(row["attempt"]),
-        created_at=at(row["predicted_at"]),
-        finished_at=at(row["predicted_at"]),
+        created_at=moment_in(row["predicted_at"]),
+        finished_at=moment_in(row["predicted_at"]),
     )
 
 
@@ -70,7 +70,7 @@ def _prediction(row: Row, item: RunItem, pixels_sha256: str) -> Prediction:
         pixels_sha256=pixels_sha256,
         defense_digest=cells.text_from(row["defense_digest"]),
         device=cells.text_from(row["device"]),
-        predicted_at=at(row["predicted_at"]),
+        predicted_at=moment_in(row["predicted_at"]),
         **{name: int(row[name]) for name in whole},
     )
 
@@ -96,14 +96,14 @@ def _broken(row: Row, known: FilledTables, proof: int) -> Break:
         image_id=image,
         ruling=Ruling.objects.get(image=image, number=int(row["ruling_number"])),
         prediction_id=proof,
-        found_at=at(row["found_at"]),
+        found_at=moment_in(row["found_at"]),
     )
 
 
 def fill_faults(part: MirroredRelease, known: FilledTables) -> None:
     """Fill the questions that have no answer and get none, each as a run of its own."""
     for row in part.rows(form.FAULTS):
-        ended = at(row["at"])
+        ended = moment_in(row["at"])
         run = Run.objects.create(
             defense_id=known.defenses[row["defense_id"]],
             round=int(row["round"]),
@@ -125,7 +125,7 @@ def fill_unproved(part: MirroredRelease, known: FilledTables) -> None:
     for row in part.rows(form.UNPROVED):
         by_defense[row["defense_id"]].append(row)
     for defense, rows in by_defense.items():
-        asked = at(rows[0]["found_at"])
+        asked = moment_in(rows[0]["found_at"])
         aside = Rerun.objects.create(
             defense_id=known.defenses[defense],
             reason="Answers that later ones took the place of.",
@@ -149,13 +149,13 @@ def fill_mistakes(part: MirroredRelease, known: FilledTables) -> None:
             image_id=image,
             ruling=Ruling.objects.filter(image=image).latest("number"),
             prediction_id=proofs[defense, image, int(row["round"])],
-            found_at=at(row["found_at"]),
+            found_at=moment_in(row["found_at"]),
         )
 
 
 def _set_aside(row: Row, known: FilledTables, rerun: Rerun) -> Prediction:
     """Make the answer that once proved a break, as far as it is published."""
-    found, image = at(row["found_at"]), Image.objects.get(pk=known.images[row["image_id"]])
+    found, image = moment_in(row["found_at"]), Image.objects.get(pk=known.images[row["image_id"]])
     same = {"defense_id": rerun.defense_id, "round": int(row["round"]), "rerun": rerun}
     run = Run.objects.create(
         seed=0, batch_size=1, state=RunState.ASSESSED, attempt=1, created_at=found, finished_at=found, **same

@@ -1,4 +1,4 @@
-"""Filling an empty database from a mirror of the releases, whole or not at all (R39)."""
+"""Rebuilds an empty database from a mirror, all or nothing (R39)."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What can happen to a picture: each fact is one event with one sentence, whoever reads it."""
+"""The events of a picture's timeline, each with one sentence for all readers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -66,7 +66,7 @@ def _place(event: Event) -> int:
     return _ORDER.index(event.kind) if event.kind in _ORDER else len(_ORDER)
 
 
-def holds_now(words: str, look: str = "", *, at: datetime | None = None) -> Event:
+def is_in_force(words: str, look: str = "", *, at: datetime | None = None) -> Event:
     """Return where the picture stands, or what ends `at`."""
     return Event(at, "now", "", words, look)
 

@@ -1,4 +1,4 @@
-"""The events of a picture's timeline that are about money."""
+"""Timeline events about money."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The events of a picture's timeline that are about defenses: answers, faults, mistakes and breaks (R29)."""
+"""Timeline events about defenses: answers, faults, mistakes and breaks (R29)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

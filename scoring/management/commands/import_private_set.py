@@ -1,4 +1,4 @@
-"""`import_private_set PATH`: the pictures that defenses are tried on before their publication (R31)."""
+"""`import_private_set PATH`: imports the private pictures on which defenses are tried before publication (R31)."""
 
 import csv
 from argparse import ArgumentParser

@@ -29,7 +29,7 @@ from common.models import HourCount
 from common.outages import store_away
 from contest.attacks import quota, services, upload_intake, uploads
 from contest.attacks.models import QuotaDay
-from contest.attacks.uploads import MOST_ENTRIES, UploadedFile, parts_of
+from contest.attacks.uploads import MOST_ENTRIES, UploadedFile, read_uploaded_files
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
 from contest.core.models import Attack, Team
@@ -49,12 +49,14 @@ pytestmark = pytest.mark.django_db
 
 
 def parts(data: bytes, name: str = "sent") -> list[UploadedFile]:
-    return list(parts_of([upload(data, name)]))
+    return list(read_uploaded_files([upload(data, name)]))
 
 
 def test_files_and_the_pictures_of_a_zip_come_in_order() -> None:
     many = zipped(("b.png", b"two"), ("folder/a.png", b"three"))
-    found = list(parts_of([upload(b"one", "first.png"), upload(many, "many.zip"), upload(b"four", "last.png")]))
+    found = list(
+        read_uploaded_files([upload(b"one", "first.png"), upload(many, "many.zip"), upload(b"four", "last.png")])
+    )
     assert found == [
         UploadedFile("first.png", b"one"),
         UploadedFile("b.png", b"two"),
@@ -178,7 +180,7 @@ def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkey
     monkeypatch.setattr(uploads, "MOST_BYTES", 3 << 19)
     data = zipped(*((f"{number}.png", bytes(uploads.MAX_BYTES)) for number in range(20)))
     tracemalloc.start()
-    found = [(each.refused.code if each.refused else "taken") for each in parts_of([upload(data, "sent")])]
+    found = [(each.refused.code if each.refused else "taken") for each in read_uploaded_files([upload(data, "sent")])]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == ["taken"] + ["too_many_bytes"] * 19 and most < 4 * uploads.MAX_BYTES
@@ -272,7 +274,7 @@ def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch:
     cast.send_many(red, POLICY.attacks_per_day, now=now)
     before = stored()
     assert refused_unread(monkeypatch, "quota_used", red, picture(99), now=now).retry_after == 12 * 3600
-    monkeypatch.setattr(quota, "check", lambda *_, **__: None)  # as another upload saw it a moment ago
+    monkeypatch.setattr(quota, "check_quota", lambda *_, **__: None)  # as another upload saw it a moment ago
     refused("quota_used", take, red, picture(99), now=now)
     assert stored() == before and not HourCount.objects.exists()
 
@@ -303,7 +305,7 @@ def test_the_same_pixels_in_another_file_count_because_they_were_decoded_and_an_
     red: Team, now: datetime
 ) -> None:
     send(red, now=now)
-    with pytest.raises(ServiceUnavailable), upload_rates.refusals_counted(red, UploadKind.ATTACK):
+    with pytest.raises(ServiceUnavailable), upload_rates.count_refusals(red, UploadKind.ATTACK):
         raise store_away()
     assert not HourCount.objects.exists()
     other = io.BytesIO()

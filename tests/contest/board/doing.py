@@ -8,7 +8,7 @@ from django.db import transaction
 from adjudication.counting import Ballot
 from contest.board.decisions import overrule
 from contest.board.impact_preview import Impact
-from contest.core.breaks import breaks_derive, standing_breaks
+from contest.core.breaks import breaks_derive, breaks_in_force
 from contest.core.models import Stake
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import LedgerEntry
@@ -49,7 +49,7 @@ def _entry(row: LedgerEntry) -> tuple[Any, ...]:
 
 
 def _broken(image: Image) -> set[int]:
-    rows = standing_breaks().filter(image=image, defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(image=image, defense__published_at__isnull=False)
     return set(rows.values_list("defense", flat=True))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adjudication.enums import Reason
 from adjudication.rules import REASONS, CountedOpinion, VerdictPolicy, adjudicate
-from contest.record.certificate import QUESTIONS, certify, percent
+from contest.record.certificate import QUESTIONS, certificate_of, percent
 from labeling.enums import Answer
 from labeling.geometry import Box
 from policy.enums import OutlineGate
@@ -50,14 +50,14 @@ TABLE: list[tuple[Reason, CountedOpinion, tuple[int, ...], set[tuple[int, str]]]
 def test_each_reason_names_whose_answer_fails_it(
     reason: Reason, odd: CountedOpinion, whose: tuple[int, ...], cells: set[tuple[int, str]]
 ) -> None:
-    found = certify([said(), odd, said()], VerdictPolicy(), width=SIDE, height=SIDE)
+    found = certificate_of([said(), odd, said()], VerdictPolicy(), width=SIDE, height=SIDE)
     line = next(each for each in found.lines if each.reason is reason)
     assert (line.met, line.whose) == (False, whose)
     assert {cell for cell, reasons in found.cells.items() if reason in reasons} == cells
 
 
 def test_a_valid_picture_meets_every_rule_and_marks_nothing() -> None:
-    found = certify([said()] * 3, VerdictPolicy(), width=SIDE, height=SIDE)
+    found = certificate_of([said()] * 3, VerdictPolicy(), width=SIDE, height=SIDE)
     assert tuple(each.reason for each in found.lines) == REASONS, "in the order of the reasons"
     assert [each.met for each in found.lines] == [True] * len(REASONS)
     assert (found.cells, {each.whose for each in found.lines}) == ({}, {()})
@@ -92,14 +92,14 @@ def test_a_valid_picture_meets_every_rule_and_marks_nothing() -> None:
 def test_a_line_says_what_the_policy_makes_of_it(
     opinions: list[CountedOpinion], policy: VerdictPolicy, reason: Reason, note: str
 ) -> None:
-    found = certify(opinions, policy, width=SIDE, height=SIDE)
+    found = certificate_of(opinions, policy, width=SIDE, height=SIDE)
     assert next(each for each in found.lines if each.reason is reason).note.startswith(note)
 
 
 def test_exactly_the_limit_is_enough_and_the_least_below_it_never_reads_as_the_limit() -> None:
     exact, less = Box(0, 0, 5_000, 5_000), Box(0, 0, 5_000, 4_999)
     for box, met in ((exact, True), (less, False)):
-        found = certify([said(box=box)] * 3, VerdictPolicy(), width=SIDE, height=SIDE)
+        found = certificate_of([said(box=box)] * 3, VerdictPolicy(), width=SIDE, height=SIDE)
         line = next(each for each in found.lines if each.reason is Reason.TOO_SMALL)
         assert (line.met, line.note.startswith("25.00\N{NO-BREAK SPACE}%")) == (met, met)
     assert percent(Fraction(2_499_999, 10_000_000)) == "24.99\N{NO-BREAK SPACE}%"
@@ -125,7 +125,7 @@ POLICIES = st.builds(VerdictPolicy, outline_gate=st.sampled_from(list(OutlineGat
 
 @given(opinions=OPINIONS, policy=POLICIES)
 def test_the_certificate_says_what_the_verdict_says(opinions: list[CountedOpinion], policy: VerdictPolicy) -> None:
-    found = certify(opinions, policy, width=SIDE, height=SIDE)
+    found = certificate_of(opinions, policy, width=SIDE, height=SIDE)
     decision = adjudicate(opinions, policy, width=SIDE, height=SIDE)
     assert tuple(line.reason for line in found.lines if not line.met) == decision.reasons
     # Whoever is named made the rule fail: without a failing rule nobody is, with one somebody is, in a marked cell.

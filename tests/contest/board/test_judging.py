@@ -17,7 +17,7 @@ from contest.board.case_sweep import sweep_cases
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
-from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_of, recused_from, undisclosed
+from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_for, recused_from, undisclosed
 from contest.board.reminders import case_remind
 from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
@@ -74,7 +74,7 @@ def test_for_which_time_a_conflict_counts(
     cast.conflict(scene.members[0], scene.blue, since, until)
     assert recused_from(case) == ({scene.members[0].pk} if aside else set()), why
     for member, judges in ((scene.members[0], not aside), (scene.members[1], True)):
-        assert (member in judges_of(case), cases_seen_by(member).filter(pk=case.pk).exists()) == (judges, judges), why
+        assert (member in judges_for(case), cases_seen_by(member).filter(pk=case.pk).exists()) == (judges, judges), why
 
 
 def test_a_dismissed_conflict_and_one_with_another_team_count_for_nothing(case: Case, scene: Scene) -> None:

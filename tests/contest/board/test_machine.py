@@ -23,7 +23,7 @@ from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.impact_preview import preview_impact
 from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
-from contest.core.breaks import breaks_record, standing_breaks
+from contest.core.breaks import breaks_in_force, breaks_record
 from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
 from contest.core.models import Break, Case, ConflictOfInterest
 from contest.ledger.models import LedgerEntry
@@ -171,7 +171,7 @@ class Board(RuleBasedStateMachine):
         decided = CaseDecision.objects.filter(outcome=CaseOutcome.OVERRULE).order_by("pk")
         by_board = [each for each in rulings if each.decided_by == DecidedBy.BOARD]
         assert [each.ruling for each in decided] == by_board, "each overrule made one ruling, and nothing else did"
-        labels = standing_breaks().filter(image=self.scene.image).values_list("ruling__label", flat=True)
+        labels = breaks_in_force().filter(image=self.scene.image).values_list("ruling__label", flat=True)
         assert set(labels) <= {rulings[-1].label}
 
     @invariant()

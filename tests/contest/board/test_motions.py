@@ -23,7 +23,7 @@ from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Award, BoardDecision, Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, check
+from contest.ledger.services import account, check_ledger_sums
 from contest.outbox.models import Message
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -50,7 +50,7 @@ def now_and_nothing_is_lost(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     factories.policy_version()
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 # Rita, who moves, and two other members; an organizer and a stranger.

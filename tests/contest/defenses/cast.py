@@ -115,7 +115,7 @@ def stake(defense: Defense) -> Stake:
 
 def self_staked(defense: Defense, now: datetime) -> Stake:
     """A stake that the defense's own team paid for."""
-    asked = staking.stake_ask(defense, by=captain(selectors.owner_of(defense)), now=now)
+    asked = staking.stake_request(defense, by=captain(selectors.owner_of(defense)), now=now)
     return staking.stake_receive(asked, "wire 7", by=organizer(), now=now)
 
 

@@ -39,7 +39,7 @@ def names(module_world: Path) -> tuple[str, ...]:
             training_code=cast.zipped(module_world / "t.zip", "train.py"),
             weights=weights,
         )
-        entries.entry_hand_in(blue, given, by=cast.captain(blue), policy=cast.policy(AT), now=AT)
+        entries.submit_defense(blue, given, by=cast.captain(blue), policy=cast.policy(AT), now=AT)
     return ("open", "closed")
 
 

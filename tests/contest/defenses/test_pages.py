@@ -357,7 +357,7 @@ def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str,
 def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Client, at: datetime) -> None:
     cast.funded(now=at)
     stake, address = cast.staked(cast.published(blue, now=at), now=at).stakes.get(), "/board/stakes/"
-    staking.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
+    staking.return_request(stake, "we erred", by=cast.captain(blue), now=at)
     answers(boards.get(address), 200, "we erred")
     answers(boards.post(address, {"action": "answer", "stake": stake.pk, "reason": "r"}), 400)
     told = {
@@ -379,7 +379,7 @@ def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Cl
 def test_an_organizer_records_a_payment_and_drops_a_wish(
     blue: Team, captain: User, organizer: Client, at: datetime
 ) -> None:
-    first, second = (staking.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
+    first, second = (staking.stake_request(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
     late, address = cast.entry(blue, "late one", now=at - 30 * DAY), "/organizer/stakes/"
     page = words(organizer, address)
     shows(page, "USD 1,000.00")

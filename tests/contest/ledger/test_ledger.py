@@ -21,7 +21,7 @@ from contest.core.models import Attack, Case, Member, Team
 from contest.ledger import deposits, nightly_check, stake_money
 from contest.ledger.amounts import cents_of, money
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.services import account, check, move
+from contest.ledger.services import account, check_ledger_sums, move
 from contest.payments import services as payments
 from contest.payments import statements
 from tests import factories, tables
@@ -114,7 +114,7 @@ class WhateverMoves(TestCase):
                 assert late.code == "not_enough"
         balances = dict(Account.objects.values_list("kind", "balance_cents"))
         assert sum(balances.values()) == 0 and all(cents >= 0 for kind, cents in balances.items() if kind != OUTSIDE)
-        assert check().wrong == ()
+        assert check_ledger_sums().wrong == ()
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_a_payment_is_asked_for_and_called_off_by_the_page(red: Team, olga: User
 
 def test_another_organizer_pays_by_the_page(red: Team, captain: User, olga: User, olaf: User, signed_in: Any) -> None:
     first, second = signed_in(olga), signed_in(olaf)
-    address = f"/organizer/money/payments/{payments.payment_ask(team=red, by=olga, now=cast.CLOSED).pk}/"
+    address = f"/organizer/money/payments/{payments.payment_request(team=red, by=olga, now=cast.CLOSED).pk}/"
     assert "Another organizer transfers it" in main(first, address)
     assert first.post(address, {"reference": "SEPA 7"}).status_code == 403
     assert second.post(address, {"reference": " "}).status_code == 400

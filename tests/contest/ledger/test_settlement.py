@@ -16,7 +16,7 @@ from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
 from contest.ledger.dry_run import Ledger
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import account, check, move
+from contest.ledger.services import account, check_ledger_sums, move
 from contest.operations.tasks import settle_prizes
 from contest.pages.board.case_words import impact_sentences
 from contest.payments import statements
@@ -59,7 +59,7 @@ def stake(red: Team, maker: Team) -> Stake:
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 def broke(stake: Stake, by: Team, days: float = 1, **more: object) -> Attack:
@@ -458,6 +458,6 @@ def test_settled_once_is_settled(seed: int, steps: int) -> None:
     for _ in range(steps):
         world.step()
     world.sweep()
-    assert prizes_settle(now=CLOSED) == 0 and check().wrong == ()
+    assert prizes_settle(now=CLOSED) == 0 and check_ledger_sums().wrong == ()
     world.look_ahead(world.draw.choice(world.sent).image)
     assert all(balance(stake) >= 0 for stake in Stake.objects.all())

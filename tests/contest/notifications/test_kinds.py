@@ -16,7 +16,7 @@ from contest.outbox.kinds import GROUPS, KINDS, kinds_of, missing_facts
 from contest.outbox.letters import mail_of
 from contest.outbox.models import Message
 from contest.outbox.text import COLOURS, SHAPES, TextPart, paragraphs
-from contest.outbox.writing import write
+from contest.outbox.writing import notify
 from tests import factories
 from tests.contest.notifications.cast import team
 from tests.contest.pages import lacking
@@ -266,7 +266,7 @@ def red() -> Team:
 
 
 def mail(red: Team, kind: K, facts: dict[str, Any]) -> EmailMultiAlternatives:
-    assert write(red, kind, about="/team/", now=factories.NOW, **facts) == 1
+    assert notify(red, kind, about="/team/", now=factories.NOW, **facts) == 1
     made = mail_of(Message.objects.get())
     assert made is not None
     return made
@@ -297,7 +297,7 @@ def test_every_kind_has_a_sample_a_group_and_its_facts() -> None:
 def test_a_fact_that_is_missing_is_refused(red: Team) -> None:
     for kind, facts, _ in SAMPLES:
         with pytest.raises(TypeError, match=f"lacks {(name := KINDS[kind].facts[-1])}"):
-            write(red, kind, about="/", now=factories.NOW, **{key: facts[key] for key in facts if key != name})
+            notify(red, kind, about="/", now=factories.NOW, **{key: facts[key] for key in facts if key != name})
     assert not Message.objects.exists()
 
 

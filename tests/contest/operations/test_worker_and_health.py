@@ -96,20 +96,20 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
 
 
 def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
-    assert pipeline.held_elsewhere(now=now) == ""
+    assert pipeline.is_locked_elsewhere(now=now) == ""
     scoring_cast.publish(now, "always-abstain")
     scoring_cast.valid_pictures(1)
     scoring_cast.plan(now)
-    assert pipeline.held_elsewhere(now=now) == "", "what waits is held by nobody"
+    assert pipeline.is_locked_elsewhere(now=now) == "", "what waits is held by nobody"
     run = scoring.run_claim(worker="other", now=now)
     assert run is not None and (until := run.lease_until) is not None
-    said = pipeline.held_elsewhere(now=now)
+    said = pipeline.is_locked_elsewhere(now=now)
     assert said.startswith(f"1 run held by another scorer until {until:%a} {until.day}")
     assert f"{until:%H:%M:%S} UTC at the latest" in said and "settle again then" in said
     cast.ask(cast.container(), TrialKind.SMOKE, now)
     assert trials.trial_claim(worker="other", now=now) is not None
-    assert pipeline.held_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
-    assert pipeline.held_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
+    assert pipeline.is_locked_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
+    assert pipeline.is_locked_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
 
 
 def _unapplied() -> None:

@@ -12,15 +12,15 @@ from contest.board.motion_factories import award_move, award_withhold_move, end_
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
 from contest.defenses.models import StakeChange
-from contest.defenses.selectors import staked, standing_of
-from contest.defenses.stake_rows import stake_shown
+from contest.defenses.selectors import defense_state_of, staked
+from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, move
 from contest.ledger.withholding import withholdings
 from contest.prizes import awards as services
 from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.prizes.lost_races import awards_in_force, race_end, race_ending
+from contest.prizes.lost_races import awards_in_force, race_close, race_ending
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
@@ -67,7 +67,7 @@ def forfeit(award: Award, rita: User, now: datetime = NOW) -> list[LedgerEntry]:
 
 
 def end_race(of: Stake, rita: User, *, now: datetime = NOW, reason: str = "The race is over.") -> Stake:
-    return race_end(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
+    return race_close(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
 
 
 # The race -------------------------------------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> 
     assert (decision.reason, decision.details) == ("The race is over.", {"end": "overtaken"})
     assert decision.subject == {"stake": [other.pk], "defense": [other.defense_id]}
     assert balance(other) == PRIZE, "until the week of its end is settled"
-    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert defense_state_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_the_money_of_what_lost_the_race_returns_and_a_picture_from_before_is_paid(other: Stake, rita: User) -> None:
@@ -289,7 +289,7 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
     forfeit(awards[first], rita)
     assert (prizes_settle(now=NOW), balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF // 2, HALF // 2 + 1)
-    standing = [standing_of(each.defense, now=factories.NOW) for each in (first, second)]
+    standing = [defense_state_of(each.defense, now=factories.NOW) for each in (first, second)]
     assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
 
 
@@ -318,10 +318,10 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
     forfeit(withheld, rita, NOW + DAY)
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
-    ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    ended = stake_row(Stake.objects.get(pk=stake.pk), NOW + DAY)
     assert ended.end_words == "awarded the prize, which the board took back"
     states = [leaderboard(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
     told = [{each.name: each.state for each in rows}["net"] for rows in states]

@@ -37,7 +37,7 @@ from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
-from contest.releases.selectors import as_listed, releases
+from contest.releases.selectors import listed_releases, releases
 from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
@@ -328,7 +328,7 @@ def mirror_of(into: Path, made: Sequence[ReleaseResult]) -> Path:
     for each in made:
         copy_folder(each.folder, into / each.folder.name)
         (into / each.archive.name).write_bytes(each.archive.read_bytes())
-    (into / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
+    (into / LIST).write_text(json.dumps({"releases": [listed_releases(each) for each in releases()]}))
     return into
 
 

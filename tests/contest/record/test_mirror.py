@@ -20,11 +20,11 @@ from django.core.management import call_command
 
 from adjudication import mirror
 from adjudication.verifier import mirror_zip
-from adjudication.verifier.chain import check_listed, read_listed
+from adjudication.verifier.chain import check_listed_release, read_release_list
 from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
-from contest.releases.selectors import as_listed, releases
+from contest.releases.selectors import listed_releases, releases
 from contest.releases.services import ReleaseResult
 from contest.web import file_responses
 from tests.contest.pages import lacking
@@ -222,7 +222,7 @@ class _Answer(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(parts: list[ReleaseResult]) -> Iterator[Server]:
     """It begins as an honest one."""
-    rows = [as_listed(each) for each in releases()]
+    rows = [listed_releases(each) for each in releases()]
     with Server(rows, {each.folder.name: each.archive.read_bytes() for each in parts}) as contest:
         Thread(target=contest.serve_forever, args=(0.05,), daemon=True).start()
         yield contest
@@ -260,12 +260,12 @@ def test_a_list_that_is_not_what_the_manifests_say_is_told(
 
 def test_a_release_under_another_name_is_told(server: Server, run: Again, here: Path) -> None:
     run(server.url)
-    first, second, errata = map(read_listed, server.rows)
+    first, second, errata = map(read_release_list, server.rows)
     manifest, found = read_manifest(here / SECOND), Findings()
-    check_listed(second, first, manifest, found)
+    check_listed_release(second, first, manifest, found)
     assert found.differences == []
-    check_listed(second, errata, manifest, found)
-    check_listed(replace(second, name=ERRATA), first, manifest, found)
+    check_listed_release(second, errata, manifest, found)
+    check_listed_release(replace(second, name=ERRATA), first, manifest, found)
     wrong = [line.split(": recorded ")[1].split(" release")[0] for line in found.differences]
     assert wrong == ["previous name", "name"]
 

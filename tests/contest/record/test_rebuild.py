@@ -29,7 +29,7 @@ from contest.board import motion_factories
 from contest.board.cases import count_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
-from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core.breaks import breaks_in_force, mistakes_outside, recorded_mistakes
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
 from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
@@ -344,7 +344,7 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     refusal = refused("a_copy", release_week, cast.W47, out=tmp_path / "again", now=cast.NOW)
     assert "filled from releases and runs no defense" in str(refusal)
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
-    (state,) = attack_states.standings([attack], unrestricted=True, now=cast.NOW).values()
+    (state,) = attack_states.attack_statuses([attack], unrestricted=True, now=cast.NOW).values()
     assert state.state is attack_states.AttackState.NOT_HERE
     words = " ".join(each.words for each in attack_timeline(attack, own=False, organizer=True, now=cast.NOW))
     assert ("runs no defense" in words, "Being scored" in words) == (True, False)
@@ -395,7 +395,7 @@ def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_pat
     first = rebuilt / "release-2026-W47"
     before = table(first, form.BREAKS) + table(first, form.UNPROVED)
     assert {row["break_id"] for row in before} <= {str(pk) for pk in recorded_mistakes().values_list("pk", flat=True)}
-    sent = {each.image.public_id for each in standing_breaks().select_related("image")}
+    sent = {each.image.public_id for each in breaks_in_force().select_related("image")}
     outside = {each.image.public_id for each in mistakes_outside().select_related("image")}
     assert (sent & {row["image_id"] for row in before}, outside) == (set(), {row["image_id"] for row in before})
 

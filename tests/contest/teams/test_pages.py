@@ -17,7 +17,7 @@ from accounts.passwords import CONFIRM_WITHIN
 from accounts.rate_limits import MOST_LETTERS_TO_ONE
 from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
-from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
+from contest.teams.entitlements import entitlement_answer, entitlement_grant, entitlement_question, entitlement_request
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.models import Association, Entitlement, SamePersonHint, TeamInvitation
@@ -54,7 +54,7 @@ def refused(client: Client, address: str, status: int, said: str = "", /, **form
 
 @pytest.fixture
 def request_of_red(red: Team, carl: User) -> Entitlement:
-    return entitlement_ask(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=timezone.now())
+    return entitlement_request(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=timezone.now())
 
 
 @pytest.fixture
@@ -364,7 +364,7 @@ def test_the_newest_question_is_shown_and_answered_by_the_captain_of_now(
 def test_a_refusal_is_read_by_the_team_and_a_captain_withdraws(
     request_of_red: Entitlement, captain: Client, organizer: Client, blue: Team, bea: User, signed_in: SignedIn
 ) -> None:
-    entitlement_ask(by=bea, arxiv_id=PAPER, paper_email="bea@example.org", now=timezone.now())
+    entitlement_request(by=bea, arxiv_id=PAPER, paper_email="bea@example.org", now=timezone.now())
     address, other = f"/organizer/teams/requests/{request_of_red.pk}/", signed_in(bea)
     shows(body(organizer.get(address)), "Named by others too", "team blue")
     follow(organizer, address, action="refuse", words="Another address stands on it.")

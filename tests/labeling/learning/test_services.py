@@ -21,7 +21,7 @@ from labeling import selectors as versions
 from labeling.enums import Answer, AttemptKind, KnownUse, Origin, TaskerState, TieBreak, Topic
 from labeling.learning import content, selectors, wording
 from labeling.learning.drawing import draw, tie_break_for
-from labeling.learning.services import instructions_publish, lesson_see
+from labeling.learning.services import instructions_publish, lesson_mark_seen
 from labeling.marking import RightAnswers, TaskerAnswers, mark
 from labeling.models import (
     Image,
@@ -58,9 +58,9 @@ def test_the_last_worked_example_finishes_the_tutorial(nell: Tasker, now: dateti
         (first, now + 2 * HOUR, now + 2 * HOUR, "qualification"),
         (first, now + 3 * HOUR, now + 2 * HOUR, "qualification"),
     ):
-        lesson_see(tasker=nell, known=lesson, now=at)
+        lesson_mark_seen(tasker=nell, known=lesson, now=at)
         nell.refresh_from_db()
-        assert (nell.tutorial_done_at, selectors.what_is_due(nell, at)) == (done, due)
+        assert (nell.tutorial_done_at, selectors.due_item(nell, at)) == (done, due)
     assert LessonSeen.objects.get(known=second).seen_at == now
 
 
@@ -160,13 +160,13 @@ def test_new_instructions_ask_for_a_short_try(
     """If they say so."""
     pool(10)
     publish(olga, now - HOUR, requalify=False)
-    assert selectors.what_is_due(tara, now) is None
+    assert selectors.due_item(tara, now) is None
     publish(olga, now)
-    assert [selectors.what_is_due(tara, at) for at in (now - HOUR, now)] == [None, "short_qualification"]
+    assert [selectors.due_item(tara, at) for at in (now - HOUR, now)] == [None, "short_qualification"]
     attempt = take(tara, now, right=right)
     assert (attempt.kind, attempt.size, attempt.needed, attempt.passed) == ("short", 5, 4, right > 3)
     assert (tara.state, tara.instructions) == ("qualified", instructions)
-    assert (selectors.what_is_due(tara, now), StateChange.objects.count()) == (due, 0)
+    assert (selectors.due_item(tara, now), StateChange.objects.count()) == (due, 0)
 
 
 def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, olga: object, now: datetime) -> None:
@@ -176,14 +176,14 @@ def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, o
     for item in attempt.items.all():
         answer(item, now + 2 * HOUR)
     assert kept(nell, "state", "instructions") == ("qualified", 1)
-    assert selectors.what_is_due(nell, now + 2 * HOUR) == "short_qualification"
+    assert selectors.due_item(nell, now + 2 * HOUR) == "short_qualification"
 
 
 def test_monitoring_asks_for_a_short_try_and_tries_are_counted_anew_after_a_pass(tara: Tasker, now: datetime) -> None:
     pool(60)
     requalify = {"tasker": tara, "after": TaskerState.LEARNING, "code": "requalify", "reason": "gold", "now": now}
     tasker_state_change(**requalify)
-    assert selectors.what_is_due(tara, now) == "short_qualification"
+    assert selectors.due_item(tara, now) == "short_qualification"
     tries = [take(tara, now, right=right, seed=right) for right in (0, 1, 5)]
     assert [(each.kind, each.passed) for each in tries] == [("short", False), ("short", False), ("short", True)]
     assert tara.state == "qualified"
@@ -194,9 +194,9 @@ def test_monitoring_asks_for_a_short_try_and_tries_are_counted_anew_after_a_pass
 def test_what_is_due_costs_the_ordinary_tasker_no_query(
     tara: Tasker, now: datetime, django_assert_num_queries: object
 ) -> None:
-    selectors.what_is_due(tara, now)
+    selectors.due_item(tara, now)
     with django_assert_num_queries(0):  # type: ignore[operator]
-        assert selectors.what_is_due(tara, now) is None
+        assert selectors.due_item(tara, now) is None
 
 
 @cases(

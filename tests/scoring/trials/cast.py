@@ -77,7 +77,7 @@ def ask(defense: Defense, kind: TrialKind, now: datetime, *, seed: int = 3, **va
     for earlier in selectors.IN_ORDER[: selectors.IN_ORDER.index(kind)]:
         if defense.image and not Trial.objects.filter(defense=defense, kind=earlier).exists():
             passed(defense, earlier)
-    return services.trial_ask(defense, kind, by=None, policy=POLICY, now=now, rng=random.Random(seed), **values)
+    return services.trial_request(defense, kind, by=None, policy=POLICY, now=now, rng=random.Random(seed), **values)
 
 
 GOOD: dict[TrialKind, dict[str, Any]] = {

@@ -55,9 +55,7 @@ SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n
 
 
 def hand_in(archive: Path, now: datetime, **values: Any) -> tuple[Defense, bool]:
-    return submitted_files.defense_hand_in(
-        archive, **{"name": "a", "source": None, "weights": [], "now": now, **values}
-    )
+    return submitted_files.submit_files(archive, **{"name": "a", "source": None, "weights": [], "now": now, **values})
 
 
 def sha256(content: bytes) -> str:
@@ -200,7 +198,7 @@ HARMFUL = [
 
 def kept(folder: Path, data: bytes, *of: str) -> str:
     (folder / "source.zip").write_bytes(data)
-    return submitted_files.zip_keep(folder / "source.zip", *of)
+    return submitted_files.keep_zip(folder / "source.zip", *of)
 
 
 @pytest.mark.parametrize(("data", "words", "why"), HARMFUL, ids=[row[2] for row in HARMFUL])

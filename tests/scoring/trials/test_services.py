@@ -162,10 +162,10 @@ def test_a_trial_that_may_not_be_is_refused(
     kind: TrialKind, values: dict[str, Any], code: str, why: str, olga: User, now: datetime
 ) -> None:
     asked = {"by": olga, "policy": POLICY, "now": now, "rng": random.Random(1)}
-    refused(code, services.trial_ask, defense := cast.container(**values), kind, **asked)
+    refused(code, services.trial_request, defense := cast.container(**values), kind, **asked)
     if values.get("published_at"):
         cast.private(2)
-        services.trial_ask(defense, kind, **asked)
+        services.trial_request(defense, kind, **asked)
         assert [trial.kind for trial in Trial.objects.filter(asked_by=olga)] == [kind]
 
 

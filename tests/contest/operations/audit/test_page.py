@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from common.audit.origin import acting_from, place_of
+from common.audit.origin import audit_origin, place_of
 from common.audit.seals import chain_check, seal_entries
 from common.audit.trail import audit
 from contest.operations.audit_trail import COLUMNS
@@ -29,11 +29,11 @@ SignIn = Callable[[Any], Client]
 
 @pytest.fixture
 def trail(olga: User, now: datetime) -> None:
-    with acting_from("page", "192.0.2.7"):
+    with audit_origin("page", "192.0.2.7"):
         audit("tasker.pause", by=olga, subject={"tasker": ["T-12345"]}, why="Too <quick> & wrong.", now=now)
-    with acting_from("command add_user"):
+    with audit_origin("command add_user"):
         audit("role.give", by=None, subject={"account": [olga.pk]}, now=now, private={"role": "organizer"})
-    with acting_from("sweep taskers watched"):
+    with audit_origin("sweep taskers watched"):
         audit("tasker.warn", by=None, subject={"tasker": ["T-67890"]}, why="Slowly.", now=NIGHT)
 
 

@@ -235,7 +235,7 @@ def test_who_only_defends_is_no_attacker_however_much_it_wins(at: dict[str, Acco
 
 
 def shown(now: datetime, week: str = "") -> Tables:
-    return snapshots.shown(week, now=now).tables
+    return snapshots.leaderboard_tables(week, now=now).tables
 
 
 def made(*moments: datetime) -> list[int]:
@@ -252,7 +252,10 @@ def test_a_sweep_makes_every_week_that_is_over_and_the_present_and_then_nothing(
 
 def test_the_present_is_made_again_when_it_is_old() -> None:
     old = AFTER + snapshots.FRESH
-    assert (made(AFTER, old - timedelta(seconds=1), old), snapshots.shown("", now=old).made_at) == ([3, 0, 1], old)
+    assert (made(AFTER, old - timedelta(seconds=1), old), snapshots.leaderboard_tables("", now=old).made_at) == (
+        [3, 0, 1],
+        old,
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,7 +288,7 @@ def test_the_table_of_a_past_week_is_never_made_again() -> None:
     made(AFTER)
     release(AFTER + MINUTE)
     made(AFTER + 30 * MINUTE)
-    past = snapshots.shown(W47, now=AFTER + 30 * MINUTE)
+    past = snapshots.leaderboard_tables(W47, now=AFTER + 30 * MINUTE)
     assert (past.made_at, past.tables.at, past.tables.attackers[0].valid) == (AFTER, W47_END, 0), "released later"
 
 
@@ -295,9 +298,9 @@ def test_the_table_of_a_past_week_is_never_made_again() -> None:
     ids=["present", "future", "before the contest", "no week", "no name", "small", "blank", "arabic", "mixed"],
 )
 def test_only_weeks_that_are_over_have_a_table(name: str) -> None:
-    refused("unknown_week", snapshots.shown, name, now=AFTER)
-    refused("unknown_week", snapshots.shown, W47, now=W47_END - timedelta(microseconds=1))
-    assert snapshots.shown(W47, now=W47_END).week == W47, "from the moment it is over"
+    refused("unknown_week", snapshots.leaderboard_tables, name, now=AFTER)
+    refused("unknown_week", snapshots.leaderboard_tables, W47, now=W47_END - timedelta(microseconds=1))
+    assert snapshots.leaderboard_tables(W47, now=W47_END).week == W47, "from the moment it is over"
 
 
 def test_without_a_fact_there_is_no_week_and_the_page_says_what_comes(client: Client) -> None:
@@ -526,7 +529,7 @@ def test_organizers_see_the_check_and_make_the_tables_anew(released: None, olga:
     answer = client.post(ORGANIZERS_PAGE, follow=True)
     assert answer.redirect_chain == [(ORGANIZERS_PAGE, 303)] and "no difference" in answer.content.decode()
     assert (snapshots.open_differences(), len(shown(timezone.now(), W47).attackers)) == (0, 1), "the alarm is over"
-    assert snapshots.boards_make_anew(by=olga, now=timezone.now()) == 3
+    assert snapshots.boards_remake(by=olga, now=timezone.now()) == 3
 
 
 @pytest.mark.parametrize(("who", "status"), [("stan", 404), ("rita", 403), ("tara", 403)])
