@@ -1,4 +1,4 @@
-"""New passwords and new addresses. Whoever changes one ends every other session and every token of the account."""
+"""Changes of password and address. Either ends every other session and every token of the account."""
 
 from datetime import datetime, timedelta
 
@@ -17,7 +17,7 @@ from accounts.credentials import credentials_end
 from accounts.invitations import clean_address
 from accounts.letters import address_letter, address_taken_letter, reset_letter, tell
 from common.errors import Conflict, InvalidInput, NotFound
-from common.mail import send_behind
+from common.mail import send_in_background
 
 CONFIRM_WITHIN = timedelta(days=3)
 _SALT = "address to confirm"
@@ -45,7 +45,7 @@ def reset_ask(*, email: str) -> None:
     user = User.objects.filter(email=clean_address(email), is_active=True).select_related("tasker").first()
     if user is not None:
         uid = urlsafe_base64_encode(force_bytes(user.pk))
-        send_behind(reset_letter(user, uid, default_token_generator.make_token(user)))
+        send_in_background(reset_letter(user, uid, default_token_generator.make_token(user)))
 
 
 def user_of_reset(uid: str, token: str) -> User:

@@ -1,4 +1,4 @@
-"""Everybody's own account: what is known, language and time zone, sign-ins, address, and leaving."""
+"""The page of one's own account: profile, language, time zone, sessions, address, deletion."""
 
 from typing import Any, cast
 
@@ -148,7 +148,7 @@ def email(request: HttpRequest, user: User) -> HttpResponse:
         # Counted before it is looked at: nobody is found out by asking on and on.
         count_letter(request, typed)
         letter = passwords.address_ask(user=user, email=typed)
-        mail.send(letter)
+        mail.send_letter(letter)
     except DomainError as error:
         context = {"errors": errors_of(error), "typed": typed}
         return render(request, "accounts/email.html", context, status=400)

@@ -1,4 +1,4 @@
-"""Passwords: another one, a forgotten one, and the second factor."""
+"""Changing a password, resetting a forgotten one, and the second factor."""
 
 from typing import Any
 

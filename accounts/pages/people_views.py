@@ -1,4 +1,4 @@
-"""Joining by a link, and the organizers' page of who was invited and who has an account."""
+"""Joining by an invitation, and the organizers' list of invitations and accounts."""
 
 from random import SystemRandom
 from typing import Any
@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from accounts import invitations
 from accounts.access import organizer_of
 from accounts.enums import Role
-from accounts.invitations import InvitationState, Invited, invitation_of, state_of
+from accounts.invitations import InvitationState, NewInvitation, invitation_of, state_of
 from accounts.leaving import account_delete
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
@@ -26,7 +26,7 @@ from accounts.selectors import account_of_tasker, accounts_found, newest_invitat
 from common import mail
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.web.form_fields import account_typed, errors_of, go_to, secret, text
+from common.web.form_fields import errors_of, go_to, secret, text, typed_account
 from common.web.page import page
 from policy.selectors import policy_in_force
 
@@ -65,7 +65,7 @@ def _accept(request: HttpRequest, token: str) -> HttpResponse:
             secret=token, username=username, password=password, now=timezone.now(), rng=_random, joined_at=domain_now()
         )
 
-    user = account_typed(request, make)
+    user = typed_account(request, make)
     login(request, user, backend="accounts.session_store.UserBackend")
     messages.success(request, _("Welcome. Your account is ready."))
     return go_to("home")
@@ -107,11 +107,11 @@ def _revoke(request: HttpRequest, organizer: User) -> None:
 _ACTIONS = {"invite": _invite, "renew": _renew, "revoke": _revoke}
 
 
-def _deliver(request: HttpRequest, invited: Invited) -> None:
+def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
     """Send the link. When the mail server refuses, the invitation stays and can be sent again."""
     address = invited.invitation.email
     try:
-        mail.send(invitation_letter(invited.invitation, invited.secret))
+        mail.send_letter(invitation_letter(invited.invitation, invited.secret))
     except Conflict as error:
         messages.error(request, f"{address} is invited, but has no letter yet. {error.message} Use “Send again”.")
         return
