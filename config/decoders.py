@@ -134,7 +134,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "accounts/session_store.py:_proven_user",
         "contest/releases/announcements.py:address_of",
         "contest/teams/registration.py:address_of_link",
-        "accounts/passwords.py:address_of",
     ),
     "an outline that read_outline has checked and the database keeps": (
         "labeling/learning/drawing.py:tie_break_for",

@@ -26,7 +26,7 @@ class TextField(forms.CharField):
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
-    def __init__(self, label: str, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
+    def __init__(self, label: Any, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:
             shown["required"] = True
@@ -70,7 +70,7 @@ class Form(forms.Form):
         self.refused: DomainError | None = None
 
     @classmethod
-    def of(cls, request: HttpRequest, *, action: str = "", **named: Any) -> Self:
+    def of(cls, request: HttpRequest, /, *, action: str = "", **named: Any) -> Self:
         """Return the form as it was sent, or an empty one. On a page with several forms `action` is the value of this
         one's button."""
         sent = request.method == "POST" and request.POST.get("action", "") == action

@@ -41,8 +41,9 @@ async function ask(url, options) {
 }
 
 /**
- * Sign in through the site's own page with {username, password, otp}. Returns {} when done, else in words why nobody
- * was signed in, and whether the code of a second factor is asked for: {refused, needsCode}.
+ * Sign in through the site's own page with {username, password, otp, passkey}. Returns {} when done, else in words why
+ * nobody was signed in, whether the code of a second factor is asked for, and what a passkey signs in its place:
+ * {refused, needsCode, passkey}.
  */
 export async function signIn(url, { otp = "", ...given }) {
   if (!csrfToken()) await reach(url, {});
@@ -51,7 +52,11 @@ export async function signIn(url, { otp = "", ...given }) {
   const response = await reach(url, { method: "POST", body, redirect: "manual" });
   if (response.type === "opaqueredirect") return {};
   const needsCode = response.headers.get("Second-Factor") === "needed";
-  if (needsCode) return { needsCode, refused: otp ? words.wrongCode : words.codeNeeded };
+  if (needsCode) {
+    const options = response.headers.get("Passkey-Options");
+    const refused = given.passkey ? words.wrongPasskey : otp ? words.wrongCode : words.codeNeeded;
+    return { needsCode, refused, ...(options && { passkey: JSON.parse(options) }) };
+  }
   if (response.status === 429) return { refused: words.signInClosed };
   if (response.status === 200) return { refused: words.wrongPassword };
   return { refused: fill(words.signInAnswered, { status: response.status }) };

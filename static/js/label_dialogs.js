@@ -2,6 +2,7 @@
 
 import { get, post, Refusal, signIn } from "./label_api.js";
 import { clock, dayOf, fill, words } from "./label_words.js";
+import * as passkeys from "./passkeys.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -31,11 +32,28 @@ export function askToSignIn(address) {
 }
 
 async function signingInWith(address, fields) {
-  const { refused = null, needsCode } = await signIn(address, Object.fromEntries(fields));
+  const { refused = null, needsCode, passkey } = await signIn(address, Object.fromEntries(fields));
   byId("sign-in-code").hidden = !needsCode;
   byId(needsCode ? "sign-in-otp" : "sign-in-password").value = "";
+  offerPasskey(passkey);
   if (needsCode) byId("sign-in-otp").focus();
   return refused;
+}
+
+/** Show the button that signs in with a passkey, where the account has one and the browser can. */
+function offerPasskey(options) {
+  const [button, answer] = [byId("sign-in-passkey"), byId("sign-in-answer")];
+  answer.value = "";
+  button.hidden = !(options && passkeys.supported);
+  button.onclick = async () => {
+    try {
+      answer.value = await passkeys.sign(options);
+    } catch {
+      byId("sign-in-error").textContent = words.passkeyPutOff;
+      return;
+    }
+    button.form.requestSubmit();
+  };
 }
 
 /** Ask what is wrong with the picture and give it back. Resolves to true when it is gone. */

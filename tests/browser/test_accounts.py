@@ -28,9 +28,9 @@ def test_the_second_factor_is_turned_on_and_asked_for(tara: Tasker, browser: Any
     page = signed_in(browser())
     page.goto("/account/second-factor/")
     assert page.locator(".qr").evaluate("image => image.complete && image.naturalWidth") > 100
-    page.fill("#id_code", pyotp.TOTP(page.locator(".spoken").inner_text().replace(" ", "")).now())
-    page.fill("#id_password", factories.PASSWORD)
-    page.click("main button[type=submit]")
+    page.fill("#turn_on_code", pyotp.TOTP(page.locator(".spoken").inner_text().replace(" ", "")).now())
+    page.fill("#turn_on_password", factories.PASSWORD)
+    push(page, "Turn on")
     shows(page, {".codes code >> nth=0": SHOWN})
     page.reload()
     shows(page, {"[role=alert]": "nothing was changed now"})

@@ -60,7 +60,6 @@ NAMES_NO_FILE = {
     "common.AuditSeal.previous": "the audit trail",
     "common.AuditSeal.private_sha256": "the audit trail",
     "common.AuditSeal.sha256": "the audit trail",
-    "accounts.RecoveryCode.digest": "a recovery code",
     "core.Release.manifest_sha256": "a file of a release, which is not in the store",
     "core.Release.previous_sha256": "a file of a release, which is not in the store",
     "teams.TeamInvitation.token_sha256": "a link",
