@@ -20,7 +20,7 @@ if __name__ == "__main__":
     if needs_no_key(sys.argv[1:]) and not os.environ.get("SECRET_KEY"):
         os.environ["SECRET_KEY"] = secrets.token_urlsafe(48)
     try:
-        from common.commands import run
+        from common.commands import run_command
     except ModuleNotFoundError as error:
         sys.exit(f"{error.name} is not installed for this Python: run `make run` once, then ./unanimous COMMAND.")
-    run(sys.argv)
+    run_command(sys.argv)

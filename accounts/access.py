@@ -1,4 +1,4 @@
-"""Who may open what is for organizers: 404 to strangers, 403 to other roles."""
+"""Access for organizers: strangers get 404, other roles 403."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404

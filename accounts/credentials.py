@@ -1,4 +1,4 @@
-"""What is handed out for a password (sessions, tokens): whether it still counts, and when it is cleared away."""
+"""Sessions and tokens: whether one is still valid after a change of the password, and when it is deleted."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""From which kind of browser somebody signed in, in words that they recognise; pure."""
+"""Names the browser and system of a sign-in, from its user agent. Pure."""
 
 # The first that fits: each browser also claims to be those after it.
 _BROWSERS = (

@@ -1,4 +1,4 @@
-"""Words with a meaning that is stored (the accounts' part)."""
+"""Stored choices of accounts."""
 
 from enum import StrEnum
 

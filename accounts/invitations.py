@@ -1,4 +1,4 @@
-"""Who may join: there is no open sign-up, an organizer invites by e-mail (R5, R8)."""
+"""Invitations: there is no open sign-up; an organizer invites by e-mail (R5, R8)."""
 
 import hashlib
 import secrets
@@ -37,7 +37,7 @@ class InvitationState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class NewInvitation:
     """An invitation with its secret, which goes into the letter and is kept nowhere."""
 
     invitation: Invitation
@@ -58,7 +58,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def invite(*, email: str, role: Role, language: str, by: User, now: datetime) -> Invited:
+def invite(*, email: str, role: Role, language: str, by: User, now: datetime) -> NewInvitation:
     """Invite an address to a role; the link is good for 7 days.
 
     Conflict when the address has an account (`has_account`) or an invitation that is not over (`invited_already`).
@@ -84,18 +84,18 @@ def invite(*, email: str, role: Role, language: str, by: User, now: datetime) ->
     except IntegrityError:
         words = "This address was invited already. Find it in the list and send the invitation again, or revoke it."
         raise Conflict(words, "invited_already") from None
-    return Invited(invitation, secret)
+    return NewInvitation(invitation, secret)
 
 
 @transaction.atomic
-def invitation_renew(*, invitation_id: int, by: User, now: datetime) -> Invited:
+def invitation_renew(*, invitation_id: int, by: User, now: datetime) -> NewInvitation:
     """Make a new link, good for 7 days; the former one ends. Conflict (`invitation_over`) once accepted or revoked."""
     invitation = _unfinished(invitation_id)
     secret = secrets.token_urlsafe(32)
     invitation.digest, invitation.expires_at = digest_of(secret), now + VALID_FOR
     invitation.save(update_fields=["digest", "expires_at"])
     _record("invitation.renew", invitation, by, now)
-    return Invited(invitation, secret)
+    return NewInvitation(invitation, secret)
 
 
 @transaction.atomic

@@ -1,4 +1,4 @@
-"""Leaving: the person goes, the public ID and the answers stay (R4, R8)."""
+"""Deleting an account: personal data is removed; the public ID and the answers stay (R4, R8)."""
 
 from datetime import datetime
 from typing import cast
@@ -9,7 +9,7 @@ from django.db import transaction
 from accounts.credentials import access_forget, credentials_end
 from accounts.models import Invitation
 from accounts.signals import account_leaving
-from common.audit.trail import Subject, audit, places_forget
+from common.audit.trail import Subject, audit, forget_origins
 from common.database.deadlocks import retry_on_deadlock
 
 
@@ -25,7 +25,7 @@ def account_delete(*, user: User, now: datetime, by: User | None = None) -> None
     answers = account_leaving.send(sender=User, user=user, now=now)
     subject = next((cast(Subject, answer) for _, answer in answers if answer), {"account": [user.pk]})
     audit("account.delete", by=by or user, subject=subject, now=now)
-    places_forget(user)
+    forget_origins(user)
     credentials_end(user)
     _forget_invitations(user, now)
     access_forget(user.get_username())

@@ -1,4 +1,4 @@
-"""What is written to people by e-mail about their account."""
+"""E-mails about accounts."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 
 from accounts.models import Invitation
-from common.mail import letter, send_behind
+from common.mail import render_letter, send_in_background
 
 
 def language_of(user: Any) -> str:
@@ -23,13 +23,15 @@ def invitation_letter(invitation: Invitation, secret: str) -> EmailMessage:
     """Return the letter with the link that accepts `invitation`."""
     link = settings.PUBLIC_URL + reverse("join", args=[secret])
     context = {"role": invitation.role, "link": link, "until": invitation.expires_at}
-    return letter("invitation", to=invitation.email, language=invitation.language, **context)
+    return render_letter("invitation", to=invitation.email, language=invitation.language, **context)
 
 
 def address_letter(user: User, address: str, token: str) -> EmailMessage:
     """Return the letter to a new address, with the link that confirms it."""
     link = settings.PUBLIC_URL + reverse("account-email-confirm", args=[token])
-    return letter("confirm_address", to=address, language=language_of(user), username=user.get_username(), link=link)
+    return render_letter(
+        "confirm_address", to=address, language=language_of(user), username=user.get_username(), link=link
+    )
 
 
 def address_taken_letter(owner: User) -> EmailMessage:
@@ -39,7 +41,7 @@ def address_taken_letter(owner: User) -> EmailMessage:
         "sign_in": settings.PUBLIC_URL + reverse("sign-in"),
         "reset": settings.PUBLIC_URL + reverse("password-reset"),
     }
-    return letter("address_taken", to=owner.email, language=language_of(owner), **context)
+    return render_letter("address_taken", to=owner.email, language=language_of(owner), **context)
 
 
 def reset_letter(user: User, uid: str, token: str) -> EmailMessage:
@@ -47,7 +49,7 @@ def reset_letter(user: User, uid: str, token: str) -> EmailMessage:
     link = settings.PUBLIC_URL + reverse("password-reset-confirm", args=[uid, token])
     hours = settings.PASSWORD_RESET_TIMEOUT // 3600
     context = {"username": user.get_username(), "link": link, "hours": hours}
-    return letter("reset_password", to=user.email, language=language_of(user), **context)
+    return render_letter("reset_password", to=user.email, language=language_of(user), **context)
 
 
 def tell(user: User, what: str, *, now: datetime, to: str = "") -> None:
@@ -57,4 +59,4 @@ def tell(user: User, what: str, *, now: datetime, to: str = "") -> None:
     """
     if address := to or user.email:
         context = {"username": user.get_username(), "moment": now, "site": settings.PUBLIC_URL, "address": user.email}
-        send_behind(letter(what, to=address, language=language_of(user), **context))
+        send_in_background(render_letter(what, to=address, language=language_of(user), **context))

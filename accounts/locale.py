@@ -1,4 +1,4 @@
-"""The language and the time zone of whoever asks; no statement more than signing in costs anyway."""
+"""The language and time zone of a request, without a query beyond that of the session."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -1,5 +1,4 @@
-"""Who is signed in (sessions that know their user, API tokens stored as hashes), the one role of each account, and who
-was asked to join (there is no open sign-up)."""
+"""Sessions, API tokens (stored as hashes), roles and invitations."""
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession

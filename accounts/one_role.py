@@ -1,4 +1,4 @@
-"""One role per account, kept by the database itself (R8): whoever organizes, judges or competes never labels.
+"""A database constraint: one role per account. Organizers, board members and contestants never label (R8).
 
 Triggers on the three tables that give a role keep one row per account in `accounts_accountrole`. Its primary key is
 the account, so that of two transactions that give two roles at once, the second waits and is then refused.

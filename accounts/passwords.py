@@ -1,4 +1,4 @@
-"""New passwords: another one ends every other session and every token of the account."""
+"""Changes of the password. Each ends every other session and every token of the account."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from accounts.addresses import clean_address
 from accounts.credentials import credentials_end
 from accounts.letters import reset_letter, tell
 from common.errors import InvalidInput, NotFound
-from common.mail import send_behind
+from common.mail import send_in_background
 
 
 @transaction.atomic
@@ -40,7 +40,7 @@ def reset_ask(*, email: str) -> None:
     user = User.objects.filter(email=clean_address(email), is_active=True).select_related("tasker").first()
     if user is not None:
         uid = urlsafe_base64_encode(force_bytes(user.pk))
-        send_behind(reset_letter(user, uid, default_token_generator.make_token(user)))
+        send_in_background(reset_letter(user, uid, default_token_generator.make_token(user)))
 
 
 def user_of_reset(uid: str, token: str) -> User:

@@ -1,4 +1,4 @@
-"""Guessing, closed in one way: ten wrong passwords, codes or links from one address, then nothing for an hour.
+"""Limits on guessing: after ten wrong passwords, codes or links from one address, one hour's lockout.
 
 An address may also fail with ten accounts a minute and thirty an hour and no more, so that nobody tries one password
 with every name, and an office whose people mistype their names goes on. An account that signs in rightly is not counted

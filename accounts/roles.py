@@ -1,4 +1,4 @@
-"""Accounts and what they are for: each has one role (R4, R8), which the database keeps (accounts.one_role)."""
+"""Roles: each account has exactly one (R4, R8); accounts.one_role enforces it."""
 
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction

@@ -1,4 +1,4 @@
-"""What is read of the people: who has an account, and who was invited."""
+"""Queries for accounts and invitations."""
 
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet

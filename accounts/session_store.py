@@ -1,4 +1,4 @@
-"""Signing in at the price of one query: the session row is read together with its user.
+"""A session store that reads the session and its user in one query.
 
 Django's own engine reads the session, then the user; at two requests per label that is the first cost to trim. What
 is checked stays the same: expiry, the session's signature, the user being active, and the hash that ends every
@@ -26,7 +26,7 @@ from accounts.devices import device_of
 from accounts.models import UserSession
 from accounts.passkeys import passkey_take
 from accounts.second_factor import code_take, has_second_factor
-from common.database.lookups import Given, Lookup
+from common.database.lookups import Parameter, PreparedLookup
 
 # How long a right password is remembered while its owner looks for the code.
 CODE_WITHIN = timedelta(minutes=5)
@@ -86,10 +86,10 @@ class UserBackend(ModelBackend):
 def _compose_current_session() -> QuerySet[UserSession]:
     related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
     rows = UserSession.objects.select_related("user", *related)
-    return rows.filter(session_key=Given("key", CharField()), expire_date__gt=Given("now", DateTimeField()))
+    return rows.filter(session_key=Parameter("key", CharField()), expire_date__gt=Parameter("now", DateTimeField()))
 
 
-_current_session = Lookup("current_session", _compose_current_session)
+_current_session = PreparedLookup("current_session", _compose_current_session)
 
 
 class SessionStore(DatabaseSessionStore):

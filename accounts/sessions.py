@@ -1,4 +1,4 @@
-"""What an account sees of its own sign-ins, and how it ends them."""
+"""An account's own sessions: listing and ending them."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is told to whoever keeps something of an account. Each receiver acts in the transaction of the sender."""
+"""Signals for apps that keep data of an account. Receivers run in the sender's transaction."""
 
 from django.dispatch import Signal
 

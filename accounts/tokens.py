@@ -1,4 +1,4 @@
-"""How a program says who it is: the page's session, or a token."""
+"""Authentication of API calls: the session of the page, or a token."""
 
 import hashlib
 import secrets
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from accounts.credentials import renewed_hash
 from accounts.models import ApiToken
-from common.database.lookups import Given, Lookup
+from common.database.lookups import Parameter, PreparedLookup
 
 TOKEN_LIFETIME = timedelta(days=90)
 
@@ -44,10 +44,10 @@ def end_token(token_id: int) -> None:
 
 def _compose_token_with_user() -> QuerySet[ApiToken]:
     related = [f"user__{name}" for name in settings.SIGNED_IN_RELATED]
-    return ApiToken.objects.select_related("user", *related).filter(digest=Given("digest", CharField()))
+    return ApiToken.objects.select_related("user", *related).filter(digest=Parameter("digest", CharField()))
 
 
-_token_with_user = Lookup("token_with_user", _compose_token_with_user)
+_token_with_user = PreparedLookup("token_with_user", _compose_token_with_user)
 
 
 def _counts(token: ApiToken, *, now: datetime) -> bool:

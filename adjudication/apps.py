@@ -1,4 +1,4 @@
-"""The Django app; connects the hint of a full panel."""
+"""The Django app; connects the hint that a panel is full."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Counting the votes of the board (R19): what most are for is decided, and a tie leaves things as they are.
+"""Counting the board's votes (R19): the majority decides, and a tie changes nothing.
 
 Pure: standard library only. The board decides with it, and the verifier of a release counts the votes again.
 """

@@ -1,4 +1,4 @@
-"""The words of adjudication."""
+"""Stored choices of adjudication."""
 
 from enum import StrEnum
 

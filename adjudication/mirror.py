@@ -17,11 +17,11 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
-from adjudication.verifier.mirror_zip import MOST_BYTES, Damaged, Progress, need_room, unpack
+from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
+from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
-from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, Unreadable, read_bytes, read_json
+from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, UnreadableFile, read_bytes, read_json
 from adjudication.verify import verify
 
 LIST = "releases.json"
@@ -37,7 +37,7 @@ _TAG = re.compile(r'"[!#-~]{1,200}"')
 _WRONG_ANSWER = (OSError, HTTPException, ValueError)
 
 
-class Unreachable(Exception):
+class ContestUnreachable(Exception):
     """The contest does not answer, or not with a list of releases."""
 
 
@@ -72,7 +72,7 @@ def _list_at(address: str) -> bytes:
         with _opened(address) as answer:
             data: bytes = answer.read(MOST_LIST_BYTES)
     except _WRONG_ANSWER as error:
-        raise Unreachable(f"{address} does not answer: {error}") from error
+        raise ContestUnreachable(f"{address} does not answer: {error}") from error
     return data
 
 
@@ -81,20 +81,20 @@ def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse
     return opened
 
 
-def _listed(data: bytes, url: str) -> list[Listed]:
+def _listed(data: bytes, url: str) -> list[ListedRelease]:
     try:
-        return [read_listed(row) for row in read_json(data)["releases"]]
+        return [read_release_list(row) for row in read_json(data)["releases"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise Unreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
+        raise ContestUnreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
 
-def _chain(releases: Sequence[Listed]) -> list[str]:
+def _chain(releases: Sequence[ListedRelease]) -> list[str]:
     findings = Findings()
     check_list(releases, findings)
     return findings.differences
 
 
-def _withdrawn(known: Path, releases: Sequence[Listed]) -> Iterator[str]:
+def _withdrawn(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:
     """What an earlier run found published is published still, with the same manifest."""
     now = {release.name: release.manifest_sha256 for release in releases}
     for release in _known(known):
@@ -103,21 +103,21 @@ def _withdrawn(known: Path, releases: Sequence[Listed]) -> Iterator[str]:
             yield f"list: {release.name}: recorded {now.get(release.name, 'nothing')}, follows {follows}"
 
 
-def _known(known: Path) -> list[Listed]:
+def _known(known: Path) -> list[ListedRelease]:
     """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
     try:
-        return [read_listed(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
+        return [read_release_list(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
         return []
-    except (Unreadable, ValueError, KeyError, TypeError) as error:
+    except (UnreadableFile, ValueError, KeyError, TypeError) as error:
         words = f"{known}, the list of an earlier run, cannot be read: {error!r}. Put it right or take it away."
-        raise Unreachable(words) from error
+        raise ContestUnreachable(words) from error
 
 
 # One release ---------------------------------------------------------------------------------------------------------
 
 
-def _bring(release: Listed, url: str, folder: Path, progress: Progress) -> Iterator[str]:
+def _bring(release: ListedRelease, url: str, folder: Path, progress: Progress) -> Iterator[str]:
     """Fetch and unpack a release that is not here."""
     archive = folder / f"{release.name}.zip"
     if not archive.exists():
@@ -130,11 +130,11 @@ def _bring(release: Listed, url: str, folder: Path, progress: Progress) -> Itera
         yield from _unpacked(release, archive, folder, progress)
 
 
-def _unpacked(release: Listed, archive: Path, folder: Path, progress: Progress) -> Iterator[str]:
+def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Progress) -> Iterator[str]:
     """Unpack a zip. One that is not the release listed makes room for another, and stays to be looked at."""
     try:
         unpack(archive, release, folder, progress)
-    except Damaged as error:
+    except DamagedZip as error:
         aside = archive.with_suffix(".zip.damaged")
         os.replace(archive, aside)
         yield f"{release.name}: the zip is damaged ({error}); it is now {aside.name}, the next run fetches it anew"
@@ -142,7 +142,7 @@ def _unpacked(release: Listed, archive: Path, folder: Path, progress: Progress) 
         yield f"{release.name}: not unpacked: {error}"
 
 
-def _fetch(release: Listed, url: str, archive: Path, progress: Progress) -> None:
+def _fetch(release: ListedRelease, url: str, archive: Path, progress: Progress) -> None:
     """Fetch the zip, from where an earlier attempt stopped, and again where the wire is cut."""
     if release.size > MOST_BYTES:
         raise _TooMuch(f"{release.size:,} bytes are listed, and {MOST_BYTES:,} are the most that is taken")
@@ -175,7 +175,7 @@ def _is_no_beginning(error: Exception) -> bool:
     return isinstance(error, HTTPError) and error.code == 416
 
 
-def _fetch_rest(release: Listed, address: str, part: Path, progress: Progress) -> None:
+def _fetch_rest(release: ListedRelease, address: str, part: Path, progress: Progress) -> None:
     """Ask for the bytes that are missing. A file that changed meanwhile comes from its beginning."""
     known = _known_tag(part)
     have = part.stat().st_size if known and part.is_file() else 0
@@ -202,7 +202,7 @@ def _tag_in(text: str) -> str:
     return text if _TAG.fullmatch(text) else ""
 
 
-def _copy(source: HTTPResponse, file: IO[bytes], release: Listed, progress: Progress) -> None:
+def _copy(source: HTTPResponse, file: IO[bytes], release: ListedRelease, progress: Progress) -> None:
     """Write what comes, as many bytes as are listed and not one more."""
     while piece := source.read(_PIECE):
         if file.tell() + len(piece) > release.size:
@@ -213,13 +213,13 @@ def _copy(source: HTTPResponse, file: IO[bytes], release: Listed, progress: Prog
         raise OSError(f"the answer ended after {file.tell():,} of {release.size:,} bytes")
 
 
-def _checked(release: Listed, before: Listed | None, folder: Path) -> Iterator[str]:
+def _checked(release: ListedRelease, before: ListedRelease | None, folder: Path) -> Iterator[str]:
     """Check what lies here: that it is what was listed, and everything that follows from the files."""
     place, findings = folder / release.name, Findings()
     if not place.is_dir():
         return  # said already
     try:
-        check_listed(release, before, read_manifest(place), findings)
+        check_listed_release(release, before, read_manifest(place), findings)
         yield from findings.differences
         yield from (f"{release.name}: {each}" for each in verify(place).all_differences())
     except NotARelease as error:
@@ -249,7 +249,7 @@ def run(url: str, folder: Path, *, quiet: bool = False) -> int:
     """Mirror, print what differs, and return the exit status."""
     try:
         differences = mirror(url, folder, _Told() if not quiet else lambda *_: None)
-    except (Unreachable, OSError) as error:
+    except (ContestUnreachable, OSError) as error:
         show(error, stream=sys.stderr)
         return NOT_ASKED
     for difference in differences:

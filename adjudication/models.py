@@ -1,4 +1,4 @@
-"""What the responses amount to: rulings, appended and never changed (R16)."""
+"""Rulings: appended, never changed (R16)."""
 
 from django.db import models
 from django.db.models import F, Q

@@ -1,5 +1,5 @@
-"""The verdict (R13-R15, R17): from what the taskers said to valid or rejected, with every reason; and which answers of
-a defense are wrong under it (R29).
+"""The verdict on a picture (R13-R15, R17) with every reason, and whether a defense's answer is a confident mistake
+(R29). Pure.
 
 Pure: standard library only, integers only, the policy as an argument. The same opinions and policy give the same
 verdict for ever; the verifier that anybody can run calls this very module.
@@ -25,7 +25,7 @@ _DECIDED: dict[str, Any] = {field.name: field.default for field in fields(Contes
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class VerdictPolicy:
     """The numbers of the policy that a verdict depends on. What was decided stands in policy.numbers alone."""
 
     name: str = _DECIDED["name"]
@@ -34,7 +34,7 @@ class Policy:
     occlusion_allowed: bool = _DECIDED["occlusion_allowed"]
 
     @classmethod
-    def of(cls, policy: ContestPolicy) -> "Policy":
+    def of(cls, policy: ContestPolicy) -> "VerdictPolicy":
         """Return the numbers of the contest's policy that a verdict depends on."""
         return cls(**{each.name: getattr(policy, each.name) for each in fields(cls)})
 
@@ -45,7 +45,7 @@ DATASET_MIN_BOX_FRACTION = Fraction(16, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class CountedOpinion:
     """One counted response, as the rules see it. `box` is in hundredths of a pixel; None where nothing was outlined."""
 
     bird: Answer
@@ -69,7 +69,7 @@ class Decision:
     smallest_box: Fraction | None = None
 
 
-def adjudicate(opinions: Sequence[Opinion], policy: Policy, *, width: int, height: int) -> Decision:
+def adjudicate(opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, width: int, height: int) -> Decision:
     """Decide what a `width` x `height` pixel image shows, or why it is not unambiguous (R13-R15).
 
     Questions 3 and 4 speak only for those they were asked of (R10): whoever was not asked has already made the image
@@ -84,7 +84,7 @@ def adjudicate(opinions: Sequence[Opinion], policy: Policy, *, width: int, heigh
     return Decision(Verdict.VALID, label=_class_of(opinions[0]), smallest_box=share)
 
 
-def smallest_box_share(opinions: Sequence[Opinion], *, width: int, height: int) -> Fraction | None:
+def smallest_box_share(opinions: Sequence[CountedOpinion], *, width: int, height: int) -> Fraction | None:
     """Return the smallest given box as an exact share of the image (R14), None without any box."""
     areas = [opinion.box.area for opinion in opinions if opinion.box is not None]
     return Fraction(min(areas), width * height * UNITS_PER_SQUARE_PIXEL) if areas else None
@@ -95,7 +95,7 @@ def is_confident_mistake(label: Label, answer: Label | None) -> bool:
     return answer is not None and answer is not label
 
 
-def _class_of(opinion: Opinion) -> Label | None:
+def _class_of(opinion: CountedOpinion) -> Label | None:
     """Return the one class the tasker is sure of while excluding the other."""
     if opinion.bird is Answer.DEFINITELY_YES and opinion.bicycle is Answer.DEFINITELY_NO:
         return Label.BIRD
@@ -104,55 +104,55 @@ def _class_of(opinion: Opinion) -> Label | None:
     return None
 
 
-_Opinions = Sequence[Opinion]
+_Opinions = Sequence[CountedOpinion]
 _SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
 
 
-def _asked(opinions: _Opinions, policy: Policy) -> list[Opinion]:
+def _asked(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
     return [each for each in opinions if outline_asked_of(each.bird, each.bicycle, policy.outline_gate)]
 
 
-def _uncertain(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _uncertain(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(each.bird not in _SURE or each.bicycle not in _SURE for each in opinions)
 
 
-def _both_classes(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _both_classes(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions)
 
 
-def _neither_class(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _neither_class(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions)
 
 
-def _taskers_disagree(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _taskers_disagree(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     if _uncertain(opinions, policy, share):
         return False
     return len({(each.bird, each.bicycle) for each in opinions}) > 1
 
 
-def _no_outline(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _no_outline(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(each.box is None for each in _asked(opinions, policy))
 
 
-def _too_small(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _too_small(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return share is not None and share < policy.min_box_fraction
 
 
-def _depiction(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _depiction(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(each.real is not True for each in _asked(opinions, policy))
 
 
-def _occluded(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _occluded(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
 
 
-def _truncated(opinions: _Opinions, policy: Policy, share: Fraction | None) -> bool:
+def _truncated(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
     return any(each.complete is not True for each in _asked(opinions, policy))
 
 
 # The order is part of the rule (R15). With no objection every opinion names the same class, outlined, large enough,
 # complete, unoccluded and real, which is R13.
-_OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, Policy, Fraction | None], bool]], ...] = (
+_OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | None], bool]], ...] = (
     (Reason.UNCERTAIN, _uncertain),
     (Reason.BOTH_CLASSES, _both_classes),
     (Reason.NEITHER_CLASS, _neither_class),
@@ -169,7 +169,7 @@ REASONS = tuple(reason for reason, _ in _OBJECTIONS)
 
 
 def adjudicate_dataset(
-    opinions: Sequence[Opinion], *, width: int, height: int, folder: Label, known_bad: bool = False
+    opinions: Sequence[CountedOpinion], *, width: int, height: int, folder: Label, known_bad: bool = False
 ) -> Decision:
     """Decide as the original dataset was made (R17, policy `bird-or-bicycle-0.0.4`): the first reason only.
 

@@ -1,4 +1,4 @@
-"""Questions to the tables of adjudication."""
+"""Queries for panels and rulings."""
 
 from collections.abc import Iterable
 

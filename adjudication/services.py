@@ -1,4 +1,4 @@
-"""Rulings: from a full panel, or a decision of the board, to an appended row (R13-R16, R20)."""
+"""Making rulings, from a full panel or from a decision of the board (R13-R16, R20)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -9,20 +9,20 @@ from django.db.models import Max
 from adjudication import selectors
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import REASONS, Opinion, Policy, adjudicate
+from adjudication.rules import REASONS, CountedOpinion, VerdictPolicy, adjudicate
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
-from common.typed import Least, words_enough
+from common.typed import MinimumText, validate_text
 from labeling.dealing import mark_settled
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
-from labeling.more_taskers import kept_out, newest_panel, newest_panel_locked
+from labeling.more_taskers import is_kept_out, newest_panel, newest_panel_locked
 from policy.selectors import PolicyInForce
 
 SETTLED_AT_ONCE = 500
 # What a public explanation has at least, so that it says something (R20), and at most.
-LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 4_000
+MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 4_000
 
 
 # Gives the policy that was in force at a moment.
@@ -98,7 +98,7 @@ def rule_by_board(
     are put in their order; and for an explanation that says nothing. Conflict (`not_settled`) while taskers are being
     asked, whose ruling would come on top of it, and (`no_ruling`) before the first ruling.
     """
-    said = explanation_said(explanation)
+    said = validate_explanation(explanation)
     given = _outcome(verdict, label, reasons)
     latest = _overruled(image, newest_panel_locked(image.pk))
     return Ruling.objects.create(
@@ -118,10 +118,10 @@ def rule_by_board(
     )
 
 
-def explanation_said(typed: str) -> str:
+def validate_explanation(typed: str) -> str:
     """Return the public explanation of a decision of the board; InvalidInput for one that says too little (R20)."""
     ask = "Give the public explanation: what the answers show, and why the ruling is another one."
-    return words_enough(typed, field="explanation", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="explanation", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
 def _outcome(verdict: Verdict, label: Label | None, reasons: Sequence[Reason]) -> list[Reason]:
@@ -151,7 +151,7 @@ def board_ruling_check(*, image: Image, verdict: Verdict, label: Label | None, r
 def _overruled(image: Image, newest: Panel) -> Ruling:
     """Return the ruling that the board may overrule. What an organizer keeps out waits for nobody, so the board may
     rule on it."""
-    waits = newest.state == PanelState.HELD and not kept_out(image.pk)
+    waits = newest.state == PanelState.HELD and not is_kept_out(image.pk)
     if waits or newest.state in (PanelState.OPEN, PanelState.FULL):
         words = "Taskers are still being asked about this picture: wait for the ruling that follows from them."
         raise Conflict(words, "not_settled")
@@ -161,15 +161,15 @@ def _overruled(image: Image, newest: Panel) -> Ruling:
     return latest
 
 
-def rules_policy(policy: PolicyInForce) -> Policy:
+def rules_policy(policy: PolicyInForce) -> VerdictPolicy:
     """Return the part of the contest's policy that a verdict depends on."""
-    return Policy.of(policy.policy)
+    return VerdictPolicy.of(policy.policy)
 
 
-def opinions_of(responses: Iterable[Response]) -> list[Opinion]:
+def opinions_of(responses: Iterable[Response]) -> list[CountedOpinion]:
     """Return responses as the rules see them."""
     return [
-        Opinion(
+        CountedOpinion(
             bird=Answer(each.contains_bird),
             bicycle=Answer(each.contains_bicycle),
             box=_box(each),

@@ -1,4 +1,4 @@
-"""The sweep that rules, and the hint that makes it run at once."""
+"""The sweep that rules on full panels, and the hint that runs it at once."""
 
 from adjudication import services
 from common.domain_clock import domain_now

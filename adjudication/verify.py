@@ -30,7 +30,7 @@ from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
     Annotations,
-    Picture,
+    ReleasedPicture,
     coco_head,
     tasker_data_row,
 )
@@ -145,10 +145,10 @@ def _check_derived(
     return len(rows)
 
 
-def _picture(row: Row, ruling: Row | None, panels: Panels) -> Picture:
+def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:
     label = Label(ruling["label"]) if ruling and ruling["label"] else None
     counted = frozenset(counted_ids(ruling, panels)) if ruling else None
-    return Picture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
+    return ReleasedPicture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
 
 
 def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings) -> None:

@@ -1,4 +1,4 @@
-"""What other numbers would have made of the responses there are (R7, R10, R13-R15). Nothing is written.
+"""Which rulings other policy numbers would have given on the existing responses (R7, R10, R13-R15). Read-only.
 
 Pictures that the board ruled on are left out, as no number decides them; so are those still being labeled.
 """
@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import Decision, Opinion, Policy, adjudicate
+from adjudication.rules import CountedOpinion, Decision, VerdictPolicy, adjudicate
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
@@ -19,15 +19,15 @@ from labeling.models import Image, Panel, Response
 AT_ONCE = 1000
 
 
-class Numbers(NamedTuple):
+class TriedNumbers(NamedTuple):
     """What is tried: the numbers a verdict depends on, and how many taskers are asked about a picture."""
 
-    rules: Policy
+    rules: VerdictPolicy
     panel_size: int
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PictureChange:
     """A picture of which something would be different. `after` is None where more answers would be needed first."""
 
     image: Image
@@ -46,27 +46,27 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PictureBatch:
     """What was found about some pictures. `through` is the last of them, to go on behind; None when none was left."""
 
     looked: int
     through: int | None
-    changes: tuple[Change, ...]
+    changes: tuple[PictureChange, ...]
 
 
-def try_out(numbers: Numbers, *, behind: int = 0, most: int = AT_ONCE) -> Part:
+def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
     """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
     rulings = _rulings(behind, most)
     said = _opinions(pk for each in rulings for pk in _asked(each, numbers))
     changes = tuple(_changes(rulings, said, numbers))
-    return Part(len(rulings), rulings[-1].image_id if rulings else None, changes)
+    return PictureBatch(len(rulings), rulings[-1].image_id if rulings else None, changes)
 
 
-def try_on_all(numbers: Numbers) -> Iterator[Part]:
+def try_on_all(numbers: TriedNumbers) -> Iterator[PictureBatch]:
     """Decide all pictures again, and yield what was found part by part."""
     behind: int | None = 0
     while behind is not None:
-        found = try_out(numbers, behind=behind)
+        found = try_batch(numbers, behind=behind)
         yield found
         behind = found.through
 
@@ -87,7 +87,7 @@ def _rulings(behind: int, most: int) -> list[Ruling]:
     return list(found.order_by("image")[:most])
 
 
-def _asked(ruling: Ruling, numbers: Numbers) -> Sequence[int]:
+def _asked(ruling: Ruling, numbers: TriedNumbers) -> Sequence[int]:
     """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked. Those who
     joined them since count whatever the numbers are, as the board asked for them (R19)."""
     ids: list[int] = ruling.response_ids
@@ -95,15 +95,17 @@ def _asked(ruling: Ruling, numbers: Numbers) -> Sequence[int]:
     return ids[:dealt][: numbers.panel_size] + ids[dealt:]
 
 
-def _changes(rulings: Iterable[Ruling], said: dict[int, Opinion], numbers: Numbers) -> Iterator[Change]:
+def _changes(
+    rulings: Iterable[Ruling], said: dict[int, CountedOpinion], numbers: TriedNumbers
+) -> Iterator[PictureChange]:
     for ruling in rulings:
         opinions = [said[pk] for pk in _asked(ruling, numbers)]
-        change = Change(ruling.image, ruling, _decide(opinions, ruling.image, numbers))
+        change = PictureChange(ruling.image, ruling, _decide(opinions, ruling.image, numbers))
         if change.after is None or _differs(ruling, change.after):
             yield change
 
 
-def _decide(opinions: Sequence[Opinion], image: Image, numbers: Numbers) -> Decision | None:
+def _decide(opinions: Sequence[CountedOpinion], image: Image, numbers: TriedNumbers) -> Decision | None:
     decision = adjudicate(opinions, numbers.rules, width=image.width, height=image.height)
     # Under unanimity another answer never makes a rejected picture valid.
     unfinished = len(opinions) < numbers.panel_size and decision.verdict == Verdict.VALID
@@ -118,9 +120,11 @@ _COLUMNS = ("pk", "contains_bird", "contains_bicycle", "complete", "unoccluded",
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 
-def _opinions(ids: Iterable[int]) -> dict[int, Opinion]:
+def _opinions(ids: Iterable[int]) -> dict[int, CountedOpinion]:
     rows = Response.objects.filter(pk__in=list(ids)).values_list(*_COLUMNS, *_BOX)
     return {
-        pk: Opinion(Answer(bird), Answer(bicycle), None if None in box else Box(*box), complete, unoccluded, real)
+        pk: CountedOpinion(
+            Answer(bird), Answer(bicycle), None if None in box else Box(*box), complete, unoccluded, real
+        )
         for pk, bird, bicycle, complete, unoccluded, real, *box in rows.order_by()
     }

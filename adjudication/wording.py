@@ -1,4 +1,4 @@
-"""How pages, letters, feeds and calls word a ruling: the one vocabulary of verdicts and reasons (R13, R15), pure."""
+"""The words for verdicts and reasons in pages, letters, feeds and API calls (R13, R15). Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -14,9 +14,9 @@ from typing import Any
 
 import psycopg2
 
-from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from bench.forms import form
-from labeling.answers import Answers, read_answers
+from labeling.answers import FormAnswers, read_answers
 from picture_files.png import encode_png, pixels_sha256
 from policy.enums import OutlineGate
 
@@ -92,7 +92,7 @@ def _tables(store: Path, pictures: int, side: int) -> Iterator[tuple[str, str, I
         ([n, n, 1, PANEL, PANEL, 0, 0, "settled", at, at, at] for n in numbers),
     )
     yield (
-        "labeling_place", "id, panel_id, number",
+        "labeling_panelplace", "id, panel_id, number",
         ([_place(n, number), n, number] for n in numbers for number in range(1, PANEL + 1)),
     )  # fmt: skip
     yield (
@@ -124,12 +124,12 @@ def _tasker(picture: int, number: int) -> int:
     return 1_000 + (picture + number) % TASKERS
 
 
-def _answers(rng: Random, side: int) -> Answers:
+def _answers(rng: Random, side: int) -> FormAnswers:
     said = form(rng, side)
     return read_answers(said, width=side, height=side, gate=OutlineGate.BEST_GUESS_YES)
 
 
-def _said(answers: Sequence[Answers], picture: int, number: int) -> Answers:
+def _said(answers: Sequence[FormAnswers], picture: int, number: int) -> FormAnswers:
     # Two pictures of three are unanimous about the class: all three answers then come from forms of one class.
     first = answers[picture * 7 % FORMS]
     if picture % 3 == 0:
@@ -154,7 +154,7 @@ def _assignment(picture: int, number: int, at: datetime) -> Row:
     return [place, name, picture, picture, tasker, tasker, "", "answered", 1, "leftmost", at, at, at, ""]
 
 
-def _response(picture: int, number: int, said: Answers, at: datetime) -> Row:
+def _response(picture: int, number: int, said: FormAnswers, at: datetime) -> Row:
     place, outline = _place(picture, number), said.outline
     box = [outline.box.xmin, outline.box.ymin, outline.box.xmax, outline.box.ymax] if outline else [None] * 4
     statements = [said.complete, said.unoccluded, said.real]
@@ -164,8 +164,8 @@ def _response(picture: int, number: int, said: Answers, at: datetime) -> Row:
     ]  # fmt: skip
 
 
-def _ruling(picture: int, said: Sequence[Answers], side: int, at: datetime) -> Row:
-    decision = adjudicate([_opinion(each) for each in said], Policy(), width=side, height=side)
+def _ruling(picture: int, said: Sequence[FormAnswers], side: int, at: datetime) -> Row:
+    decision = adjudicate([_opinion(each) for each in said], VerdictPolicy(), width=side, height=side)
     share = decision.smallest_box
     ids = json.dumps([_place(picture, number) for number in range(1, PANEL + 1)])
     parts = [share.numerator, share.denominator] if share is not None else [None, None]
@@ -173,6 +173,6 @@ def _ruling(picture: int, said: Sequence[Answers], side: int, at: datetime) -> R
     return [picture, picture, 1, picture, *said_of_it, 1, ids, at, "rules", ""]
 
 
-def _opinion(said: Answers) -> Opinion:
+def _opinion(said: FormAnswers) -> CountedOpinion:
     box = said.outline.box if said.outline else None
-    return Opinion(said.bird, said.bicycle, box, said.complete, said.unoccluded, said.real)
+    return CountedOpinion(said.bird, said.bicycle, box, said.complete, said.unoccluded, said.real)

@@ -19,16 +19,16 @@ from django.utils import timezone
 
 from bench.networks import NETWORKS, SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 from labeling.models import Image
 from scoring import selectors, services
 from scoring.arrays import load_picture
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.inference import TorchForward, choose_device, describe_device
 from scoring.models import Prediction, Run
 from scoring.reference.demo_cnn import DemoCnn
 from scoring.runner import ReferenceSession
-from scoring.sealed import ContainerRunner, Patience
+from scoring.sealed import ContainerRunner, ResponseDeadlines
 
 
 def throughput(device: str, batch_size: int, rounds: int, plans: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -99,9 +99,13 @@ def _sealed(folder: Path, part: str) -> Any:
 
     A scorer has one container at a time, so each part is a scorer of its own.
     """
-    patience = Patience(start=300, hello=60, per_picture=8)
+    patience = ResponseDeadlines(start=300, hello=60, per_picture=8)
     return ContainerRunner(
-        scorer=f"bench-{part}", folder=folder / part, limits=Limits(), patience=patience, least_free_bytes=1 << 30
+        scorer=f"bench-{part}",
+        folder=folder / part,
+        limits=DefenseLimits(),
+        patience=patience,
+        least_free_bytes=1 << 30,
     )
 
 
@@ -116,7 +120,7 @@ class _Arm:
             self._made, device=device, image_size=policy.image_size, batch_size=policy.batch_size, seed=1
         )
         rows = runner("rows")
-        self._scorer = Scorer(name="bench", clock=timezone.now, device=device, find_runner=lambda _: rows)
+        self._scorer = ScoringEngine(name="bench", clock=timezone.now, device=device, find_runner=lambda _: rows)
 
     def answers(self, batches: int) -> float:
         """Have so many batches of noise answered, two on their way at a time as the scorer keeps them."""

@@ -42,7 +42,7 @@ _ROWS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ChaosPlan:
     """How much is scored and how often somebody is killed; `after` are the most seconds that one lives."""
 
     pictures: int = 2_000
@@ -54,7 +54,7 @@ Row = tuple[Any, ...]
 Python = Callable[..., subprocess.Popen[str]]
 
 
-def disturbed(python: Python, plan: Plan, seed: int) -> tuple[list[Row], dict[str, int]]:
+def disturbed(python: Python, plan: ChaosPlan, seed: int) -> tuple[list[Row], dict[str, int]]:
     """Score in a site with two scorers and kill them; return the rows, and how many runs took how many attempts.
 
     `python` starts Python with some arguments in the site, which nothing was scored in before.
@@ -70,7 +70,7 @@ def disturbed(python: Python, plan: Plan, seed: int) -> tuple[list[Row], dict[st
     return _rows(python)
 
 
-def undisturbed(python: Python, plan: Plan) -> list[Row]:
+def undisturbed(python: Python, plan: ChaosPlan) -> list[Row]:
     """Return the rows that one scorer finds by itself."""
     _done(python("-m", "bench.chaos", "prepare", str(plan.pictures)))
     _done(python("-m", "bench.chaos", "score", "alone", str(SPEED)))
@@ -135,9 +135,9 @@ def site(folder: Path, database: str) -> Python:
     return python
 
 
-def run(create: Callable[[str], str], plan: Plan | None = None, seed: int = 1) -> Section:
+def run(create: Callable[[str], str], plan: ChaosPlan | None = None, seed: int = 1) -> Section:
     """Measure; `create` makes a migrated database of a name and returns its address."""
-    plan = plan or Plan()
+    plan = plan or ChaosPlan()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
         calm = undisturbed(site(Path(folder) / "calm", create("chaos-calm")), plan)
         found, attempts = disturbed(site(Path(folder) / "wild", create("chaos-wild")), plan, seed)
@@ -175,7 +175,7 @@ def prepare(pictures: int) -> None:
 def score(name: str, speed: float) -> None:
     """Score until nothing is left, and take back what silent scorers left."""
     from scoring import services
-    from scoring.engine import Scorer
+    from scoring.engine import ScoringEngine
     from scoring.enums import RunState
     from scoring.models import Run
     from scoring.runner import ReferenceRunner
@@ -184,7 +184,7 @@ def score(name: str, speed: float) -> None:
         return BEGIN + timedelta(seconds=time.time() % 1e7 * speed)
 
     print("ready", flush=True)
-    with Scorer(name=name, clock=clock, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
+    with ScoringEngine(name=name, clock=clock, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
         while Run.objects.exclude(state=RunState.FINISHED).exists():
             services.runs_reclaim(now=clock())
             services.runs_retry(now=clock())  # as an organizer would: by chance one run may be killed three times

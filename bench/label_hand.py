@@ -70,7 +70,7 @@ def signed_in(browser: Browser, site: Site, tasker: int = 0) -> Iterator[Browser
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HandTimings:
     """What a stretch of labels took, in milliseconds: by the instruments, and by the page's own measure."""
 
     key_to_paint: list[float]
@@ -107,7 +107,7 @@ class Hand:
         self._press("1", "2", "3", "Enter")
         self._go_on()
 
-    def measured(self, labels: int, pace_seconds: float) -> Seen:
+    def measured(self, labels: int, pace_seconds: float) -> HandTimings:
         """Label so many negative pictures, one every `pace_seconds` where that can be had, and read the instruments."""
         start = time.monotonic()
         for number in range(labels):
@@ -116,7 +116,7 @@ class Hand:
         seconds = time.monotonic() - start
         self.rest(1)
         read = self.page.evaluate("() => bench")
-        return Seen(_pairs(read["enters"], read["paints"]), self.page.evaluate(_OWN_MEASURES), seconds)
+        return HandTimings(_pairs(read["enters"], read["paints"]), self.page.evaluate(_OWN_MEASURES), seconds)
 
     def rest(self, seconds: float) -> None:
         """Leave the page alone, so that what is on its way arrives. Fails on anything that it complained of."""
@@ -151,7 +151,7 @@ def _pairs(enters: list[float], paints: list[list[Any]]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class BrowserMemory:
     """What the page holds after a collection of garbage: all of V8's heap, and what of it is not compiled code."""
 
     labels: int
@@ -162,7 +162,7 @@ class Memory:
     documents: int
 
 
-def memory_of(hand: Hand, session: CDPSession) -> Memory:
+def memory_of(hand: Hand, session: CDPSession) -> BrowserMemory:
     """Collect garbage and count what is left."""
     hand.rest(2)
     session.send("Performance.enable")
@@ -171,7 +171,7 @@ def memory_of(hand: Hand, session: CDPSession) -> Memory:
         session.send("HeapProfiler.collectGarbage")
     found = {each["name"]: int(each["value"]) for each in session.send("Performance.getMetrics")["metrics"]}
     counts = [found[name] for name in ("Nodes", "JSEventListeners", "Documents")]
-    return Memory(hand.labels, found["JSHeapUsedSize"], _data_bytes(session), *counts)
+    return BrowserMemory(hand.labels, found["JSHeapUsedSize"], _data_bytes(session), *counts)
 
 
 def _data_bytes(session: CDPSession) -> int:

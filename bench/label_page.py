@@ -16,7 +16,7 @@ from playwright.sync_api import Browser
 
 from bench import label_gold
 from bench.label_gold import Calls, chance_of_slower
-from bench.label_hand import Hand, Memory, Seen, Traffic, Wire, chromium, memory_of, signed_in
+from bench.label_hand import BrowserMemory, Hand, HandTimings, Traffic, Wire, chromium, memory_of, signed_in
 from bench.label_site import Site, Stock, site
 from bench.machine import commit
 from bench.outcome import Requirement, Section, Table, percentiles, put_section
@@ -30,7 +30,7 @@ _OUTLINE_EVERY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PageLoad:
     """How much of everything: labels at a human pace and without a pause, when memory is looked at, timed calls."""
 
     paced: int = 320
@@ -40,27 +40,27 @@ class Plan:
     calls: int = 200
 
 
-QUICK = Plan(paced=4, pace_seconds=0.2, hurried=4, marks=(3, 6, 9), calls=6)
+QUICK = PageLoad(paced=4, pace_seconds=0.2, hurried=4, marks=(3, 6, 9), calls=6)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Measurements:
     """Everything measured."""
 
-    paced: Seen
-    hurried: Seen
+    paced: HandTimings
+    hurried: HandTimings
     cold: Traffic
     warm: Traffic
-    memory: list[Memory]
+    memory: list[BrowserMemory]
     gold: Calls
     ordinary: Calls
     kept: int
     load: list[tuple[float, float, float]]
 
 
-def run(servers: Cluster, plan: Plan | None = None) -> Section:
+def run(servers: Cluster, plan: PageLoad | None = None) -> Section:
     """Measure and judge."""
-    plan = plan or Plan()
+    plan = plan or PageLoad()
     load = [os.getloadavg()]
     labels = 2 * max(plan.paced, plan.hurried, max(plan.marks)) + 20
     with site(servers, "label-page", Stock(labels, labels // 10), taskers=4) as page, chromium() as browser:
@@ -73,7 +73,7 @@ def run(servers: Cluster, plan: Plan | None = None) -> Section:
     with site(servers, "label-gold", stock) as known:
         gold, ordinary = label_gold.timed(known, plan.calls)
     load.append(os.getloadavg())
-    return _section(plan, Found(paced, hurried, cold, warm, memory, gold, ordinary, kept, load))
+    return _section(plan, Measurements(paced, hurried, cold, warm, memory, gold, ordinary, kept, load))
 
 
 def _traffic(browser: Browser, page: Site) -> tuple[Traffic, Traffic]:
@@ -87,7 +87,7 @@ def _traffic(browser: Browser, page: Site) -> tuple[Traffic, Traffic]:
         return cold, wire.since()
 
 
-def _measured(browser: Browser, page: Site, tasker: int, labels: int, pace_seconds: float) -> Seen:
+def _measured(browser: Browser, page: Site, tasker: int, labels: int, pace_seconds: float) -> HandTimings:
     with signed_in(browser, page, tasker) as context:
         hand = Hand(context.new_page(), page)
         # The two pictures ahead are there before a person has looked at the first.
@@ -95,7 +95,7 @@ def _measured(browser: Browser, page: Site, tasker: int, labels: int, pace_secon
         return hand.measured(labels, pace_seconds)
 
 
-def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> list[Memory]:
+def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> list[BrowserMemory]:
     """Label without a pause, one in five with an outline, and look at the memory after so many labels."""
     found = []
     with signed_in(browser, page, tasker) as context:
@@ -109,7 +109,7 @@ def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> 
     return found
 
 
-def _section(plan: Plan, found: Found) -> Section:
+def _section(plan: PageLoad, found: Measurements) -> Section:
     how = (
         "A real Chromium (headless, 1366 x 768) on loopback, gunicorn with 2 workers of 4 threads, PostgreSQL with "
         "fsync, static files as deployed, photographs of 299 x 299. Submit to paint is from the time of the Enter key "
@@ -125,17 +125,17 @@ def _section(plan: Plan, found: Found) -> Section:
     return Section(TITLE, how, tables, _requirements(plan, found), {"plan": asdict(plan), "found": asdict(found)})
 
 
-def _loads(found: Found) -> str:
+def _loads(found: Measurements) -> str:
     return " and ".join("/".join(f"{each:.1f}" for each in load) for load in found.load)
 
 
-def _paint_table(plan: Plan, found: Found) -> Table:
+def _paint_table(plan: PageLoad, found: Measurements) -> Table:
     headings = ["pace", "labels", "labels/s", "key to paint p50/p95/p99 ms", "longest ms", "own measure p50/p95/p99 ms"]
     paces = [(f"one every {plan.pace_seconds:g} s", found.paced), ("without a pause", found.hurried)]
     return Table("Submit to the next picture painted", headings, [[pace, *_paints(seen)] for pace, seen in paces])
 
 
-def _paints(seen: Seen) -> list[Any]:
+def _paints(seen: HandTimings) -> list[Any]:
     labels = len(seen.key_to_paint)
     return [labels, labels / seen.seconds, _shares(seen.key_to_paint), max(seen.key_to_paint), _shares(seen.own)]
 
@@ -144,7 +144,7 @@ def _shares(values: Sequence[float]) -> str:
     return "/".join(f"{value:.1f}" for value in percentiles(values))
 
 
-def _traffic_table(found: Found) -> Table:
+def _traffic_table(found: Measurements) -> Table:
     both = (found.cold, found.warm)
     kinds = sorted({kind for traffic in both for kind in traffic.bytes})
     rows: list[list[Any]] = [
@@ -156,7 +156,7 @@ def _traffic_table(found: Found) -> Table:
     return Table("The page on the network", ["kind", "requests", "bytes", "requests, cached", "bytes, cached"], rows)
 
 
-def _memory_table(found: Found) -> Table:
+def _memory_table(found: Measurements) -> Table:
     rows = [
         [each.labels, each.heap_bytes, each.data_bytes, each.nodes, each.listeners, each.documents]
         for each in found.memory
@@ -165,7 +165,7 @@ def _memory_table(found: Found) -> Table:
     return Table("Memory of the page", headings, rows)
 
 
-def _gold_table(found: Found) -> Table:
+def _gold_table(found: Measurements) -> Table:
     rows = [
         [call, len(gold), _shares(gold), _shares(ordinary), median(gold) - median(ordinary), chance]
         for call, gold, ordinary, chance in _told(found)
@@ -174,13 +174,13 @@ def _gold_table(found: Found) -> Table:
     return Table("Gold beside the ordinary", headings, rows)
 
 
-def _told(found: Found) -> list[tuple[str, list[float], list[float], float]]:
+def _told(found: Measurements) -> list[tuple[str, list[float], list[float], float]]:
     gold, ordinary = found.gold, found.ordinary
     pairs = [("claim", gold.claim, ordinary.claim), ("submit", gold.submit, ordinary.submit)]
     return [(call, ones, others, chance_of_slower(ones, others)) for call, ones, others in pairs]
 
 
-def _requirements(plan: Plan, found: Found) -> list[Requirement]:
+def _requirements(plan: PageLoad, found: Measurements) -> list[Requirement]:
     first, last = found.memory[0], found.memory[-1]
     growth = (last.data_bytes / first.data_bytes - 1) * 100
     held = f"after {last.labels} labels, over {first.labels}"
@@ -214,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="the folder of the results")
     options = parser.parse_args(arguments)
     with cluster() as servers:
-        section = run(servers, QUICK if options.quick else Plan())
+        section = run(servers, QUICK if options.quick else PageLoad())
     put_section(options.out, section)
     print(section.markdown())
     return 0 if all(each.kept for each in section.requirements) else 1

@@ -31,7 +31,7 @@ _REFILLED_UP_TO = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoopPlan:
     """How much of everything: `sizes` in pictures; `ahead` is how many one tasker has answered before the others."""
 
     sizes: tuple[int, ...] = (500, 5_000)
@@ -67,7 +67,7 @@ OURS = System(
     empty=rows.EMPTY,
     fill=rows.PICTURES,
     fill_ahead=rows.AHEAD,
-    tables=("labeling_image", "labeling_panel", "labeling_place", "labeling_tasker"),
+    tables=("labeling_image", "labeling_panel", "labeling_panelplace", "labeling_tasker"),
     tables_ahead=("labeling_assignment", "labeling_response"),
     answers="labeling_response WHERE receipt <> 'bulk'",
     audit=rows.AUDIT,
@@ -88,7 +88,7 @@ FLOOR = System(
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class LoadRound:
     """One stretch of work on one database, as measured from outside."""
 
     labels: int
@@ -118,7 +118,7 @@ class Subject:
     web: WebServer
     cookies: list[dict[str, str]]
     ahead: int = 0
-    rounds: dict[int, list[Round]] = field(default_factory=dict)
+    rounds: dict[int, list[LoadRound]] = field(default_factory=dict)
     receipts: set[str] = field(default_factory=set)
 
     def refill(self) -> None:
@@ -149,10 +149,10 @@ class Subject:
         return int(str(self.cluster.execute(sql, self.database)[0][0]))
 
 
-def _round(done: Done, server: float, database: float) -> Round:
+def _round(done: Done, server: float, database: float) -> LoadRound:
     labels = sum(number for answer, number in done.answers.items() if answer == "submit 201")
     each = 1000 / max(labels, 1)
-    return Round(
+    return LoadRound(
         labels,
         labels / done.seconds,
         percentiles(done.next_ms),
@@ -205,7 +205,7 @@ def migrated(cluster: Cluster, system: System, taskers: int) -> list[dict[str, s
 
 
 @contextlib.contextmanager
-def subjects(cluster: Cluster, plan: Plan) -> Iterator[list[Subject]]:
+def subjects(cluster: Cluster, plan: LoopPlan) -> Iterator[list[Subject]]:
     """Start both systems over a database of every size."""
     sizes = [(str(size), size, 0) for size in plan.sizes]
     if plan.ahead:
@@ -223,7 +223,7 @@ def subjects(cluster: Cluster, plan: Plan) -> Iterator[list[Subject]]:
         yield found
 
 
-def run(cluster: Cluster, plan: Plan) -> Section:
+def run(cluster: Cluster, plan: LoopPlan) -> Section:
     """Measure, audit and judge."""
     with subjects(cluster, plan) as found:
         for taskers in plan.taskers:
@@ -249,13 +249,13 @@ class Scene:
     audit: dict[str, int]
 
 
-def _scenes(subject: Subject, plan: Plan) -> list[Scene]:
+def _scenes(subject: Subject, plan: LoopPlan) -> list[Scene]:
     """Work until nothing is left: honestly, with two tabs per tasker, with a fifth of submissions sent twice, both."""
     variants = {"one tab": (1, 0.0), "two tabs": (2, 0.0), "sent twice": (1, 0.2), "two tabs, sent twice": (2, 0.2)}
     return [_scene(subject, plan, name, tabs, twice) for name, (tabs, twice) in variants.items()]
 
 
-def _scene(subject: Subject, plan: Plan, name: str, tabs: int, sent_twice: float) -> Scene:
+def _scene(subject: Subject, plan: LoopPlan, name: str, tabs: int, sent_twice: float) -> Scene:
     fill(subject.cluster, subject.database, subject.system, plan.last_pictures)
     with _load(Work(subject.web.port, subject.cookies, 120, tabs, sent_twice, until_empty=True)) as load:
         done = load()
@@ -289,7 +289,7 @@ def _loop_table(found: Sequence[Subject], taskers: int) -> Table:
     return Table(title, _LOOP_HEADINGS, [_loop_row(subject, subject.rounds[taskers]) for subject in found])
 
 
-def _loop_row(subject: Subject, rounds: Sequence[Round]) -> list[Any]:
+def _loop_row(subject: Subject, rounds: Sequence[LoadRound]) -> list[Any]:
     def middle(name: str) -> float:
         return float(median(getattr(each, name) for each in rounds))
 
@@ -322,7 +322,7 @@ def _sizes(found: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys(subject.size for subject in found))
 
 
-def _ratio_table(found: Sequence[Subject], plan: Plan) -> Table:
+def _ratio_table(found: Sequence[Subject], plan: LoopPlan) -> Table:
     first = found[0].size
     headings = [
         "pictures", "taskers", "labels/s over the floor's", "CPU over the floor's", f"CPU over that of {first}",
@@ -355,7 +355,7 @@ def _audit_table(audits: dict[str, dict[str, int]]) -> Table:
     return Table("Audit in SQL", ["after", "found"], lines)
 
 
-def _requirements(found: Sequence[Subject], plan: Plan, audits: dict[str, dict[str, int]]) -> list[Requirement]:
+def _requirements(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[str, int]]) -> list[Requirement]:
     sizes, most = _sizes(found), max(plan.taskers)
     kept = []
     if JUDGED_SIZE in sizes:

@@ -46,7 +46,7 @@ _AUDIT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UploadPlan:
     """`teams` send A_DAY pictures each within `seconds` before the end, and one too many; `straddling` more teams begin
     before the end and finish after it."""
 
@@ -55,11 +55,11 @@ class Plan:
     straddling: int = 3
 
 
-QUICK = Plan(teams=2, seconds=2.0, straddling=1)
+QUICK = UploadPlan(teams=2, seconds=2.0, straddling=1)
 
 
 @dataclass(slots=True)
-class Found:
+class UploadResults:
     """What was answered. Times in milliseconds; `receipts` maps an ID to (before the last byte, answered)."""
 
     answers: Counter[str] = field(default_factory=Counter)
@@ -116,7 +116,7 @@ class Sender:
     port: int
     token: str
     clock: Clock
-    found: Found
+    found: UploadResults
 
     def send(self, moments: Sequence[datetime], bodies: Sequence[bytes]) -> None:
         """Send each body at its moment, or as soon after as the one before was answered."""
@@ -177,7 +177,7 @@ def _while_looking(port: int, times: dict[str, list[float]], work: Callable[[], 
         looking.join()
 
 
-def run(cluster: Cluster, plan: Plan = Plan()) -> Section:  # noqa: B008 - it is frozen
+def run(cluster: Cluster, plan: UploadPlan = UploadPlan()) -> Section:  # noqa: B008 - it is frozen
     """Live through the end of a week, and look at what was recorded."""
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
         clock, end = Clock(Path(folder) / "clock"), week_of(_real_now(), "UTC").end
@@ -193,8 +193,8 @@ def run(cluster: Cluster, plan: Plan = Plan()) -> Section:  # noqa: B008 - it is
         return _section(cluster, found, end, plan)
 
 
-def _last_minute(web: WebServer, clock: Clock, end: datetime, tokens: Sequence[str], plan: Plan) -> Found:
-    found, rng = Found(), Random(1)
+def _last_minute(web: WebServer, clock: Clock, end: datetime, tokens: Sequence[str], plan: UploadPlan) -> UploadResults:
+    found, rng = UploadResults(), Random(1)
     senders = [Sender(web.port, token, clock, found) for token in tokens]
     bodies = [[body_of(rng.getrandbits(62)) for _ in range(A_DAY + 1)] for _ in range(plan.teams)]
     late = [body_of(rng.getrandbits(62)) for _ in range(plan.straddling)]
@@ -218,13 +218,13 @@ def _last_minute(web: WebServer, clock: Clock, end: datetime, tokens: Sequence[s
     return found
 
 
-def _moments(end: datetime, plan: Plan, rng: Random) -> list[datetime]:
+def _moments(end: datetime, plan: UploadPlan, rng: Random) -> list[datetime]:
     """Return when a team sends: at any time of the span, in order; the one too many at once after the others."""
     before = sorted((rng.uniform(0, plan.seconds) for _ in range(A_DAY)), reverse=True)
     return [end - timedelta(seconds=each) for each in (*before, before[-1])]
 
 
-def _section(cluster: Cluster, found: Found, end: datetime, plan: Plan) -> Section:
+def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: UploadPlan) -> Section:
     week = week_of(end - timedelta(seconds=1), "UTC").name
     rows = cluster.execute("SELECT public_id, received_at FROM core_attack", "last-minute")
     recorded = {str(name): moment for name, moment in rows}
@@ -265,12 +265,12 @@ def _section(cluster: Cluster, found: Found, end: datetime, plan: Plan) -> Secti
     return Section("Last minute of a week", how, tables, requirements)
 
 
-def _page_row(page: str, found: Found) -> list[object]:
+def _page_row(page: str, found: UploadResults) -> list[object]:
     quiet, (p50, p95, _) = found.quiet_ms.get(page, []), percentiles(found.page_ms[page])
     return [page, percentiles(quiet)[0], p50, p95]
 
 
-def _next_week(found: Found, week: str) -> int:
+def _next_week(found: UploadResults, week: str) -> int:
     return sum(bool(each) and each != week for each in found.straddled)
 
 

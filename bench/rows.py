@@ -1,7 +1,7 @@
 """Rows in bulk, made inside PostgreSQL: pictures with their panels, answers given, and the audit afterwards."""
 
 EMPTY = """
-TRUNCATE labeling_response, labeling_assignment, labeling_place, labeling_panel, labeling_image CASCADE;
+TRUNCATE labeling_response, labeling_assignment, labeling_panelplace, labeling_panel, labeling_image CASCADE;
 UPDATE labeling_tasker SET passed = '{}', passed_at = NULL;
 """
 
@@ -15,7 +15,7 @@ INSERT INTO labeling_image (id, public_id, pixels_sha256, original_sha256, origi
 INSERT INTO labeling_panel (id, image_id, number, size, answered, leased, missing, state, dealt_at, waiting_since)
   SELECT id, id, 1, 3, 0, 0, 3, 'open', at, at
   FROM (SELECT id, dealt_at + ((id - 1) / 500) * interval '1 ms' AS at FROM labeling_image) AS dealt;
-INSERT INTO labeling_place (panel_id, number)
+INSERT INTO labeling_panelplace (panel_id, number)
   SELECT p.id, n FROM labeling_panel p, generate_series(1, 3) AS n ORDER BY p.id, n;
 SELECT setval(pg_get_serial_sequence('labeling_image', 'id'), {pictures});
 SELECT setval(pg_get_serial_sequence('labeling_panel', 'id'), {pictures});
@@ -32,7 +32,7 @@ INSERT INTO labeling_response (assignment_id, image_id, panel_id, tasker_id, pla
     outline, milliseconds, submitted_at, answers_sha256, receipt)
   SELECT a.id, a.image_id, a.panel_id, a.tasker_id, p.id, 'definitely_no', 'definitely_no', '', 1000, a.ended_at,
     repeat('0', 64), 'bulk'
-  FROM labeling_assignment a JOIN labeling_place p ON p.panel_id = a.panel_id AND p.number = 1;
+  FROM labeling_assignment a JOIN labeling_panelplace p ON p.panel_id = a.panel_id AND p.number = 1;
 UPDATE labeling_panel p SET answered = 1, missing = 2, waiting_since = a.ended_at
   FROM labeling_assignment a WHERE a.panel_id = p.id;
 """

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 from statistics import median
 
-from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from bench.forms import IMAGE_SIZE
 from bench.outcome import Requirement, Section, Table
 from labeling.enums import Answer
@@ -16,16 +16,16 @@ PANEL = 3
 _SURE = ((Answer.DEFINITELY_YES, Answer.DEFINITELY_NO), (Answer.DEFINITELY_NO, Answer.DEFINITELY_YES))
 
 
-def unanimous(rng: Random) -> list[Opinion]:
+def unanimous(rng: Random) -> list[CountedOpinion]:
     """A panel that agrees on a large, whole object: every rule is looked at before the picture is valid."""
     said = rng.choice(_SURE)
-    return [Opinion(*said, _box(rng, IMAGE_SIZE * 60), True, True, True) for _ in range(PANEL)]
+    return [CountedOpinion(*said, _box(rng, IMAGE_SIZE * 60), True, True, True) for _ in range(PANEL)]
 
 
-def mixed(rng: Random) -> list[Opinion]:
+def mixed(rng: Random) -> list[CountedOpinion]:
     """A panel whose members say anything."""
     return [
-        Opinion(
+        CountedOpinion(
             rng.choice(list(Answer)),
             rng.choice(list(Answer)),
             _box(rng, IMAGE_SIZE * 10) if rng.random() < 0.5 else None,
@@ -54,8 +54,8 @@ def run(panels: int = 20_000, rounds: int = 5) -> Section:
     )
 
 
-def _speed(make: Callable[[Random], list[Opinion]], panels: int, rounds: int) -> float:
-    rng, policy = Random(1), Policy()
+def _speed(make: Callable[[Random], list[CountedOpinion]], panels: int, rounds: int) -> float:
+    rng, policy = Random(1), VerdictPolicy()
     given = [make(rng) for _ in range(panels)]
     times = []
     for _ in range(rounds):

@@ -22,7 +22,7 @@ from bench.servers import Cluster, cluster
 HERE = Path(__file__).resolve().parent
 LARGE = 500_000
 _LIBRARIES = ("Django", "djangorestframework", "gunicorn", "psycopg2-binary", "pyarrow", "shapely")
-_QUICK_LOOP = labeling_loop.Plan(sizes=(100,), ahead=100, taskers=(4, 1), seconds=0.3, rounds=1, last_pictures=10)
+_QUICK_LOOP = labeling_loop.LoopPlan(sizes=(100,), ahead=100, taskers=(4, 1), seconds=0.3, rounds=1, last_pictures=10)
 
 
 def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]]:
@@ -37,7 +37,7 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),
         ]
-    usual = labeling_loop.Plan()
+    usual = labeling_loop.LoopPlan()
     loop = replace(usual, sizes=(*usual.sizes, LARGE)) if large else usual
     others = [release.run, verify.run, what_if.run, label_page.run, last_minute.run, *scoring.BENCHMARKS]
     return [lambda _: rules.run(), partial(labeling_loop.run, plan=loop), *others]

@@ -100,7 +100,7 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
     from django.utils import timezone
 
     from scoring import services
-    from scoring.engine import Scorer
+    from scoring.engine import ScoringEngine
     from scoring.models import Prediction
     from scoring.reference import REFERENCES
     from scoring.runner import ReferenceRunner
@@ -116,7 +116,9 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
         started = time.perf_counter()
         services.runs_plan(policy=policy, now=now, rng=Random(1))
         planned = time.perf_counter()
-        with Scorer(name="bench", clock=timezone.now, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
+        with ScoringEngine(
+            name="bench", clock=timezone.now, device="cpu", find_runner=lambda _: ReferenceRunner()
+        ) as scorer:
             while scorer.work_one():
                 pass
         costs.append((size, (planned - started) / size, (time.perf_counter() - planned) / size))

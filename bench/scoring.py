@@ -25,9 +25,9 @@ from bench.networks import CNN, NETWORKS, RESNET50, SIDE
 from bench.outcome import Requirement, Section, Table, median_ratio, put_section
 from bench.servers import Cluster, cluster, environment, python
 from defense_kit import container
-from defense_kit.conversation import Deadlines
-from defense_kit.harness import Opened, open_defense
-from defense_kit.limits import Limits
+from defense_kit.conversation import ConversationDeadlines
+from defense_kit.harness import DefenseSession, open_defense
+from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import Sealing
 from tests.engine import EngineUnavailable
 from tests.engine import engine as own_engine
@@ -37,14 +37,14 @@ BATCH = 16
 IN_WORKER, SEALED = 0.95, 0.90
 LEAST_WIRE = 8_000
 MOST_GROWTH = 1.2
-DEADLINES = Deadlines(start=120, hello=60, batch=60)
+DEADLINES = ConversationDeadlines(start=120, hello=60, batch=60)
 _DISK = "/var/tmp"  # images have gigabytes, and /tmp may be memory
 _WIRE = "The wire alone"
 _WAYS = {"worker": IN_WORKER, "container": SEALED}
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScoringPlan:
     """How much of everything: batches of each network a time, which of them also in containers, pictures."""
 
     rounds: int = 5
@@ -53,17 +53,17 @@ class Plan:
     wire_pictures: int = 32_000
     wire_batches: tuple[int, ...] = (64, 16)
     sizes: tuple[int, ...] = (1_000, 1_000, 1_000, 1_000, 1_000, 10_000, 100_000)
-    killed: chaos.Plan = chaos.Plan()
+    killed: chaos.ChaosPlan = chaos.ChaosPlan()
 
 
-QUICK = Plan(
+QUICK = ScoringPlan(
     rounds=1,
     batches={CNN: 4},
     sealed=False,
     wire_pictures=640,
     wire_batches=(16,),
     sizes=(16, 32),
-    killed=chaos.Plan(pictures=20, kills=1, after=0.5),
+    killed=chaos.ChaosPlan(pictures=20, kills=1, after=0.5),
 )
 
 
@@ -110,9 +110,9 @@ def loaded(address: str, made: Sequence[Image], folder: Path) -> Iterator[Any]:
 # Throughput ----------------------------------------------------------------------------------------------------------
 
 
-def throughput(servers: Cluster, plan: Plan | None = None) -> Section:
+def throughput(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Time the networks alone, in the worker, and in containers where an engine can run them."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with engine() as place, tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         names = [name for name in NETWORKS if name in plan.batches]
         sealed = place.address and plan.sealed
@@ -130,15 +130,16 @@ def throughput(servers: Cluster, plan: Plan | None = None) -> Section:
 def _site(servers: Cluster, name: str, folder: Path, place: Engine | None = None) -> dict[str, str]:
     """Return the environment of an installation of its own; torch has as many threads there as a container has."""
     (folder / "static").mkdir()
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(Limits().cpus))
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(DefenseLimits().cpus))
     host = {"DOCKER_HOST": place.address} if place and place.address else {}
     return environment("config.settings", servers.create_migrated(name)) | threads | host | {"DATA_DIR": str(folder)}
 
 
-def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
+def judged(found: Mapping[str, Any], place: Engine, plan: ScoringPlan) -> Section:
     """Return the section for what `bench.scored throughput` found."""
     how = (
-        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {Limits().cpus} threads. "
+        f"Pictures a second at {SIDE} x {SIDE} in batches of {BATCH} on {found['device']}, {DefenseLimits().cpus} "
+        "threads. "
         "`bare` is the network alone in a process of its own, two batches in turn; `memory kept` with the settings of "
         "the C library's allocator that the contest gives to its scorer and to containers. `answers` is from batches "
         "that lie in memory to their answers, as a scorer sends them, two on their way. `rows` is the whole of the "
@@ -163,9 +164,9 @@ def judged(found: Mapping[str, Any], place: Engine, plan: Plan) -> Section:
 # The wire ------------------------------------------------------------------------------------------------------------
 
 
-def wire(_: Cluster, plan: Plan | None = None) -> Section:
+def wire(_: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Send pictures into a container whose program reads them and abstains."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with engine() as place:
         if not place.address:
             return Section(_WIRE, f"Not measured: {place.without}.", [], [])
@@ -182,7 +183,7 @@ def wire(_: Cluster, plan: Plan | None = None) -> Section:
     return Section(_WIRE, how, [table], promises, {"pictures_per_second": speeds})
 
 
-def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
+def _wire_speeds(place: Engine, plan: ScoringPlan) -> dict[int, float]:
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         image = images.wire_image(Path(folder))
         with loaded(place.address, [image], Path(folder)) as client:
@@ -190,13 +191,13 @@ def _wire_speeds(place: Engine, plan: Plan) -> dict[int, float]:
 
 
 def _wire_speed(client: Any, image: str, rows: int, pictures: int) -> float:
-    launch = container.container_launch(client, Sealing(image, "bench"), Limits())
+    launch = container.container_launch(client, Sealing(image, "bench"), DefenseLimits())
     with open_defense(launch, image_size=SIDE, batch_size=rows, seed=1, deadlines=DEADLINES) as opened:
         _stream(opened, rows, 10)
         return _stream(opened, rows, max(pictures // rows, 2))
 
 
-def _stream(opened: Opened, rows: int, batches: int) -> float:
+def _stream(opened: DefenseSession, rows: int, batches: int) -> float:
     """Have so many batches answered, two on their way at a time; return pictures a second."""
     noise = np.random.default_rng(1).integers(0, 256, (2, rows, SIDE, SIDE, 3), dtype=np.uint8)
     started = time.perf_counter()
@@ -211,9 +212,9 @@ def _stream(opened: Opened, rows: int, batches: int) -> float:
 # Cost ----------------------------------------------------------------------------------------------------------------
 
 
-def cost(servers: Cluster, plan: Plan | None = None) -> Section:
+def cost(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Score more and more tiny pictures with a defense that costs nothing."""
-    plan = plan or Plan()
+    plan = plan or ScoringPlan()
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-", dir=_DISK) as folder:
         site = _site(servers, "scoring-flat", Path(folder))
         step = ["-m", "bench.scored", "flat", *map(str, plan.sizes)]
@@ -238,9 +239,9 @@ def cost(servers: Cluster, plan: Plan | None = None) -> Section:
     )
 
 
-def killed(servers: Cluster, plan: Plan | None = None) -> Section:
+def killed(servers: Cluster, plan: ScoringPlan | None = None) -> Section:
     """Kill scorers at random moments."""
-    return chaos.run(servers.create_migrated, (plan or Plan()).killed)
+    return chaos.run(servers.create_migrated, (plan or ScoringPlan()).killed)
 
 
 BENCHMARKS = (throughput, wire, cost, killed)

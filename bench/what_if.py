@@ -10,17 +10,17 @@ from bench.week import Week
 
 MOST_SECONDS = 5
 _TRIED = {
-    "smallest box 20 %": "Numbers(Policy(min_box_fraction=Fraction(1, 5)), 3)",
-    "occlusion allowed": "Numbers(Policy(occlusion_allowed=True), 3)",
-    "four taskers": "Numbers(Policy(), 4)",
+    "smallest box 20 %": "TriedNumbers(VerdictPolicy(min_box_fraction=Fraction(1, 5)), 3)",
+    "occlusion allowed": "TriedNumbers(VerdictPolicy(occlusion_allowed=True), 3)",
+    "four taskers": "TriedNumbers(VerdictPolicy(), 4)",
 }
 _PROGRAM = """
 import time
 from fractions import Fraction
 import django
 django.setup()
-from adjudication.rules import Policy
-from adjudication.what_if import Numbers, try_on_all
+from adjudication.rules import VerdictPolicy
+from adjudication.what_if import TriedNumbers, try_on_all
 begun = time.perf_counter()
 parts = list(try_on_all({numbers}))
 print(time.perf_counter() - begun, sum(each.looked for each in parts), sum(len(each.changes) for each in parts))

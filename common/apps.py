@@ -1,4 +1,4 @@
-"""The Django app of what belongs to no other."""
+"""The Django app of shared models and commands."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Numbers to shapes, pure. Bars begin at zero; every bar carries its own label, so that no legend is needed.
+"""Geometry of bar charts. Pure. Bars begin at zero and carry their own labels, so there is no legend.
 
 Lengths are in the units of the drawing's own box (`width` x `height`), which the page scales to its place.
 """
@@ -14,7 +14,7 @@ _BAR_PITCH, _BAR_THICKNESS, _BAR_LEFT, _BAR_ROOM = 22, 14, 122, 52
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ChartValue:
     """One number to draw: what it is, how much, the state it means, and a short name for a narrow column."""
 
     name: str
@@ -27,7 +27,7 @@ class Value:
 class Bar:
     """A drawn value: its rectangle, where its texts stand, and what they say."""
 
-    value: Value
+    value: ChartValue
     x: float
     y: float
     width: float
@@ -48,7 +48,7 @@ class Chart:
     bars: tuple[Bar, ...]
 
 
-def columns(key: str, title: str, values: Sequence[Value]) -> Chart:
+def columns(key: str, title: str, values: Sequence[ChartValue]) -> Chart:
     """Draw upright bars side by side, for example one per day; the highest fills the height."""
     pitch = WIDTH / max(len(values), 1)
     most = max((value.number for value in values), default=0)
@@ -61,7 +61,7 @@ def columns(key: str, title: str, values: Sequence[Value]) -> Chart:
     )
 
 
-def _column(value: Value, left: float, pitch: float, most: int) -> Bar:
+def _column(value: ChartValue, left: float, pitch: float, most: int) -> Bar:
     height = _scaled(value.number, most, _COLUMN_GROUND - _COLUMN_TOP)
     top = round(_COLUMN_GROUND - height, 2)
     middle = round(left + pitch / 2, 2)
@@ -70,14 +70,14 @@ def _column(value: Value, left: float, pitch: float, most: int) -> Bar:
     )
 
 
-def bars(key: str, title: str, values: Sequence[Value]) -> Chart:
+def bars(key: str, title: str, values: Sequence[ChartValue]) -> Chart:
     """Draw lying bars under each other, their names at the left; the largest fills the width."""
     most = max((value.number for value in values), default=0)
     drawn = tuple(_bar(value, i * _BAR_PITCH, most) for i, value in enumerate(values))
     return Chart(key, title, WIDTH, max(len(values), 1) * _BAR_PITCH, drawn)
 
 
-def _bar(value: Value, top: float, most: int) -> Bar:
+def _bar(value: ChartValue, top: float, most: int) -> Bar:
     length = _scaled(value.number, most, WIDTH - _BAR_LEFT - _BAR_ROOM)
     y = top + (_BAR_PITCH - _BAR_THICKNESS) / 2
     text_y = top + _BAR_PITCH / 2 + 4

@@ -1,4 +1,4 @@
-"""StrEnum to Django choices: a plain StrEnum given as `choices` would be called by Django."""
+"""Converts a StrEnum to Django choices; Django would call a plain StrEnum."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""Whether this machine's clock is the database's: receipts, weeks and leases of several machines meet there."""
+"""Compares this machine's clock with the database's, because receipts, weeks and leases use both."""
 
 from datetime import datetime, timedelta
 
@@ -8,7 +8,7 @@ from django.utils import timezone
 MOST_APART = timedelta(seconds=5)
 
 
-def apart() -> timedelta:
+def clock_difference() -> timedelta:
     """Return how far this machine's clock is ahead of the database's; negative when it is behind.
 
     Half of what asking took is not this clock's doing. SQLite has no clock of its own.
@@ -28,7 +28,7 @@ def is_apart(by: timedelta) -> bool:
     return abs(by) > MOST_APART
 
 
-def words(by: timedelta) -> str:
+def clock_difference_words(by: timedelta) -> str:
     """Return what to do about clocks that are `by` apart."""
     side = "ahead of" if by > timedelta(0) else "behind"
     seconds = abs(by).total_seconds()

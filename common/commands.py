@@ -1,6 +1,6 @@
-"""What every command of the contest has in common: help with an example, and errors that are one sentence.
+"""The base of management commands: help with an example, and errors in one sentence.
 
-`run` is the whole of `manage.py`. With `--traceback` an error is shown in full.
+`run_command` is the whole of `manage.py`. With `--traceback` an error is shown in full.
 """
 
 import errno
@@ -62,7 +62,7 @@ _SERVICES = {
 
 
 class ContestCommand(BaseCommand):
-    """A command whose help ends with an example, and whose errors leave it as they are: `run` words them."""
+    """A command whose help ends with an example, and whose errors leave it as they are: `run_command` words them."""
 
     example = ""
 
@@ -93,7 +93,7 @@ class _Help(DjangoHelpFormatter):
         return text if text.startswith("Example: ") else super()._fill_text(text, width, indent)
 
 
-def run(argv: list[str]) -> None:
+def run_command(argv: list[str]) -> None:
     """Run the command that `argv` names, the program's name first. Exits with 1 and a sentence where it fails, with 130
     where it was interrupted; output leaves line by line, also into a pipe."""
     _write_lines(sys.stdout)

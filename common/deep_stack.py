@@ -1,4 +1,4 @@
-"""Room for the frames of deep calls."""
+"""Runs a function in a thread with a large stack, for deep recursion."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar

@@ -1,4 +1,4 @@
-"""The contest's time: weeks, leases, appeals, stakes and every other date that people see.
+"""The contest's time, used for every date that people see. In a demo it can be moved forward.
 
 It is the machine's time. In demo mode alone it may be ahead of it: `./unanimous demo_clock` moves it forward, so that a
 newcomer sees a week end. Sessions, lockouts, links in letters, tokens and rate limits keep the machine's time.

@@ -1,4 +1,4 @@
-"""Errors that the domain raises on purpose, each with a stable code."""
+"""Domain errors, each with a stable code."""
 
 
 class DomainError(Exception):
@@ -48,11 +48,11 @@ class TooLarge(DomainError):
     """The body is longer than this address takes (HTTP 413)."""
 
 
-class Busy(DomainError):
+class ServerBusy(DomainError):
     """The server has too much to do for this now (HTTP 503); nothing was kept."""
 
 
-class Unavailable(DomainError):
+class ServiceUnavailable(DomainError):
     """Something that this server needs does not answer (HTTP 503); `seconds` later it may."""
 
     seconds = 5
@@ -61,7 +61,7 @@ class Unavailable(DomainError):
         super().__init__(message, code, retry_after=self.seconds)
 
 
-class StorageFull(Unavailable):
+class StorageFull(ServiceUnavailable):
     """A disk or a quota is full, and so the request was undone (HTTP 507)."""
 
     seconds = 60

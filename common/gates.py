@@ -1,4 +1,4 @@
-"""Lets a few threads of this process through at a time, so that heavy work leaves the others room to answer."""
+"""Limits how many threads of a process do heavy work at the same time."""
 
 import threading
 from collections import Counter
@@ -6,10 +6,10 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from common.errors import Busy
+from common.errors import ServerBusy
 
 
-class Gate:
+class ConcurrencyGate:
     """A context that `at_once` threads may be in; `waiting` more wait, each at most `seconds`.
 
     Raises Busy for the rest. It holds for one process. A thread must not enter it twice. Without waiting nobody waits.
@@ -38,13 +38,13 @@ class Gate:
         self._inside.release()
         self._admitted.release()
 
-    def _busy(self) -> Busy:
+    def _busy(self) -> ServerBusy:
         seconds = max(1, round(self.seconds))
         words = f"The server is busy with other uploads. Nothing was kept; send this again in {seconds} seconds."
-        return Busy(words, "busy", retry_after=seconds)
+        return ServerBusy(words, "busy", retry_after=seconds)
 
 
-class Shares:
+class HolderLimit:
     """Lets `at_once` threads through for each holder, so that none takes all places of a Gate; raises Busy for more.
 
     It holds for one process.
@@ -62,7 +62,7 @@ class Shares:
             if self._held[holder] >= self.at_once:
                 seconds = max(1, round(self.seconds))
                 words = f"Your account is sending {self.at_once} uploads already. Nothing was kept; send this again "
-                raise Busy(f"{words}in {seconds} seconds.", "busy", retry_after=seconds)
+                raise ServerBusy(f"{words}in {seconds} seconds.", "busy", retry_after=seconds)
             self._held[holder] += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""Hints leave in one thread of each process, so that no request waits for the broker.
+"""Sends hints to the broker from a background thread, so that no request waits for it.
 
 A request that publishes by itself is slower than the others, which tells a tasker that theirs was the last answer on
 a panel (R8), and a broker that hangs would hold the request's thread.

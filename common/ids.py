@@ -1,4 +1,4 @@
-"""Public identifiers: short, readable aloud, unrelated to the row's number (R4)."""
+"""Public IDs: short, readable aloud, unrelated to the row's number (R4)."""
 
 import secrets
 

@@ -1,4 +1,4 @@
-"""The one mask that every line of every log passes: whoever reads a log can sign in nowhere and open no picture.
+"""Removes secrets (session keys, tokens, picture addresses) from every log line.
 
 SECRET_LINKS lists the addresses that are permissions in themselves; a test compares it with the URL configuration.
 """

@@ -1,4 +1,4 @@
-"""Letters by e-mail: plain text, in the reader's language, sent after the transaction that they tell of."""
+"""Sends plain-text e-mails in the reader's language, after the transaction is committed."""
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,13 +19,13 @@ from common.errors import Conflict
 log = structlog.get_logger(__name__)
 
 
-def letter(template: str, *, to: str, language: str, **context: Any) -> EmailMessage:
-    """Return the letter of `text_of`."""
-    subject, body = text_of(template, language=language, **context)
+def render_letter(template: str, *, to: str, language: str, **context: Any) -> EmailMessage:
+    """Return the letter of `letter_text`."""
+    subject, body = letter_text(template, language=language, **context)
     return EmailMessage(subject=subject, body=body, to=[to])
 
 
-def text_of(template: str, *, language: str, **context: Any) -> tuple[str, str]:
+def letter_text(template: str, *, language: str, **context: Any) -> tuple[str, str]:
     """Return subject and text of `mail/<template>.txt` in `language`, its times in UTC; its first line is the subject.
 
     Every letter knows the organizers' address as `contact`, where there is one.
@@ -37,7 +37,7 @@ def text_of(template: str, *, language: str, **context: Any) -> tuple[str, str]:
     return subject.strip(), body.strip() + "\n"
 
 
-def send(message: EmailMessage) -> None:
+def send_letter(message: EmailMessage) -> None:
     """Send now; Conflict (`mail_failed`) when the mail server does not take it."""
     try:
         message.send()
@@ -47,7 +47,7 @@ def send(message: EmailMessage) -> None:
         raise Conflict(words, "mail_failed") from error
 
 
-def send_behind(message: EmailMessage) -> None:
+def send_in_background(message: EmailMessage) -> None:
     """Send after this transaction, in a thread: how long it takes tells nobody whether there is such an address."""
     transaction.on_commit(lambda: _postman(os.getpid()).submit(_deliver, message))
 

@@ -1,4 +1,4 @@
-"""The audit trail, the demo's clock, what is counted by the hour, and when sweeps ran."""
+"""Audit entries, the demo's clock, hourly counts, and the runs of sweeps."""
 
 from django.conf import settings
 from django.db import models

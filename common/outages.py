@@ -1,4 +1,4 @@
-"""What is not the request's fault: the database, the picture store or a disk failed, and later the same may work.
+"""Recognises outages (database, picture store, disk), after which the same request may succeed later.
 
 `outage_of` recognises the errors of drivers, the system and the store. Pages, API and workers all ask it.
 """
@@ -12,7 +12,7 @@ import structlog
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
-from common.errors import DomainError, StorageFull, Unavailable
+from common.errors import DomainError, ServiceUnavailable, StorageFull
 
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # A disk that was taken away, became read-only or lost its connection.
@@ -33,19 +33,19 @@ _TRACE_SECONDS = 60
 log = structlog.get_logger(__name__)
 
 
-def database_away() -> Unavailable:
+def database_away() -> ServiceUnavailable:
     """Return the refusal while the database does not answer, or is locked for too long."""
     words = _(
         "The database does not answer at the moment. What was saved before is kept. If you were sending something, "
         "look whether it arrived, and send it again if it did not."
     )
-    return Unavailable(words, "database_away")
+    return ServiceUnavailable(words, "database_away")
 
 
-def store_away() -> Unavailable:
+def store_away() -> ServiceUnavailable:
     """Return the refusal while the picture store does not answer."""
     words = _("The picture store does not answer at the moment. What was saved before is kept. Try again in a moment.")
-    return Unavailable(words, "store_away")
+    return ServiceUnavailable(words, "store_away")
 
 
 def storage_full() -> StorageFull:
@@ -57,7 +57,7 @@ def storage_full() -> StorageFull:
     return StorageFull(words, "storage_full")
 
 
-def outage_of(error: BaseException | None) -> Unavailable | None:
+def outage_of(error: BaseException | None) -> ServiceUnavailable | None:
     """Return the refusal for an error that an outage caused; None for every other error."""
     for each in _causes(error):
         if found := _outage(each):
@@ -83,8 +83,8 @@ def _is_of_the_store(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] in _STORE_LIBRARIES
 
 
-def _outage(error: BaseException) -> Unavailable | None:
-    if isinstance(error, Unavailable):
+def _outage(error: BaseException) -> ServiceUnavailable | None:
+    if isinstance(error, ServiceUnavailable):
         return error
     if isinstance(error, DatabaseError | InterfaceError):
         return _database_outage(error)
@@ -95,7 +95,7 @@ def _outage(error: BaseException) -> Unavailable | None:
     return store_away() if isinstance(error, OSError) and error.errno in _AWAY_ERRNOS else None
 
 
-def _database_outage(error: Exception) -> Unavailable | None:
+def _database_outage(error: Exception) -> ServiceUnavailable | None:
     driver: Any = error.__cause__
     postgres, sqlite = getattr(driver, "pgcode", None), getattr(driver, "sqlite_errorcode", None)
     if postgres == _POSTGRES_FULL or (sqlite is not None and sqlite & 0xFF == _SQLITE_FULL):

@@ -1,4 +1,4 @@
-"""Signs of life of a long command where no bar can be drawn: a line every few seconds, into a pipe or a file."""
+"""Progress lines of a long command, every few seconds, where no bar can be drawn."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Celery tasks, named after what they promise.
+"""Declares Celery tasks and sweeps by the queue they need.
 
 The database holds the truth and every task is a sweep or a hint: running one twice, late or never changes nothing
 but the delay. Without a broker (one machine, nothing installed) the worker process sweeps by itself, and a hint has
@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 
 from common import hints
-from common.audit.origin import acting_from
+from common.audit.origin import audit_origin
 from common.outages import outages
 
 
@@ -27,7 +27,7 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def run(*args: Any, **arguments: Any) -> Any:
         try:
-            with acting_from(f"task {function.__name__}"):
+            with audit_origin(f"task {function.__name__}"):
                 done = function(*args, **arguments)
         except Exception as error:
             # The next sweep finds the work again; until then an outage is one line, not a trace for every task.

@@ -1,4 +1,4 @@
-"""Counts per clock hour that are kept in the database, so that they hold for all web processes together.
+"""Counters per clock hour in the database, shared by all web processes.
 
 The caller decides what is counted under a key and how much is too much. Rows of hours that are over are removed.
 """
@@ -21,12 +21,12 @@ _COUNT = """
     RETURNING count"""
 
 
-def counted(key: str, *, now: datetime) -> int:
+def increment(key: str, *, now: datetime) -> int:
     """Return how often `key` was counted in the hour of `now`."""
     return HourCount.objects.filter(key=key, hour=_begins(now)).values_list("count", flat=True).first() or 0
 
 
-def count(key: str, *, now: datetime) -> int:
+def read_count(key: str, *, now: datetime) -> int:
     """Count `key` once more, and return how often it was counted in this hour."""
     hour = _begins(now)
     with connection.cursor() as cursor:

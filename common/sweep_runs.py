@@ -1,4 +1,4 @@
-"""When each sweep last ran, and whether it fails: recorded by who runs it, for organizers and Prometheus."""
+"""Records when each sweep last ran and whether it fails, for organizers and Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class SweepAge:
     failing: timedelta | None
 
 
-def sweep_ages() -> dict[str, SweepAge]:
+def seconds_since_sweeps() -> dict[str, SweepAge]:
     """Return sweep name -> when it ran; a sweep that never ran is not there."""
     now = timezone.now()
     return {

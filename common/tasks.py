@@ -1,4 +1,4 @@
-"""Sweeps of what belongs to no app."""
+"""Sweeps of the audit trail."""
 
 from common.audit.seals import chain_check_periodically, seal_entries
 from common.domain_clock import domain_now

@@ -1,4 +1,4 @@
-"""Times and figures in words, pure: relative and absolute together, and thousands that can be read."""
+"""Formats times, durations and numbers for people. Pure."""
 
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""Numbers and words as people and programs type them into forms and addresses."""
+"""Parses and validates numbers and texts that people and programs type."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ def whole_number(typed: str, *, digits: int = MOST_DIGITS) -> int | None:
     return int(typed) if typed.isascii() and typed.isdecimal() and len(typed) <= digits else None
 
 
-def words_said(typed: str, *, field: str, ask: str, most: int) -> str:
+def clean_words(typed: str, *, field: str, ask: str, most: int) -> str:
     """Return words that somebody has to give, without what is around them.
 
     Raises InvalidInput at `field` without any, in the words `ask`, and for more than `most` characters.
@@ -32,8 +32,8 @@ def words_said(typed: str, *, field: str, ask: str, most: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
-    """What words have at least, so that they say something: characters, and different words."""
+class MinimumText:
+    """How long a text is at least: in characters, and in different words."""
 
     characters: int
     words: int
@@ -42,14 +42,14 @@ class Least:
         return f"at least {self.characters} characters and {self.words} different words"
 
 
-def words_enough(typed: str, *, field: str, ask: str, least: Least, most: int) -> str:
-    """Return words that have to say something, without what is around them.
+def validate_text(typed: str, *, field: str, ask: str, minimum: MinimumText, most: int) -> str:
+    """Return a text of at least `minimum` without surrounding white space.
 
-    Raises InvalidInput as `words_said`, and (`says_too_little`) for fewer characters or different words than `least`.
+    Raises InvalidInput as `clean_words` does, and with `says_too_little` for a text that is too short.
     """
-    said = words_said(typed, field=field, ask=ask, most=most)
-    words = {word.casefold() for word in _WORD.findall(said)}
-    if len(said) < least.characters or len(words) < least.words:
-        found = f"Say more: {least}. There are {len(said)} and {len(words)}."
-        raise InvalidInput(f"{ask} {found}", "says_too_little", field=field)
-    return said
+    text = clean_words(typed, field=field, ask=ask, most=most)
+    words = {word.casefold() for word in _WORD.findall(text)}
+    if len(text) < minimum.characters or len(words) < minimum.words:
+        message = f"{ask} Say more: {minimum}. There are {len(text)} and {len(words)}."
+        raise InvalidInput(message, "says_too_little", field=field)
+    return text

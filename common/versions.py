@@ -1,4 +1,4 @@
-"""Versions that are only ever added, each in force from a moment on; read once and remembered briefly."""
+"""Reads versioned rows, each valid from a moment on, and caches them briefly."""
 
 import time
 from collections.abc import Callable

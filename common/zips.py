@@ -1,4 +1,4 @@
-"""Measures the list of a zip before it is read: what it says of itself is checked before it is believed.
+"""Checks the directory of a zip before anything is extracted.
 
 Pure. The library reads the whole list into memory, and every entry of it becomes an object.
 """
@@ -19,7 +19,7 @@ class ZipRefused(ValueError):
     """A zip whose list is longer than it may be, or in several files; the message says which."""
 
 
-def measure(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
+def zip_size(tail: bytes, *, most_listed: int, most_list_bytes: int) -> None:
     """Refuse a zip by the last TAIL_BYTES of it: ZipRefused, and BadZipFile for what is no zip."""
     end = _end_of(tail)
     here, lists_from, listed_here, listed, list_bytes = struct.unpack_from("<HHHHI", tail, end + 4)

@@ -1,4 +1,5 @@
-"""What who labels may open (R8): everything else tells of attackers, targets, models' answers, verdicts or weeks.
+"""Which pages taskers may open (R8): everything else could reveal attackers, targets, answers of models, verdicts or
+weeks.
 
 This is the one place that decides it, for pages, feeds, files, releases and the API, by session and by token. An
 address that is not named here is refused, so that a new one is closed to taskers until somebody opens it.

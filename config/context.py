@@ -1,4 +1,4 @@
-"""What every page knows."""
+"""Template context of every page."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -77,7 +77,7 @@ FOR_TASKERS: "list[tuple[str, StrOrPromise]]" = [("rules", _("Rules"))]
 ELSE: "list[tuple[str, StrOrPromise]]" = [("home", _("Home"))]
 
 
-class Link(NamedTuple):
+class MenuLink(NamedTuple):
     """One entry of the header: its address, its words, and whether the reader is there."""
 
     url: str
@@ -129,10 +129,10 @@ def _unread(request: HttpRequest) -> str:
     return f"{MOST_COUNTED}+" if number > MOST_COUNTED else str(number or "")
 
 
-def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> Iterator[Link]:
+def _links(request: HttpRequest, entries: "list[tuple[str, StrOrPromise]]") -> Iterator[MenuLink]:
     for name, words in entries:
         url = reverse(name)
-        yield Link(url, words, request.path == url)
+        yield MenuLink(url, words, request.path == url)
 
 
 def _entries(request: HttpRequest, roles: Roles) -> "list[tuple[str, StrOrPromise]]":

@@ -1,4 +1,4 @@
-"""The register of decoders: every place where bytes or text become objects, and what each may cost.
+"""The register of decoders: every place where untrusted bytes or text become objects, with its limits.
 
 Who adds a call that decodes or unpacks adds it here, with limits that the code enforces; `tests/test_decoders.py` fails
 for a place that is missing and for one that is gone. Each limit is the constant that enforces it, not a copy.
@@ -27,7 +27,7 @@ HAND_IN_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DecodingLimits:
     """What decoding may cost, known before it begins: bytes that go in and come out, pieces, and seconds."""
 
     bytes_in: int
@@ -36,32 +36,36 @@ class Limits:
     seconds: float
 
 
-_PICTURE = Limits(
+_PICTURE = DecodingLimits(
     bytes_in=decoding.MAX_BYTES,
     bytes_out=decoding.MAX_PIXELS * 4,
     pieces=image_headers.MOST_CHUNKS,
     seconds=decoding.DECODING.seconds,
 )
-_HEADERS = Limits(decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS)
-_JSON = Limits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
-_FORM = Limits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
-_ARCHIVE = Limits(submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS)
-_LAYERS = Limits(submitted_files.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
-_SOURCE = Limits(
+_HEADERS = DecodingLimits(
+    decoding.MAX_BYTES, image_headers.MOST_EXTRA_BYTES, image_headers.MOST_CHUNKS, REQUEST_SECONDS
+)
+_JSON = DecodingLimits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
+_FORM = DecodingLimits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
+_ARCHIVE = DecodingLimits(
+    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS
+)
+_LAYERS = DecodingLimits(submitted_files.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
+_SOURCE = DecodingLimits(
     submitted_files.MOST_SOURCE_BYTES, submitted_files.MOST_LIST_BYTES, submitted_files.MOST_FILES, HAND_IN_SECONDS
 )
-_TEXT_FRAME = Limits(frames.LONGEST_TEXT, frames.LONGEST_TEXT, 1, _POLICY.hello_seconds)
-_ANSWER_FRAME = Limits(
+_TEXT_FRAME = DecodingLimits(frames.LONGEST_TEXT, frames.LONGEST_TEXT, 1, _POLICY.hello_seconds)
+_ANSWER_FRAME = DecodingLimits(
     _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
     _POLICY.batch_size * frames.ANSWER_ROW.itemsize,
     _POLICY.batch_size,
     _POLICY.batch_size * _POLICY.seconds_per_picture,
 )
 _LIST_BYTES = untrusted_files.MOST_LIST_BYTES
-_RELEASE_LIST = Limits(_LIST_BYTES, _LIST_BYTES, pieces=_LIST_BYTES, seconds=mirror.SECONDS)
+_RELEASE_LIST = DecodingLimits(_LIST_BYTES, _LIST_BYTES, pieces=_LIST_BYTES, seconds=mirror.SECONDS)
 
 # Input of strangers: a place, `file:function`, with its limits.
-BOUNDED: Mapping[str, Limits] = {
+BOUNDED: Mapping[str, DecodingLimits] = {
     # Pictures: uploads, zips of them, imports, private sets.
     **dict.fromkeys(
         (
@@ -78,17 +82,17 @@ BOUNDED: Mapping[str, Limits] = {
     ),
     "picture_files/decoding.py:_open": _PICTURE,
     "picture_files/decoding.py:_transform_to_srgb": _PICTURE,
-    "contest/attacks/uploads.py:_archive": Limits(
+    "contest/attacks/uploads.py:_archive": DecodingLimits(
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
     "common/zips.py:measure": _SOURCE,
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/web/json_parser.py:JSONParser": _JSON,
-    "contest/api/attack_calls.py:Attacks": Limits(
+    "contest/api/attack_calls.py:Attacks": DecodingLimits(
         MOST_UPLOAD_BYTES, MOST_UPLOAD_BYTES, body_limits.MOST_FIELDS, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
-    "contest/api/defense_calls.py:Defenses": Limits(
+    "contest/api/defense_calls.py:Defenses": DecodingLimits(
         stakes_uploads.MOST_BYTES,
         stakes_uploads.MOST_BYTES,
         body_limits.MOST_FIELDS,
@@ -109,9 +113,9 @@ BOUNDED: Mapping[str, Limits] = {
         ),
         _ARCHIVE,
     ),
-    "defense_kit/layers.py:Budget.spend": _LAYERS,
+    "defense_kit/layers.py:UnpackingBudget.spend": _LAYERS,
     "defense_kit/layers.py:_unpacking": _LAYERS,
-    "defense_kit/layers.py:check_beginning": Limits(
+    "defense_kit/layers.py:check_beginning": DecodingLimits(
         submitted_files.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
     ),
     "scoring/trials/submitted_files.py:_check_zip": _SOURCE,
@@ -122,7 +126,7 @@ BOUNDED: Mapping[str, Limits] = {
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
-    "adjudication/verifier/mirror_zip.py:_opened": Limits(
+    "adjudication/verifier/mirror_zip.py:_opened": DecodingLimits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
@@ -162,7 +166,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "a file of this project": (
         "contest/demo/defense/predict.py:main",
         "contest/demo/programs.py:Program.weights",
-        "contest/demo/programs.py:Running.__init__",
+        "contest/demo/programs.py:InProcessProgram.__init__",
         "contest/demo/seed.py:photos",
         "tools/learning_pictures/canvas.py:<module>",
         "tools/learning_pictures/canvas.py:photo",
@@ -196,8 +200,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/record/rebuild/board.py:_appeal",
         "contest/record/rebuild/board.py:_decision",
         "contest/record/rebuild/board.py:_motion",
-        "contest/record/rebuild/mirror_reader.py:Part.manifest",
-        "contest/record/rebuild/mirror_reader.py:Part.rows",
+        "contest/record/rebuild/mirror_reader.py:MirroredRelease.manifest",
+        "contest/record/rebuild/mirror_reader.py:MirroredRelease.rows",
         "contest/record/rebuild/mirror_reader.py:_parts",
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (

@@ -1,4 +1,4 @@
-"""Settings from the environment: typed, documented in the README's table, and refused loudly when wrong."""
+"""Typed settings from environment variables; a wrong value stops the start with a message."""
 
 import os
 import re

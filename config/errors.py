@@ -1,4 +1,4 @@
-"""Domain errors become HTTP answers of one shape: {"code", "detail"} and, for a 400, "fields"."""
+"""Converts domain errors to API responses."""
 
 from collections.abc import Mapping
 from typing import Any

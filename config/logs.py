@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, with the request's or the task's id in each."""
+"""Structured logs: one JSON object per line, with the ID of the request or task."""
 
 import json
 import logging.config

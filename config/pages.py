@@ -1,4 +1,4 @@
-"""What a page answers when something is refused or fails: what happened, what was kept, what to do next."""
+"""Error pages: what happened, what was kept, and what to do next."""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
-from common.errors import DomainError, TooLarge, Unavailable
+from common.errors import DomainError, ServiceUnavailable, TooLarge
 from common.outages import outage_of, traces
 from common.web.error_status import error_body, http_status, retry_headers
 from config.audience import signed_in_refusal
@@ -40,7 +40,9 @@ class DomainErrorPages:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Return the page for a DomainError or an outage; None lets every other error be a 500."""
-        outage = outage_of(error) if not isinstance(error, DomainError) or isinstance(error, Unavailable) else None
+        outage = (
+            outage_of(error) if not isinstance(error, DomainError) or isinstance(error, ServiceUnavailable) else None
+        )
         if outage is not None:
             traces.log(outage, error)
             return _unavailable(request, outage)
@@ -88,7 +90,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return render(None, "500.html", {"support_code": code, "contact": settings.CONTACT_EMAIL}, status=500)
 
 
-def _unavailable(request: HttpRequest, outage: Unavailable) -> HttpResponse:
+def _unavailable(request: HttpRequest, outage: ServiceUnavailable) -> HttpResponse:
     """Answer 503 or 507 without asking the database anything."""
     status = http_status(outage)
     if request.path.startswith("/api/v1/"):

@@ -1,4 +1,4 @@
-"""What holds for every call of the API, written into its schema once."""
+"""What all calls of the API have in common in its schema."""
 
 from typing import Any
 

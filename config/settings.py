@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.forms",
+    "django_filters",
     "rest_framework",
     "drf_spectacular",
     "allauth.account",

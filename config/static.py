@@ -1,4 +1,4 @@
-"""Static files under names that carry their hash, imports between our modules included."""
+"""Static files with hashed names, including the imports of JavaScript modules."""
 
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 

@@ -1,4 +1,4 @@
-"""Which app answers which prefix."""
+"""Root URLs."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

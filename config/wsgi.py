@@ -1,4 +1,4 @@
-"""The web process."""
+"""WSGI entry point."""
 
 import os
 

@@ -21,11 +21,11 @@ class ContestConfig(AppConfig):
         from contest.ledger.currency_lock import currency_keep
         from contest.teams.leaving import account_forget
         from policy.models import PolicyVersion
-        from scoring.trials.published import attacks_are, published_are
-        from scoring.trusted_programs import known_programs_are
+        from scoring.trials.published import register_attacks, register_published
+        from scoring.trusted_programs import register_trusted_programs
 
-        published_are(published_images)
-        attacks_are(attack_pictures)
-        known_programs_are(known_runner)
+        register_published(published_images)
+        register_attacks(attack_pictures)
+        register_trusted_programs(known_runner)
         account_leaving.connect(account_forget)
         pre_save.connect(currency_keep, sender=PolicyVersion)

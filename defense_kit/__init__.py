@@ -1,10 +1,10 @@
-"""Defense protocol v1: what a participant needs to answer, and the harness that asks.
+"""Defense protocol v1: the participant's side, and the contest's harness.
 
 A program that answers needs `serve`, and `from_warmup` if it has the warm-up contest's signature. Those need Python 3.8
 and NumPy 1.20; everything else in this package belongs to the side that asks.
 """
 
-from defense_kit.serve import Ready, serve
+from defense_kit.serve import ContestReady, serve
 from defense_kit.warmup import from_warmup
 
-__all__ = ["Ready", "from_warmup", "serve"]
+__all__ = ["ContestReady", "from_warmup", "serve"]

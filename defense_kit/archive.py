@@ -1,4 +1,4 @@
-"""Reads an image archive, what `docker save` writes, before any container engine sees it.
+"""Validates an image archive (`docker save`) before a container engine loads it.
 
 The archive is a stranger's. What it holds is checked here, and the names that it would give its image are left out of
 what an engine is given: a name could take the place of another image's.
@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
 from defense_kit.faults import RunnerFault
-from defense_kit.layers import MOST_LAYERS, Budget, Header, check_beginning, refused
+from defense_kit.layers import MOST_LAYERS, Header, UnpackingBudget, check_beginning, refused_layer
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
@@ -73,7 +73,7 @@ def _read(path: Path, check_layers: Callable[[tarfile.TarFile], None]) -> ImageF
             check_layers(archive)
             return facts
     except _NOT_READABLE as error:
-        raise refused(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
+        raise refused_layer(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
 
 
 def check_configuration(settings: Mapping[str, Any]) -> None:
@@ -82,9 +82,9 @@ def check_configuration(settings: Mapping[str, Any]) -> None:
     A volume would be a part of the machine's disk without a limit, outside the read-only file system.
     """
     if settings.get("Volumes"):
-        raise refused("the image declares volumes; leave VOLUME out: /tmp is the only place that can be written")
+        raise refused_layer("the image declares volumes; leave VOLUME out: /tmp is the only place that can be written")
     if not settings.get("Cmd") and not settings.get("Entrypoint"):
-        raise refused("the image does not say what to run; give it a CMD or an ENTRYPOINT")
+        raise refused_layer("the image does not say what to run; give it a CMD or an ENTRYPOINT")
 
 
 def without_names(path: Path) -> Iterator[bytes]:
@@ -122,15 +122,15 @@ def _check_members(archive: tarfile.TarFile) -> None:
     described = 0
     for number, member in enumerate(archive, start=1):
         if number > MOST_MEMBERS:
-            raise refused(f"the archive holds more than {MOST_MEMBERS} members")
+            raise refused_layer(f"the archive holds more than {MOST_MEMBERS} members")
         described += len(member.name) + len(member.linkname) + sum(map(len, member.pax_headers.values()))
         if described > MOST_DESCRIBED:
-            raise refused(f"the names and attributes in the archive have more than {MOST_DESCRIBED:,} characters")
+            raise refused_layer(f"the names and attributes in the archive have more than {MOST_DESCRIBED:,} characters")
         path = PurePosixPath(member.name)
         if not _belongs(member):
             raise _not_here(member)
         if path in seen or links.intersection(path.parents):
-            raise refused(f"the archive holds {member.name[:100]} twice")
+            raise refused_layer(f"the archive holds {member.name[:100]} twice")
         seen.add(path)
         if member.issym():
             links.add(path)
@@ -185,12 +185,12 @@ _NAMELESS = {_MANIFEST: _nameless_manifest, _INDEX: _nameless_index}
 def _configuration_name(archive: tarfile.TarFile) -> str:
     manifest = json.loads(_member(archive, _MANIFEST))
     if len(manifest) != 1:
-        raise refused(f"the archive holds {len(manifest)} images, expected one")
+        raise refused_layer(f"the archive holds {len(manifest)} images, expected one")
     return str(manifest[0]["Config"])
 
 
 def _check_layers(archive: tarfile.TarFile) -> None:
-    budget = Budget()
+    budget = UnpackingBudget()
     for layer in _layers(archive):
         budget.spend(layer)
 
@@ -203,11 +203,11 @@ def _check_beginnings(archive: tarfile.TarFile) -> None:
 def _layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
     names = json.loads(_member(archive, _MANIFEST))[0]["Layers"]
     if len(names) > MOST_LAYERS:
-        raise refused(f"the image has {len(names)} layers, expected at most {MOST_LAYERS}")
+        raise refused_layer(f"the image has {len(names)} layers, expected at most {MOST_LAYERS}")
     for name in names:
         layer = archive.extractfile(str(name))
         if layer is None:
-            raise refused(f"the layer {str(name)[:100]} is not a file")
+            raise refused_layer(f"the layer {str(name)[:100]} is not a file")
         with layer:
             yield layer
 
@@ -217,7 +217,7 @@ def _facts(configuration: bytes) -> ImageFacts:
     check_configuration(settings.get("config") or {})
     platform = (settings["os"], settings["architecture"])
     if platform != PLATFORM:
-        raise refused(f"the image is for {'/'.join(map(str, platform))[:100]}, expected {'/'.join(PLATFORM)}")
+        raise refused_layer(f"the image is for {'/'.join(map(str, platform))[:100]}, expected {'/'.join(PLATFORM)}")
     layers = tuple(str(layer) for layer in settings["rootfs"]["diff_ids"])
     return ImageFacts(f"sha256:{hashlib.sha256(configuration).hexdigest()}", layers)
 
@@ -227,9 +227,9 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     member = archive.getmember(name)
     file = archive.extractfile(member) if member.isreg() else None
     if file is None or member.size > _LONGEST_JSON:
-        raise refused(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
+        raise refused_layer(f"{name[:100]} is not a file of at most {_LONGEST_JSON} bytes")
     return file.read(_LONGEST_JSON)
 
 
 def _not_here(member: tarfile.TarInfo) -> RunnerFault:
-    return refused(f"the archive holds something that does not belong there: {member.name[:100]}")
+    return refused_layer(f"the archive holds something that does not belong there: {member.name[:100]}")

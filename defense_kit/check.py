@@ -1,4 +1,4 @@
-"""`python -m defense_kit check`: the contest's own harness on a participant's machine.
+"""`python -m defense_kit check`: runs the contest's harness on a participant's machine.
 
 Exit status 0: accepted; 1: a fault, or too slow; 2: it could not be asked as wanted; 130: Ctrl-C.
 """
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from defense_kit.conversation import Deadlines
-from defense_kit.examine import ROUNDS, Examined, Pixels, Report, examine, synthetic_pictures
+from defense_kit.conversation import ConversationDeadlines
+from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
-from defense_kit.launch import Launch, Launched
-from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, Limits
+from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
 
@@ -81,10 +81,12 @@ def _seconds(text: str) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     asked = parser().parse_args(arguments)
-    deadlines = Deadlines(asked.start_seconds, float(HELLO_SECONDS), asked.batch_size * asked.seconds_per_picture)
+    deadlines = ConversationDeadlines(
+        asked.start_seconds, float(HELLO_SECONDS), asked.batch_size * asked.seconds_per_picture
+    )
     try:
         pictures = load_pictures(asked.pictures) if asked.pictures else synthetic_pictures()
-        with launching(asked.defense, Limits()) as launch:
+        with launching(asked.defense, DefenseLimits()) as launch:
             report = check(launch, pictures, asked.batch_size, asked.seconds_per_picture, deadlines)
     except WrongUse as error:
         print(f"python -m defense_kit check: {error}", file=sys.stderr)
@@ -92,36 +94,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; nothing of the defense is left running", file=sys.stderr)
         return STOPPED
-    report.image = launch.image if isinstance(launch, Sealed) else ""
+    report.image = launch.image if isinstance(launch, SealedDefense) else ""
     print(json.dumps(report.to_json(), indent=2) if asked.json else _text(report, launch))
     return ACCEPTED if report.accepted else NOT_ACCEPTED
 
 
-def _text(report: Report, launch: Launch) -> str:
+def _text(report: ExaminationReport, launch: Launch) -> str:
     text = report.to_text(log_lines=LOG_LINES)
-    return text if isinstance(launch, Sealed) or not report.accepted else f"{text}\n{NOT_SEALED}"
+    return text if isinstance(launch, SealedDefense) or not report.accepted else f"{text}\n{NOT_SEALED}"
 
 
 def check(
-    launch: Launch, pictures: Pixels, batch_size: int, seconds_per_picture: float, deadlines: Deadlines
-) -> Report:
+    launch: Launch, pictures: Pixels, batch_size: int, seconds_per_picture: float, deadlines: ConversationDeadlines
+) -> ExaminationReport:
     """Examine what `launch` starts, and tell on standard error what is being waited for."""
     batches = -(-len(pictures) // batch_size)
 
-    def open_(seed: int) -> Examined:
+    def open_(seed: int) -> OpenedDefense:
         start = f"starting, at most {deadlines.start:g} s"
         told = f"Round {seed} of {ROUNDS}: {start}; then {batches} batches, at most {deadlines.batch:g} s each"
         print(told, file=sys.stderr, flush=True)
         size = pictures.shape[1]
         return open_defense(launch, image_size=size, batch_size=batch_size, seed=seed, deadlines=deadlines)
 
-    report = examine(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
+    report = examine_defense(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
     ours = [replace(each, advice=PLATFORM_ADVICE) if each.code == Fault.PLATFORM else each for each in report.faults]
     return replace(report, faults=ours)
 
 
 @contextmanager
-def launching(defense: str, limits: Limits) -> Iterator[Launch]:
+def launching(defense: str, limits: DefenseLimits) -> Iterator[Launch]:
     """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
     program = _program(defense)
     if program:
@@ -150,27 +152,27 @@ def _program(defense: str) -> Path | None:
     return None
 
 
-def _process_launch(program: Path, limits: Limits) -> Launch:
-    def start(socket: Path) -> Launched:
+def _process_launch(program: Path, limits: DefenseLimits) -> Launch:
+    def start(socket: Path) -> LaunchedDefense:
         return start_process([sys.executable, program.name], program.parent, socket, limits)
 
     return start
 
 
-class Sealed:
+class SealedDefense:
     """Starts an image, or what an archive holds, sealed as in the contest. Close it: the engine keeps nothing of it.
 
     An archive goes to the engine at the first start, so that what is wrong with it stands in the report.
     """
 
-    def __init__(self, client: "DockerClient", limits: Limits, image: str, archive: Path | None) -> None:
+    def __init__(self, client: "DockerClient", limits: DefenseLimits, image: str, archive: Path | None) -> None:
         self.image = image
         self._client = client
         self._limits = limits
         self._archive = archive
         self._names: set[str] | None = None  # what the engine called it before; None until it was looked for
 
-    def __call__(self, socket: Path) -> Launched:
+    def __call__(self, socket: Path) -> LaunchedDefense:
         """Start it; `image_pull` when it cannot be had, or is for another kind of machine."""
         from defense_kit import container
 
@@ -214,7 +216,7 @@ class Sealed:
         self._client.close()
 
 
-def _sealed(defense: str, limits: Limits) -> Sealed:
+def _sealed(defense: str, limits: DefenseLimits) -> SealedDefense:
     """Return an image or an archive ready to start; WrongUse without an engine, or when it has no such image."""
     if find_spec("docker") is None:
         raise WrongUse(f"{defense} would be an image or an archive of one; for those: pip install docker")
@@ -225,9 +227,9 @@ def _sealed(defense: str, limits: Limits) -> Sealed:
     except RunnerFault as fault:
         raise WrongUse(f"{defense} would be an image or an archive of one, and {fault.text}") from None
     if Path(defense).is_file():
-        return Sealed(client, limits, "", Path(defense))
+        return SealedDefense(client, limits, "", Path(defense))
     try:
-        return Sealed(client, limits, _image_id(client, defense), None)
+        return SealedDefense(client, limits, _image_id(client, defense), None)
     except WrongUse:
         client.close()
         raise

@@ -1,4 +1,4 @@
-"""Runs a defense in a sealed container, and keeps the images that this needs.
+"""Runs a defense in a sealed container, and manages the images.
 
 The image is a stranger's. Whatever it asks for (a user, health checks, environment) is overruled by
 `container_options`, the one place that says how a container is made. Every way to fail is a RunnerFault: what the
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from defense_kit.archive import ImageFacts, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Launch, Launched
-from defense_kit.limits import Limits
+from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.limits import DefenseLimits
 from defense_kit.logs import LogRing
 from defense_kit.protocol import cause
 from defense_kit.sealing import SCORER_LABEL, UID, Sealing, container_options
@@ -113,16 +113,16 @@ def engine_errors() -> Iterator[None]:
 # -------------------------------------------------------------------------------------------------- the container
 
 
-def container_launch(client: "DockerClient", sealing: Sealing, limits: Limits) -> Launch:
+def container_launch(client: "DockerClient", sealing: Sealing, limits: DefenseLimits) -> Launch:
     """Return what starts the defense for the harness. The image has to be there already."""
 
-    def _start(socket: Path) -> Launched:
+    def _start(socket: Path) -> LaunchedDefense:
         return start_container(client, sealing, limits, socket)
 
     return _start
 
 
-def start_container(client: "DockerClient", sealing: Sealing, limits: Limits, socket: Path) -> Launched:
+def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLimits, socket: Path) -> LaunchedDefense:
     """Start a container in which the defense finds `socket` under DEFENSE_SOCKET."""
     configuration = _image(client, sealing.image).attrs["Config"] or {}
     options = container_options(sealing, limits, configuration, socket)
@@ -152,7 +152,7 @@ class _Tap:
     Measured: the engine spends a whole processor, which no limit of the container's counts, on carrying a flood.
     """
 
-    def __init__(self, container: "Container", limits: Limits) -> None:
+    def __init__(self, container: "Container", limits: DefenseLimits) -> None:
         self._ring = LogRing(limits.log_kib << 10)
         self._ended = threading.Event()
         with engine_errors():
@@ -185,7 +185,7 @@ class _Tap:
 class _Container:
     """A container that was created here."""
 
-    def __init__(self, container: "Container", limits: Limits, uid: int | None) -> None:
+    def __init__(self, container: "Container", limits: DefenseLimits, uid: int | None) -> None:
         self.uid = uid
         self.container = container
         self._tap: _Tap | None = None

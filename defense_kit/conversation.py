@@ -1,4 +1,4 @@
-"""The scorer's end of a conversation with a defense (docs/defenses.md), written for a hostile peer.
+"""The scorer's side of the protocol with a defense (docs/defenses.md), safe against a hostile peer.
 
 Nothing here waits without a deadline on the monotonic clock, and no length is believed before it was checked. A peer
 that does anything but answer the batches it was sent, one after the other, is a RunnerFault (R30).
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.launch import Over
-from defense_kit.protocol import Answers, Frame
+from defense_kit.protocol import BatchAnswers, Frame
 
 Pixels = NDArray[np.uint8]
 
@@ -40,7 +40,7 @@ _PEER = struct.Struct("3i")  # process id, user id, group id
 
 
 @dataclass(frozen=True, slots=True)
-class Deadlines:
+class ConversationDeadlines:
     """Seconds until a defense connects, until its HELLO from there, and for each batch (R30)."""
 
     start: float
@@ -48,7 +48,7 @@ class Deadlines:
     batch: float
 
 
-class Gate:
+class PeerSocket:
     """A listening socket in a folder that nobody else may enter; one peer is let in, once."""
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -148,7 +148,7 @@ class _Incoming:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PendingBatch:
     request_id: int
     rows: int
     sent: bool = False
@@ -157,15 +157,15 @@ class _Asked:
 class Conversation:
     """A connection to one defense. Use it from one thread; after a RunnerFault only `close` is left to do."""
 
-    def __init__(self, connection: socket.socket, deadlines: Deadlines, over: Over) -> None:
+    def __init__(self, connection: socket.socket, deadlines: ConversationDeadlines, over: Over) -> None:
         connection.setblocking(False)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             connection.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
         self._connection = connection
         self._deadlines = deadlines
         self._over = over
-        self._asked: deque[_Asked] = deque()
-        self._answers: deque[Answers] = deque()
+        self._asked: deque[_PendingBatch] = deque()
+        self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()
         self._greeted = False
         self._allow(deadlines.hello, Fault.HELLO_TIMEOUT, "HELLO did not come in time")
@@ -197,7 +197,7 @@ class Conversation:
         pixels = np.ascontiguousarray(images)
         if not self._asked:
             self._refuse_uncalled()
-        asked = _Asked(request_id, len(pixels))
+        asked = _PendingBatch(request_id, len(pixels))
         self._asked.append(asked)
         if len(self._asked) == 1:
             self._start_clock()
@@ -205,7 +205,7 @@ class Conversation:
         self._write([memoryview(header), pixels.data.cast("B")])
         asked.sent = True
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Wait for the answers to the oldest batch outstanding, and return them."""
         if not self.outstanding:
             raise ValueError("no batch is outstanding")

@@ -1,4 +1,4 @@
-"""Runs a defense over a few pictures twice and reports what the contest would see.
+"""Runs a defense twice over a few pictures and reports its answers, speed and faults.
 
 The rounds differ as official runs do (R29): another seed, a fresh process, and for each picture other companions.
 """
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.frames import ABSTAIN, BICYCLE, BIRD
 from defense_kit.limits import IMAGE_SIZE
-from defense_kit.protocol import Answers
+from defense_kit.protocol import BatchAnswers
 
 Pixels = NDArray[np.uint8]
 Order = NDArray[np.intp]
@@ -23,8 +23,8 @@ ROUNDS = 2
 PICTURES = 40
 
 
-class Examined(Protocol):
-    """An opened defense, as `defense_kit.harness.Opened` is one."""
+class OpenedDefense(Protocol):
+    """An opened defense, as `defense_kit.harness.DefenseSession` is one."""
 
     name: str
 
@@ -32,7 +32,7 @@ class Examined(Protocol):
         """Start the work on a batch."""
         ...
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received."""
         ...
 
@@ -45,7 +45,7 @@ class Examined(Protocol):
         ...
 
 
-Open = Callable[[int], Examined]
+Open = Callable[[int], OpenedDefense]
 """Starts the defense anew with a seed; RunnerFault when it does not start."""
 
 
@@ -62,7 +62,7 @@ class FaultFound:
 
 
 @dataclass(slots=True)
-class Round:
+class ExaminedRound:
     """One pass: the answers in the pictures' own order, and the seconds that each batch took."""
 
     labels: NDArray[np.int8]
@@ -71,7 +71,7 @@ class Round:
 
 
 @dataclass(slots=True)
-class Report:
+class ExaminationReport:
     """What came out; `to_text` and `to_json` say the same."""
 
     pictures: int
@@ -81,7 +81,7 @@ class Report:
     name: str = ""
     image: str = ""  # the digest, where a container image was examined
     log: str = ""
-    rounds: list[Round] = field(default_factory=list)
+    rounds: list[ExaminedRound] = field(default_factory=list)
     faults: list[FaultFound] = field(default_factory=list)
 
     @property
@@ -184,7 +184,7 @@ class Report:
         )
 
 
-def _seconds_line(number: int, one: Round) -> str:
+def _seconds_line(number: int, one: ExaminedRound) -> str:
     return f"Seconds for each batch, round {number}: " + " ".join(f"{seconds:.3f}" for seconds in one.batch_seconds)
 
 
@@ -217,11 +217,11 @@ def synthetic_pictures(count: int = PICTURES, size: int = IMAGE_SIZE) -> Pixels:
     return pictures
 
 
-def examine(
+def examine_defense(
     open_: Open, pictures: Pixels, *, batch_size: int, seconds_per_picture: float, first_seed: int = 1
-) -> Report:
+) -> ExaminationReport:
     """Run a defense over uint8 pictures [N, S, S, 3] in two rounds; a fault ends it and stands in the report."""
-    report = Report(len(pictures), pictures.shape[1], batch_size, seconds_per_picture)
+    report = ExaminationReport(len(pictures), pictures.shape[1], batch_size, seconds_per_picture)
     for number in range(ROUNDS):
         seed = first_seed + number
         order = np.arange(len(pictures)) if number == 0 else np.random.default_rng(seed).permutation(len(pictures))
@@ -239,7 +239,7 @@ def _found(fault: RunnerFault, number: int) -> FaultFound:
     return FaultFound(fault.fault.value, number, fault.text, words.meaning, words.advice, words.payer.value)
 
 
-def _play(open_: Open, report: Report, pictures: Pixels, order: Order, batch_size: int, seed: int) -> None:
+def _play(open_: Open, report: ExaminationReport, pictures: Pixels, order: Order, batch_size: int, seed: int) -> None:
     opened = open_(seed)
     try:
         report.name = opened.name
@@ -249,12 +249,12 @@ def _play(open_: Open, report: Report, pictures: Pixels, order: Order, batch_siz
     report.log = opened.log()  # once it has ended, or its last words may still be on their way
 
 
-def _round(opened: Examined, pictures: Pixels, order: Order, batch_size: int) -> Round:
+def _round(opened: OpenedDefense, pictures: Pixels, order: Order, batch_size: int) -> ExaminedRound:
     """Send all pictures in `order` in full batches, one always under way while another is answered."""
     count = len(order)
     padded = np.resize(order, -(-count // batch_size) * batch_size)  # the order's beginning again fills the last batch
     batches = padded.reshape(-1, batch_size)
-    found = Round(np.empty(count, np.int8), np.empty((count, 2), np.float32))
+    found = ExaminedRound(np.empty(count, np.int8), np.empty((count, 2), np.float32))
     since = time.monotonic()
     opened.send(pictures[batches[0]])
     for number in range(len(batches)):

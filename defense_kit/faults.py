@@ -1,4 +1,4 @@
-"""The closed list of faults (R30): what went wrong with a defense, what to do about it, and who answers for it."""
+"""The closed list of faults (R30): cause, remedy, and who is responsible."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Payer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class FaultWords:
     """A fault for people: what happened, what to do, and who answers for it."""
 
     meaning: str
@@ -39,63 +39,63 @@ class Words:
     payer: Payer
 
 
-WORDS: dict[Fault, Words] = {
-    Fault.IMAGE_PULL: Words(
+WORDS: dict[Fault, FaultWords] = {
+    Fault.IMAGE_PULL: FaultWords(
         "The container image could not be loaded under its digest.",
         "Hand in the archive that `docker save` wrote, whole, for this machine's kind (linux/amd64).",
         Payer.PLATFORM,
     ),
-    Fault.START_TIMEOUT: Words(
+    Fault.START_TIMEOUT: FaultWords(
         "The program did not connect to the socket in time.",
         "Connect to the path in DEFENSE_SOCKET soon after the start; look for an error on the way there in the log.",
         Payer.DEFENSE,
     ),
-    Fault.HELLO_TIMEOUT: Words(
+    Fault.HELLO_TIMEOUT: FaultWords(
         "The program connected and did not say HELLO in time.",
         "Send the HELLO frame right after connecting; load what takes long before that.",
         Payer.DEFENSE,
     ),
-    Fault.BATCH_TIMEOUT: Words(
+    Fault.BATCH_TIMEOUT: FaultWords(
         "A batch was not answered in time.",
         "Answer every batch within its seconds; read from the socket all the time and never wait for more pictures.",
         Payer.DEFENSE,
     ),
-    Fault.CRASHED: Words(
+    Fault.CRASHED: FaultWords(
         "The program ended or hung up before it had answered.",
         "Look for the error at the end of the log; if there is none, call `serve` and run until the socket is closed.",
         Payer.DEFENSE,
     ),
-    Fault.OUT_OF_MEMORY: Words(
+    Fault.OUT_OF_MEMORY: FaultWords(
         "The program used more memory than it may.",
         "Use less: free what one batch needed before the next, load the weights once.",
         Payer.DEFENSE,
     ),
-    Fault.GPU_OUT_OF_MEMORY: Words(
+    Fault.GPU_OUT_OF_MEMORY: FaultWords(
         "The graphics card's memory ran out.",
         "Split the batch on the card, or use a smaller model; nothing else runs on the card at the same time.",
         Payer.DEFENSE,
     ),
-    Fault.PROTOCOL: Words(
+    Fault.PROTOCOL: FaultWords(
         "The program sent something that defense protocol v1 does not allow.",
         "Compare with the page on the protocol; `defense_kit.serve` sends the right frames for you.",
         Payer.DEFENSE,
     ),
-    Fault.NONFINITE: Words(
+    Fault.NONFINITE: FaultWords(
         "A score is NaN or infinite.",
         "Send finite scores, or zeros: they are informative only.",
         Payer.DEFENSE,
     ),
-    Fault.DISK: Words(
+    Fault.DISK: FaultWords(
         "The program used up the space it may write to.",
         "Write less to /tmp, the only place that can be written, and delete what is not needed any more.",
         Payer.DEFENSE,
     ),
-    Fault.CANCELLED: Words(
+    Fault.CANCELLED: FaultWords(
         "The run was stopped by the people who run the contest.",
         "Nothing: it is done again.",
         Payer.PLATFORM,
     ),
-    Fault.PLATFORM: Words(
+    Fault.PLATFORM: FaultWords(
         "Something around the program failed, not the program.",
         "Nothing: it is tried again by itself, and the organizers see it.",
         Payer.PLATFORM,

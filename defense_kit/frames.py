@@ -1,4 +1,4 @@
-"""The frames of defense protocol v1: numbers that both ends share.
+"""The binary frames of defense protocol v1, shared by both sides.
 
 A participant's program runs this file: Python 3.8 or later, the standard library and NumPy.
 """

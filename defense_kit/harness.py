@@ -1,4 +1,4 @@
-"""One defense from its start to its end: the same code for the contest and for `python -m defense_kit check`."""
+"""Opens, runs and closes a defense, for the contest and for `python -m defense_kit check`."""
 
 import time
 from collections.abc import Callable
@@ -9,29 +9,31 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.conversation import Conversation, Deadlines, Gate
+from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import LONGEST_ID
-from defense_kit.launch import Launch, Launched, Over
-from defense_kit.protocol import Answers
+from defense_kit.launch import Launch, LaunchedDefense, Over
+from defense_kit.protocol import BatchAnswers
 
 Pixels = NDArray[np.uint8]
 Cancelled = Callable[[], bool]
 LAST_WORDS_SECONDS = 1.0
 
 
-def never() -> bool:
+def never_stopped() -> bool:
     """Return that nobody wants it to stop."""
     return False
 
 
-class Opened:
+class DefenseSession:
     """A defense that said HELLO. Close it, whatever happened; `with` does.
 
     `name` is what the defense calls itself: a stranger's words, for showing only.
     """
 
-    def __init__(self, launched: Launched, conversation: Conversation, name: str, image_size: int, rows: int) -> None:
+    def __init__(
+        self, launched: LaunchedDefense, conversation: Conversation, name: str, image_size: int, rows: int
+    ) -> None:
         self.name = name
         self._launched = launched
         self._conversation = conversation
@@ -54,7 +56,7 @@ class Opened:
         except RunnerFault as fault:
             raise self._with_log(fault) from None
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received; RunnerFault when they do not come or are wrong."""
         try:
             return self._conversation.receive()
@@ -92,16 +94,16 @@ def open_defense(
     image_size: int,
     batch_size: int,
     seed: int,
-    deadlines: Deadlines,
+    deadlines: ConversationDeadlines,
     folder: Path | None = None,
-    cancelled: Cancelled = never,
-) -> Opened:
+    cancelled: Cancelled = never_stopped,
+) -> DefenseSession:
     """Start a defense, let it in, hear its HELLO and tell it READY; every way to fail is a RunnerFault.
 
     `seed` is 0 to 2^63 - 1. The socket lies in a folder of its own inside `folder` (default: the system's temporary
     folder). `cancelled` is asked about twice a second while the harness waits: True ends the run as `cancelled`.
     """
-    with Gate(folder) as gate:
+    with PeerSocket(folder) as gate:
         launched = _start(launch, gate.path)
         try:
             return _greet(gate, launched, image_size, batch_size, seed, deadlines, cancelled)
@@ -112,7 +114,7 @@ def open_defense(
             raise
 
 
-def _start(launch: Launch, path: Path) -> Launched:
+def _start(launch: Launch, path: Path) -> LaunchedDefense:
     try:
         return launch(path)
     except RunnerFault:
@@ -122,8 +124,14 @@ def _start(launch: Launch, path: Path) -> Launched:
 
 
 def _greet(
-    gate: Gate, launched: Launched, image_size: int, batch_size: int, seed: int, deadlines: Deadlines, stop: Cancelled
-) -> Opened:
+    gate: PeerSocket,
+    launched: LaunchedDefense,
+    image_size: int,
+    batch_size: int,
+    seed: int,
+    deadlines: ConversationDeadlines,
+    stop: Cancelled,
+) -> DefenseSession:
     over = _over(launched, stop)
     connection = gate.accept(time.monotonic() + deadlines.start, over, launched.uid)
     conversation = Conversation(connection, deadlines, over)
@@ -133,10 +141,10 @@ def _greet(
     except BaseException:
         conversation.close()
         raise
-    return Opened(launched, conversation, name, image_size, batch_size)
+    return DefenseSession(launched, conversation, name, image_size, batch_size)
 
 
-def _over(launched: Launched, cancelled: Cancelled) -> Over:
+def _over(launched: LaunchedDefense, cancelled: Cancelled) -> Over:
     """Return what a wait looks at: whether somebody wants it to stop, and whether the program is still there."""
 
     def over() -> tuple[Fault, str] | None:

@@ -1,4 +1,4 @@
-"""The parent of a defense that runs as a plain process: bounds it, watches it, and leaves nothing of it behind.
+"""The parent process of a plain-process defense: limits, watches and cleans up.
 
 It is a program of its own, so that every process the defense makes becomes its child when the parent in between ends
 (a subreaper), and so that it ends the defense when whoever started it is gone: the pipe it reads then closes. It runs
@@ -152,7 +152,7 @@ def _bounded(chosen: list[tuple[int, int]]) -> Callable[[], None]:
     return bound
 
 
-def excess(limits: Verdict, scratch: str) -> Verdict | None:
+def over_limit(limits: Verdict, scratch: str) -> Verdict | None:
     """Return which bound the defense as a whole has passed, if any."""
     pids = descendants(os.getpid())
     if len(pids) > limits["processes"]:
@@ -205,7 +205,7 @@ def watch(main: int, limits: Verdict, scratch: str) -> Verdict | None:
         for pid, status in _reap():
             if pid == main:
                 return exit_words(status)
-        passed = excess(limits, scratch)
+        passed = over_limit(limits, scratch)
         if passed:
             return passed
 

@@ -1,4 +1,4 @@
-"""What the harness needs to know about a started defense, however it was started."""
+"""The result of starting a defense, whichever way."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from defense_kit.faults import Fault
 Over = Callable[[], tuple[Fault, str] | None]
 
 
-class Launched(Protocol):
+class LaunchedDefense(Protocol):
     """A running defense. `uid` is who must be at the other end of the socket, None where any user may be."""
 
     uid: int | None
@@ -27,5 +27,5 @@ class Launched(Protocol):
         ...
 
 
-Launch = Callable[[Path], Launched]
+Launch = Callable[[Path], LaunchedDefense]
 """Starts a defense that shall connect to the socket at this path; RunnerFault when it cannot be started."""

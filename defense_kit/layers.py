@@ -1,4 +1,4 @@
-"""Bounds what the layers of an image unpack to, before an engine unpacks them onto the scorer's disk.
+"""Limits what the layers of an image unpack to, before an engine unpacks them.
 
 A few megabytes that are compressed may unpack to terabytes, and no limit of a container counts them.
 """
@@ -26,7 +26,7 @@ _GZIP = b"\x1f\x8b"
 _OTHERWISE_COMPRESSED = (b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # bzip2, xz, zstd
 
 
-def refused(text: str) -> RunnerFault:
+def refused_layer(text: str) -> RunnerFault:
     """Return what an archive that cannot be taken is met with."""
     return RunnerFault(Fault.IMAGE_PULL, text)
 
@@ -38,11 +38,13 @@ class Header(tarfile.TarInfo):
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         header = super().frombuf(buf, encoding, errors)
         if header.type in _HEADERS and header.size > _LONGEST_HEADER:
-            raise refused(f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}")
+            raise refused_layer(
+                f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}"
+            )
         return header
 
 
-class Budget:
+class UnpackingBudget:
     """What all layers of an image may unpack to, taken together."""
 
     def __init__(
@@ -65,17 +67,19 @@ class Budget:
         """Count bytes that were unpacked; `image_pull` when they are too many."""
         self._bytes += count
         if self._bytes > self._most_bytes:
-            raise refused(f"the image unpacks to more than {self._most_bytes >> 20:,} MiB; make it smaller")
+            raise refused_layer(f"the image unpacks to more than {self._most_bytes >> 20:,} MiB; make it smaller")
         if time.monotonic() - self._began > self._most_seconds:
-            raise refused(f"the image takes more than {self._most_seconds:,.0f} seconds to unpack; make it smaller")
+            raise refused_layer(
+                f"the image takes more than {self._most_seconds:,.0f} seconds to unpack; make it smaller"
+            )
 
     def _count(self, member: tarfile.TarInfo) -> None:
         self._files += 1
         if self._files > self._most_files:
-            raise refused(f"the image unpacks to more than {self._most_files:,} files; make it smaller")
+            raise refused_layer(f"the image unpacks to more than {self._most_files:,} files; make it smaller")
         if member.issparse() or member.type == tarfile.GNUTYPE_SPARSE:
             # An engine fills the holes with zeros, which nothing above has counted.
-            raise refused(f"a layer holds a sparse file, {member.name[:100]}; write it out in full")
+            raise refused_layer(f"a layer holds a sparse file, {member.name[:100]}; write it out in full")
 
 
 def check_beginning(layer: IO[bytes]) -> None:
@@ -88,7 +92,7 @@ def check_beginning(layer: IO[bytes]) -> None:
 class _Counted(io.RawIOBase):
     """A stream whose bytes a budget counts as they are read."""
 
-    def __init__(self, stream: IO[bytes], budget: Budget) -> None:
+    def __init__(self, stream: IO[bytes], budget: UnpackingBudget) -> None:
         self._stream, self._budget = stream, budget
 
     def read(self, size: int = -1) -> bytes:
@@ -101,7 +105,7 @@ def _unpacking(layer: IO[bytes]) -> IO[bytes]:
     begin = layer.read(6)
     layer.seek(0)
     if begin.startswith(_OTHERWISE_COMPRESSED):
-        raise refused("a layer is compressed in another way than with gzip; save the image with docker save")
+        raise refused_layer("a layer is compressed in another way than with gzip; save the image with docker save")
     if begin.startswith(_GZIP):
         return gzip.GzipFile(fileobj=layer)  # type: ignore[return-value]
     return layer

@@ -1,4 +1,4 @@
-"""What a defense may use of the machine, and how long it may take (R28, R30, R31).
+"""Resource and time limits of a defense (R28, R30, R31).
 
 The numbers of a contest that changed none of its policy; a test holds them equal.
 """
@@ -13,7 +13,7 @@ HELLO_SECONDS = 30  # from there until its HELLO
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DefenseLimits:
     """Bounds that every launcher puts around a defense; the defaults are those of a contest that changed nothing."""
 
     memory_mib: int = 8192  # swap included

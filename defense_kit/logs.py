@@ -1,4 +1,4 @@
-"""What a defense printed: always read, so that it never waits for us, and kept only at its end."""
+"""Reads a defense's output continuously and keeps its end."""
 
 import os
 import threading
@@ -37,7 +37,7 @@ class LogRing:
         return readable(kept.decode("utf-8", "replace").replace("\t", "    "), self._limit)
 
 
-class Drain:
+class LogReader:
     """Reads a pipe to its end in a thread of its own."""
 
     def __init__(self, descriptor: int, ring: LogRing) -> None:

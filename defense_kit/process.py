@@ -1,4 +1,4 @@
-"""Runs a defense as a plain process of this machine, for trying it out. It is bounded and swept, not sealed off."""
+"""Runs a defense as a plain process for local trials: limited, but not sealed."""
 
 import json
 import os
@@ -14,8 +14,8 @@ from typing import IO
 
 from defense_kit import keeper
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.limits import Limits
-from defense_kit.logs import Drain, LogRing
+from defense_kit.limits import DefenseLimits
+from defense_kit.logs import LogReader, LogRing
 from defense_kit.protocol import cause
 
 STOP_SECONDS = 20.0
@@ -35,7 +35,7 @@ class StartedProcess:
         self._scratch = scratch
         self._mark = mark
         self._ring = LogRing(log_kib << 10)
-        self._drain = Drain(os.dup(running.stderr.fileno()), self._ring)
+        self._drain = LogReader(os.dup(running.stderr.fileno()), self._ring)
         running.stderr.close()
         self._verdict: tuple[Fault, str] | None = None
         self._listener = threading.Thread(target=self._hear, args=(running.stdout,), daemon=True)
@@ -91,7 +91,7 @@ class StartedProcess:
             raise RunnerFault(Fault.PLATFORM, f"could not remove {self._scratch}: {error}") from error
 
 
-def start_process(command: Sequence[str], folder: Path, socket_path: Path, limits: Limits) -> StartedProcess:
+def start_process(command: Sequence[str], folder: Path, socket_path: Path, limits: DefenseLimits) -> StartedProcess:
     """Start `command` in `folder`, told of the socket; RunnerFault `platform` when this machine cannot.
 
     Its environment is made from a short list, HOME is an empty folder that is removed at the end, and `defense_kit` can
@@ -116,7 +116,7 @@ def start_process(command: Sequence[str], folder: Path, socket_path: Path, limit
     return StartedProcess(running, scratch, str(socket_path), limits.log_kib)
 
 
-def _environment(socket_path: Path, scratch: Path, site: Path, limits: Limits) -> dict[str, str]:
+def _environment(socket_path: Path, scratch: Path, site: Path, limits: DefenseLimits) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {
         "HOME": str(scratch),

@@ -1,4 +1,4 @@
-"""The scorer's reading of defense protocol v1: every bound is checked before a byte of payload is read.
+"""The scorer's reader of defense protocol v1: every limit is checked before a payload is read.
 
 What arrives comes from a stranger's program. Anything that the protocol does not allow is a RunnerFault (R30).
 """
@@ -21,7 +21,7 @@ _DISK = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class BatchAnswers:
     """One answer per row: labels int8 [N] of -1, 0, 1 and scores float32 [N, 2] = [bicycle, bird]."""
 
     labels: NDArray[np.int8]
@@ -102,7 +102,7 @@ def pack_ready(image_size: int, batch_size: int, seed: int) -> bytes:
     return frames.pack_header(frames.READY, 0, 0, len(payload)) + payload
 
 
-def read_answers(payload: bytes | bytearray, rows: int) -> Answers:
+def read_answers(payload: bytes | bytearray, rows: int) -> BatchAnswers:
     """Return the answers of a payload of the right length; `protocol` or `nonfinite` where a row is wrong."""
     if len(payload) != rows * frames.ANSWER_ROW.itemsize:
         raise refuse(f"an ANSWER has {len(payload)} bytes, expected {rows * frames.ANSWER_ROW.itemsize}")
@@ -114,7 +114,7 @@ def read_answers(payload: bytes | bytearray, rows: int) -> Answers:
         raise refuse(f"a label is {labels[(labels < -1) | (labels > 1)][0]}, expected -1, 0 or 1")
     if not np.isfinite(scores).all():
         raise RunnerFault(Fault.NONFINITE, "a score is NaN or infinite")
-    return Answers(labels, scores)
+    return BatchAnswers(labels, scores)
 
 
 def cause(text: str) -> Fault:

@@ -1,4 +1,4 @@
-"""How a defense's container is sealed: the one place that says how a container is made."""
+"""The options of a sealed container, in one place."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 from defense_kit.archive import check_configuration
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 
 UID = 65534  # nobody
 SOCKET = "/run/defense/defense.sock"
@@ -36,7 +36,9 @@ class Sealing:
     runtime: str = ""
 
 
-def container_options(sealing: Sealing, limits: Limits, image: Mapping[str, Any], socket: Path) -> dict[str, Any]:
+def container_options(
+    sealing: Sealing, limits: DefenseLimits, image: Mapping[str, Any], socket: Path
+) -> dict[str, Any]:
     """Return all arguments of `containers.create`. `image` is the configuration that the image brings along."""
     if not _DIGEST.fullmatch(sealing.image):
         raise RunnerFault(Fault.IMAGE_PULL, f"{sealing.image[:200]} is not the digest of an image")
@@ -82,7 +84,7 @@ def _walls(socket: Path) -> dict[str, Any]:
     }
 
 
-def _bounds(limits: Limits) -> dict[str, Any]:
+def _bounds(limits: DefenseLimits) -> dict[str, Any]:
     """What a container may use up. Scratch and shared memory count as memory."""
     from docker.types import LogConfig, Ulimit
 
@@ -104,7 +106,7 @@ def _bounds(limits: Limits) -> dict[str, Any]:
     }
 
 
-def _environment(image: Mapping[str, Any], limits: Limits) -> dict[str, str | None]:
+def _environment(image: Mapping[str, Any], limits: DefenseLimits) -> dict[str, str | None]:
     """Return what a defense finds in its environment; None takes a variable of the image's away."""
     brought = dict(entry.partition("=")[::2] for entry in image.get("Env") or [])
     threads = str(limits.cpus)

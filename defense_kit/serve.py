@@ -1,4 +1,4 @@
-"""The participant's end of defense protocol v1: connect, say hello, answer batches until the other side hangs up."""
+"""The participant's side of defense protocol v1: connect, greet, answer batches."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from defense_kit import frames
 BUFFERS = 2  # one is predicted on while the other is read into
 
 
-class Ready(NamedTuple):
+class ContestReady(NamedTuple):
     """What the contest says before the first batch."""
 
     image_size: int  # pictures are image_size x image_size
@@ -25,7 +25,7 @@ class Ready(NamedTuple):
     seed: int  # 0 to 2^63 - 1, another one in each official round
 
 
-class Batch(NamedTuple):
+class ServedBatch(NamedTuple):
     """Pictures as they were read; `buffer` is used again afterwards."""
 
     request_id: int
@@ -34,7 +34,7 @@ class Batch(NamedTuple):
 
 
 Predict = Callable[[np.ndarray], Any]
-OnReady = Callable[[Ready], None]
+OnReady = Callable[[ContestReady], None]
 
 
 def serve(predict: Predict, *, name: str = "defense", on_ready: Optional[OnReady] = None) -> None:
@@ -42,7 +42,8 @@ def serve(predict: Predict, *, name: str = "defense", on_ready: Optional[OnReady
 
     `predict` takes uint8 images [N, S, S, 3] (RGB, C order, valid until it returns) and returns N answers: "bird",
     "bicycle" or "abstain", or 1, 0, -1; or a pair of such answers and scores [N, 2] = [bicycle, bird], which are
-    informative. `on_ready` is called once with the contest's `Ready` before the first batch; seed generators there.
+    informative. `on_ready` is called once with the contest's `ContestReady` before the first batch; seed generators
+    there.
 
     An error in `predict` or `on_ready` is reported to the contest as the fault `crashed` and ends the program with
     exit status 1; so does an answer that is not one per picture.
@@ -66,7 +67,7 @@ def _connect() -> socket.socket:
     return connection
 
 
-def _answer_all(connection: socket.socket, ready: Ready, predict: Predict, on_ready: Optional[OnReady]) -> None:
+def _answer_all(connection: socket.socket, ready: ContestReady, predict: Predict, on_ready: Optional[OnReady]) -> None:
     try:
         if on_ready is not None:
             on_ready(ready)
@@ -86,7 +87,7 @@ def _answer_all(connection: socket.socket, ready: Ready, predict: Predict, on_re
         raise SystemExit(1) from None
 
 
-def _batches(connection: socket.socket, ready: Ready) -> Any:
+def _batches(connection: socket.socket, ready: ContestReady) -> Any:
     """Yield each batch and the function that gives its buffer back; the next one is read meanwhile."""
     free: queue.Queue[bytearray] = queue.Queue()
     full: queue.Queue[Any] = queue.Queue()
@@ -117,7 +118,7 @@ def _read_all(
         full.put(error)
 
 
-def _read_batch(connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]") -> Optional[Batch]:
+def _read_batch(connection: socket.socket, image_size: int, free: "queue.Queue[bytearray]") -> Optional[ServedBatch]:
     header = _read_header(connection, frames.BATCH)
     if header is None:
         return None
@@ -129,10 +130,10 @@ def _read_batch(connection: socket.socket, image_size: int, free: "queue.Queue[b
     view = memoryview(buffer)[:payload_bytes]
     if not _fill(connection, view):
         return None
-    return Batch(request_id, np.frombuffer(view, np.uint8).reshape(shape), buffer)
+    return ServedBatch(request_id, np.frombuffer(view, np.uint8).reshape(shape), buffer)
 
 
-def _read_ready(connection: socket.socket) -> Optional[Ready]:
+def _read_ready(connection: socket.socket) -> Optional[ContestReady]:
     """Return what the contest says, None when it hung up before."""
     header = _read_header(connection, frames.READY)
     if header is None:
@@ -141,7 +142,7 @@ def _read_ready(connection: socket.socket) -> Optional[Ready]:
     if not _fill(connection, memoryview(payload)):
         return None
     said = json.loads(payload.decode("utf-8"))
-    return Ready(int(said["image_size"]), int(said["batch_size"]), tuple(said["classes"]), int(said["seed"]))
+    return ContestReady(int(said["image_size"]), int(said["batch_size"]), tuple(said["classes"]), int(said["seed"]))
 
 
 def _read_header(connection: socket.socket, kind: int) -> Optional[Tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""Lets a program for the warm-up contest's signature speak defense protocol v1."""
+"""Adapts a program of the warm-up contest to defense protocol v1."""
 
 from typing import Callable, List, Tuple
 

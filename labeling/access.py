@@ -1,4 +1,4 @@
-"""The only door through which a view learns who labels: 404 to strangers, 403 to the wrong state."""
+"""Access to labeling pages: strangers get 404, taskers in the wrong state 403."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""From what a tasker sent to the answers that are kept, or every field that is wrong (R9-R12)."""
+"""Validates a submitted form: the answers, or every wrong field (R9-R12)."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ OUTLINE_OR_NULL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class FormAnswers:
     """One filled-in form. The three statements are None exactly when they were not asked.
 
     `outline` is None when it was not asked, or when the tasker said that nothing can be outlined.
@@ -54,7 +54,7 @@ class Answers:
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> Answers:
+def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> FormAnswers:
     """Read a form for a `width` x `height` pixel image; WrongFields names everything that has to change."""
     wrong = {name: _("The field '%(name)s' is not known.") % {"name": name} for name in sorted(set(data) - FIELDS)}
     answers = {name: _answer(data, name, wrong) for name in QUESTIONS}
@@ -67,7 +67,7 @@ def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: Outl
     outline = _outline(data, asked, width, height, wrong)
     if wrong:
         raise WrongFields(wrong)
-    return Answers(bird, bicycle, outline, **statements, milliseconds=milliseconds)
+    return FormAnswers(bird, bicycle, outline, **statements, milliseconds=milliseconds)
 
 
 def _answer(data: Mapping[str, Any], name: str, wrong: dict[str, str]) -> Answer | None:

@@ -1,4 +1,4 @@
-"""Panels begin and end: pictures that are due get one (R7), and one that is ruled upon is over."""
+"""Opens panels for due pictures (R7), and closes those with a ruling."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict
 from labeling import selectors
 from labeling.enums import PanelState
-from labeling.models import Image, Panel, Place
+from labeling.models import Image, Panel, PanelPlace
 from policy.numbers import Policy
 
 DEALT_AT_ONCE = 500
@@ -34,7 +34,9 @@ def _deal(due: list[Image], size: int, now: datetime) -> int:
     panels = Panel.objects.bulk_create(
         Panel(image=image, size=size, missing=size, dealt_at=now, waiting_since=now) for image in images
     )
-    Place.objects.bulk_create(Place(panel=panel, number=number) for panel in panels for number in range(1, size + 1))
+    PanelPlace.objects.bulk_create(
+        PanelPlace(panel=panel, number=number) for panel in panels for number in range(1, size + 1)
+    )
     return Image.objects.filter(pk__in=[image.pk for image in images]).update(dealt_at=now)
 
 

@@ -1,4 +1,4 @@
-"""The words of labeling, each list closed."""
+"""Stored choices of labeling."""
 
 from enum import StrEnum
 
@@ -111,7 +111,7 @@ class AttemptKind(StrEnum):
     SHORT = "short"
 
 
-class WatchAction(StrEnum):
+class MonitoringAction(StrEnum):
     """What a rule of monitoring does when it fires (R6)."""
 
     WARN = "warn"

@@ -1,4 +1,4 @@
-"""The first instructions and rules of monitoring, recorded like every later one."""
+"""The first instructions and monitoring rules, created by the first migration."""
 
 from datetime import UTC, datetime
 from typing import Any

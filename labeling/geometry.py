@@ -1,4 +1,4 @@
-"""The plane of a picture in integers: hundredths of a pixel, origin top-left, y down (R11).
+"""Outline geometry in integers: hundredths of a pixel, origin top-left, y down (R11).
 
 Everything a verdict depends on is decided here without floats, so that 25 % is never a matter of rounding.
 Standard library only: the standalone verifier of a release works with this module.

@@ -1,20 +1,20 @@
-"""Marking answers on pictures whose right answer is known (R5, R6)."""
+"""Marks answers on gold pictures (R5, R6)."""
 
 from datetime import datetime
 
 from django.db.models import BigIntegerField
 
-from common.database.lookups import Given, Lookup
-from labeling.answers import Answers
+from common.database.lookups import Parameter, PreparedLookup
+from labeling.answers import FormAnswers
 from labeling.enums import Answer
-from labeling.marking import Known, Marks, Said, mark
+from labeling.marking import AnswerMarks, RightAnswers, TaskerAnswers, mark
 from labeling.models import GoldMark, KnownPicture, Response
 from labeling.outlines import iou_percent
 
 
-def known_answers(known: KnownPicture) -> Known:
+def known_answers(known: KnownPicture) -> RightAnswers:
     """Return the right answers as marking sees them."""
-    return Known(
+    return RightAnswers(
         accepts_bird=frozenset(map(Answer, known.accepts_bird)),
         accepts_bicycle=frozenset(map(Answer, known.accepts_bicycle)),
         outline=bool(known.outline),
@@ -25,22 +25,22 @@ def known_answers(known: KnownPicture) -> Known:
     )
 
 
-def marks_of_answers(answers: Answers, known: KnownPicture) -> Marks:
+def marks_of_answers(answers: FormAnswers, known: KnownPicture) -> AnswerMarks:
     """Mark a form as it was read."""
     outline = answers.outline.json if answers.outline else ""
     overlap = iou_percent(outline, known.outline)
-    said = Said(answers.bird, answers.bicycle, overlap, answers.complete, answers.unoccluded, answers.real)
+    said = TaskerAnswers(answers.bird, answers.bicycle, overlap, answers.complete, answers.unoccluded, answers.real)
     return mark(said, known_answers(known))
 
 
 # Planned once, as what an ordinary submit asks for: the time it takes tells nothing (R8).
-_known = Lookup("known_picture", lambda: KnownPicture.objects.filter(pk=Given("known", BigIntegerField())))
+_known = PreparedLookup("known_picture", lambda: KnownPicture.objects.filter(pk=Parameter("known", BigIntegerField())))
 
 
-def gold_mark(*, response: Response, known_id: int, now: datetime) -> GoldMark:
+def mark_gold(*, response: Response, known_id: int, now: datetime) -> GoldMark:
     """Mark a response to a gold picture, in the transaction that keeps it."""
     (known,) = _known(known=known_id)
-    said = Said(
+    said = TaskerAnswers(
         Answer(response.contains_bird),
         Answer(response.contains_bicycle),
         iou_percent(response.outline, known.outline),

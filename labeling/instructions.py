@@ -1,4 +1,4 @@
-"""The versions of the instructions as taskers read them: what changed when, newest first."""
+"""The change log of the instructions, newest first."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from labeling.notices import iso
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class InstructionChange:
     """What one version of the instructions changed."""
 
     version: int
@@ -18,13 +18,13 @@ class News:
     clarification: str
 
 
-def news_since(version: int, *, now: datetime) -> list[News]:
+def news_since(version: int, *, now: datetime) -> list[InstructionChange]:
     """Return the versions in force at `now` that are newer than `version`, newest first."""
     rows = InstructionVersion.objects.filter(version__gt=version, in_force_from__lte=now).order_by("-version")
-    return [News(row.version, row.in_force_from, row.summary, row.clarification) for row in rows]
+    return [InstructionChange(row.version, row.in_force_from, row.summary, row.clarification) for row in rows]
 
 
-def news_json(news: list[News]) -> list[dict[str, Any]]:
+def news_json(news: list[InstructionChange]) -> list[dict[str, Any]]:
     """Return news for the page's script."""
     return [
         {

@@ -1,4 +1,4 @@
-"""Leases: what a tasker looks at next, for how long, and when its place is free again (R8).
+"""Leases on panel places: dealing the next picture, renewing, releasing, expiring (R8).
 
 Each function is one transaction; the database keeps the promises.
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
@@ -17,7 +17,7 @@ from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Change, Given, Statement
+from common.database.lookups import Parameter, PreparedStatement, PreparedUpdate
 from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
@@ -90,7 +90,7 @@ def _next(
         raise Conflict(message, "enough_held")
     slot = min({1, 2, 3} - {assignment.slot for assignment in held})
     claimed = _claim(tasker, slot, policy, now, rng) or _resume_lapsed(tasker, slot, policy, now)
-    return claimed or NothingLeft(selectors.others_hold_something_for(tasker))
+    return claimed or NothingLeft(selectors.others_hold_work_for(tasker))
 
 
 def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
@@ -155,16 +155,16 @@ def _lease(
 
 
 # For a lease of this very transaction, whose place somebody else was faster to take.
-_forget_lease = Statement(
-    "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Given("assignment", BigIntegerField())]
+_forget_lease = PreparedStatement(
+    "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Parameter("assignment", BigIntegerField())]
 ).changed
 
-_use_gold = Change(
+_use_gold = PreparedUpdate(
     "use_gold",
     lambda: (
         KnownPicture.objects.filter(
-            pk=Given("known", BigIntegerField()),
-            uses__lt=Given("most_uses", IntegerField()),
+            pk=Parameter("known", BigIntegerField()),
+            uses__lt=Parameter("most_uses", IntegerField()),
             retired_at__isnull=True,
             held_at__isnull=True,
         ),
@@ -190,11 +190,11 @@ def _take_place(panel_id: int) -> bool:
     return _lease_one(panel=panel_id) == 1
 
 
-_lease_one = Change(
+_lease_one = PreparedUpdate(
     "lease_one",
     lambda: (
         Panel.objects.filter(
-            pk=Given("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
+            pk=Parameter("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
         ),
         {"leased": F("leased") + 1},
     ),
@@ -232,7 +232,7 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
 def _take_back(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
-        return selectors.gold_seems_free(lapsed, to_resume=True)
+        return selectors.gold_may_be_free(lapsed, to_resume=True)
     return _take_place(lapsed.panel_id)
 
 
@@ -323,7 +323,7 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 
 @retry_on_deadlock
 @transaction.atomic
-def leases_end(*, tasker: Tasker, now: datetime) -> int:
+def leases_expire(*, tasker: Tasker, now: datetime) -> int:
     """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send while they
     are paused is kept, and does not count: for gold as for any other."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True)

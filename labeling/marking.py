@@ -1,4 +1,4 @@
-"""Comparing an answer with the known one, question by question (R5, R6). Pure."""
+"""Compares an answer with the right one, question by question (R5, R6). Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ STATEMENTS = ("complete", "unoccluded", "real")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RightAnswers:
     """The right answers of a picture: what counts as right in questions 1 and 2, and a fact for each statement.
 
     `outline` says whether something is to be outlined; None for a statement that is not asked, and so not marked.
@@ -25,7 +25,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TaskerAnswers:
     """What a tasker said. `iou_percent` is the overlap of the two outlines, None without one of them."""
 
     bird: Answer
@@ -37,7 +37,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class AnswerMarks:
     """Right or wrong for each question that has a right answer, in the order of the form."""
 
     questions: dict[str, bool]
@@ -49,7 +49,7 @@ class Marks:
         return all(self.questions.values())
 
 
-def mark(said: Said, known: Known) -> Marks:
+def mark(said: TaskerAnswers, known: RightAnswers) -> AnswerMarks:
     """Mark one answer. Where nothing is to be outlined, an outline is neither right nor wrong: questions 1 and 2 are
     what led to it."""
     questions = {
@@ -62,4 +62,4 @@ def mark(said: Said, known: Known) -> Marks:
         right = getattr(known, name)
         if right is not None:
             questions[name] = getattr(said, name) is right
-    return Marks(questions, said.iou_percent)
+    return AnswerMarks(questions, said.iou_percent)

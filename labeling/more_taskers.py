@@ -1,5 +1,5 @@
-"""More taskers for a picture that was ruled upon, because the board asks for them (R19): they join its panel, or a
-fresh panel replaces it.
+"""Asks more taskers about a ruled picture on the board's request (R19): they join the panel, or a fresh one replaces
+it.
 
 They are asked before all others and as blindly as ever: nothing that a tasker gets tells such a picture from another
 one (R8). The order of locks is at the head of `labeling/models/panels.py`.
@@ -14,7 +14,7 @@ from django.db.models import Max
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling.enums import PanelState, ReportDecision
-from labeling.models import Assignment, Image, KnownPicture, Panel, Place, Report
+from labeling.models import Assignment, Image, KnownPicture, Panel, PanelPlace, Report
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 
@@ -25,7 +25,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
 
     InvalidInput for fewer than one. Conflict when the panel is not settled or not the newest of its picture
     (`not_settled`, `replaced`), when it would have too many places (`panel_too_large`), and when nobody may be asked
-    about the picture (`known_already`, `kept_out`).
+    about the picture (`known_already`, `is_kept_out`).
     """
     if more < 1:
         raise InvalidInput("Ask for at least one more tasker.", "invalid", field="more")
@@ -90,7 +90,7 @@ def newest_panel(image_id: int) -> Panel:
     return newest
 
 
-def kept_out(image_id: int) -> bool:
+def is_kept_out(image_id: int) -> bool:
     """Say whether an organizer decided that nobody is asked about the picture any more, after a report."""
     return Report.objects.filter(image=image_id, decision=ReportDecision.KEPT_OUT).exists()
 
@@ -105,7 +105,7 @@ def _settled(image_id: int) -> Panel:
     if KnownPicture.objects.filter(image=image_id).exists():
         words = "This picture is or was gold, whose answers taskers may know: decide without further taskers."
         raise Conflict(words, "known_already")
-    if kept_out(image_id):
+    if is_kept_out(image_id):
         words = "An organizer keeps this picture out after a report: decide without further taskers."
         raise Conflict(words, "kept_out")
     return newest
@@ -144,7 +144,7 @@ def _check_room(places: int, more: int) -> None:
 
 
 def _seat(panel: Panel, numbers: range) -> None:
-    Place.objects.bulk_create(Place(panel=panel, number=number) for number in numbers)
+    PanelPlace.objects.bulk_create(PanelPlace(panel=panel, number=number) for number in numbers)
 
 
 def _state_with_room(image_id: int) -> PanelState:

@@ -1,4 +1,4 @@
-"""What a tasker is told on their next page, until they have seen it."""
+"""Notices to taskers, shown until read."""
 
 from datetime import datetime
 from typing import Any
@@ -28,7 +28,7 @@ def iso(moment: datetime) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def notice_see(*, tasker: Tasker, notice_id: UUID, now: datetime) -> None:
+def notice_mark_seen(*, tasker: Tasker, notice_id: UUID, now: datetime) -> None:
     """Mark the tasker's own notice as seen; the first time counts. NotFound for anybody else's."""
     mine = Notice.objects.filter(public_id=notice_id, tasker=tasker)
     if mine.filter(seen_at__isnull=True).update(seen_at=now) == 0 and not mine.exists():

@@ -1,4 +1,4 @@
-"""What is asked, pure (R9-R12)."""
+"""Which parts of the form are required. Pure (R9-R12)."""
 
 from labeling.enums import Answer, Label
 from policy.enums import OutlineGate

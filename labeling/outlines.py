@@ -1,4 +1,4 @@
-"""From what came over the wire to the outline that counts (R11)."""
+"""Validates and normalises a submitted outline (R11)."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What the labeling page remembers for a tasker on every device: its keys, and the instructions they have read."""
+"""A tasker's preferences on all devices: keys, and the instructions read."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ NAMED_KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class KeyAction:
     """Something that a key does on the labeling page."""
 
     name: str
@@ -38,34 +38,34 @@ class Action:
 
 
 ACTIONS = (
-    Action("choice_1", "1", _("Answer 1; in question 4, switch statement 1")),
-    Action("choice_2", "2", _("Answer 2; in question 4, switch statement 2")),
-    Action("choice_3", "3", _("Answer 3; in question 4, switch statement 3")),
-    Action("choice_4", "4", _("Answer 4")),
-    Action("next_question", "f", _("Next question")),
-    Action("previous_question", "b", _("Question before")),
-    Action("cannot_outline", "n", _("Say that it cannot be outlined")),
-    Action("submit", "Enter", _("Submit")),
-    Action("undo", "u", _("Undo")),
-    Action("redo", "y", _("Redo")),
-    Action("close_outline", "c", _("Close the outline")),
-    Action("next_corner", "]", _("Choose the next corner")),
-    Action("previous_corner", "[", _("Choose the corner before")),
-    Action("insert_corner", "i", _("Add a corner after the chosen one")),
-    Action("remove_corner", "Delete", _("Remove the chosen corner")),
-    Action("fewer_corners", ",", _("Fewer corners in the line traced last")),
-    Action("more_corners", ".", _("More corners in the line traced last")),
-    Action("zoom_in", "+", _("Zoom in")),
-    Action("zoom_out", "-", _("Zoom out")),
-    Action("fit", "0", _("Show the whole picture")),
-    Action("move", "m", _("Let a drag move the picture in place of tracing")),
-    Action("smoothing", "s", _("Show the picture smoothly, or every pixel as a square")),
-    Action("instructions", "?", _("Open the instructions")),
-    Action("report", "r", _("Report the picture")),
-    Action("ask", "q", _("Ask a question")),
-    Action("receipts", "v", _("Show the last receipts")),
-    Action("keys", "k", _("Show and change the keys")),
-    Action("dismiss", "d", _("Put away a message")),
+    KeyAction("choice_1", "1", _("Answer 1; in question 4, switch statement 1")),
+    KeyAction("choice_2", "2", _("Answer 2; in question 4, switch statement 2")),
+    KeyAction("choice_3", "3", _("Answer 3; in question 4, switch statement 3")),
+    KeyAction("choice_4", "4", _("Answer 4")),
+    KeyAction("next_question", "f", _("Next question")),
+    KeyAction("previous_question", "b", _("Question before")),
+    KeyAction("cannot_outline", "n", _("Say that it cannot be outlined")),
+    KeyAction("submit", "Enter", _("Submit")),
+    KeyAction("undo", "u", _("Undo")),
+    KeyAction("redo", "y", _("Redo")),
+    KeyAction("close_outline", "c", _("Close the outline")),
+    KeyAction("next_corner", "]", _("Choose the next corner")),
+    KeyAction("previous_corner", "[", _("Choose the corner before")),
+    KeyAction("insert_corner", "i", _("Add a corner after the chosen one")),
+    KeyAction("remove_corner", "Delete", _("Remove the chosen corner")),
+    KeyAction("fewer_corners", ",", _("Fewer corners in the line traced last")),
+    KeyAction("more_corners", ".", _("More corners in the line traced last")),
+    KeyAction("zoom_in", "+", _("Zoom in")),
+    KeyAction("zoom_out", "-", _("Zoom out")),
+    KeyAction("fit", "0", _("Show the whole picture")),
+    KeyAction("move", "m", _("Let a drag move the picture in place of tracing")),
+    KeyAction("smoothing", "s", _("Show the picture smoothly, or every pixel as a square")),
+    KeyAction("instructions", "?", _("Open the instructions")),
+    KeyAction("report", "r", _("Report the picture")),
+    KeyAction("ask", "q", _("Ask a question")),
+    KeyAction("receipts", "v", _("Show the last receipts")),
+    KeyAction("keys", "k", _("Show and change the keys")),
+    KeyAction("dismiss", "d", _("Put away a message")),
 )
 _DEFAULTS = {action.name: action.key for action in ACTIONS}
 # How far a traced line may lie from its corners, in pixels of a picture 299 wide.

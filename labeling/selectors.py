@@ -1,4 +1,4 @@
-"""Questions to the tables of labeling."""
+"""Queries for panels, assignments and images."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models import Q, QuerySet
 
-from common.database.lookups import Given, Lookup, Statement
+from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
 from labeling.enums import AssignmentState, KnownUse, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, Place, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, Panel, PanelPlace, Tasker
 from policy.numbers import LARGEST_PANEL
 from policy.selectors import policy_versions
 
@@ -59,9 +59,9 @@ def open_assignments(tasker: Tasker) -> list[Assignment]:
     return _open_assignments(tasker=tasker.pk)
 
 
-_TASKER = Given("tasker", models.BigIntegerField())
-_PERSON = Given("person", models.BigIntegerField())
-_open_assignments = Lookup(
+_TASKER = Parameter("tasker", models.BigIntegerField())
+_PERSON = Parameter("person", models.BigIntegerField())
+_open_assignments = PreparedLookup(
     "open_assignments",
     lambda: (
         Assignment.objects.filter(tasker_id=_TASKER, state=AssignmentState.LEASED)
@@ -77,12 +77,12 @@ def lock_own_assignment(tasker: Tasker, assignment_id: UUID) -> Assignment | Non
     return found[0] if found else None
 
 
-_own_assignment = Lookup(
+_own_assignment = PreparedLookup(
     "own_assignment",
     lambda: (
         Assignment.objects.select_for_update(of=("self", "panel"), no_key=True)
         .select_related("panel", "image", "stands_for")
-        .filter(public_id=Given("public_id", models.UUIDField()), tasker_id=_TASKER)
+        .filter(public_id=Parameter("public_id", models.UUIDField()), tasker_id=_TASKER)
     ),
 )
 
@@ -93,17 +93,17 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
     return rows.filter(public_id=assignment_id, tasker=tasker).first()
 
 
-def first_free_place(panel: Panel) -> Place | None:
+def first_free_place(panel: Panel) -> PanelPlace | None:
     """Return the first place of the panel without an answer."""
     found = _first_free_place(panel=panel.pk)
     return found[0] if found else None
 
 
-_first_free_place = Lookup(
+_first_free_place = PreparedLookup(
     "first_free_place",
-    lambda: Place.objects.filter(panel_id=Given("panel", models.BigIntegerField()), response__isnull=True).order_by(
-        "number"
-    )[:1],
+    lambda: PanelPlace.objects.filter(
+        panel_id=Parameter("panel", models.BigIntegerField()), response__isnull=True
+    ).order_by("number")[:1],
 )
 
 
@@ -139,13 +139,13 @@ def _level(missing: int, linked: bool) -> str:
 
 
 @cache
-def _candidates(levels: range, linked: bool) -> Statement:
+def _candidates(levels: range, linked: bool) -> PreparedStatement:
     first = levels[0] == ALL_LEVELS[0]
     parts = [_urgent(linked)] * first + [_level(missing, linked) for missing in levels]
     who = [_TASKER, *([_PERSON] if linked else [])]
     name = f"candidates_{levels[0]}_{levels[-1]}" + ("_linked" if linked else "")
     sql = " UNION ALL ".join(parts) + f" LIMIT {WINDOW}"
-    return Statement(name, sql, who * first + _level_parameters(levels, who))
+    return PreparedStatement(name, sql, who * first + _level_parameters(levels, who))
 
 
 ALL_LEVELS = range(1, LARGEST_PANEL + 1)
@@ -154,8 +154,8 @@ _PICTURE = ("id", "pixels_sha256", "width", "height")
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _level_parameters(levels: range, who: Sequence[Given]) -> list[Given]:
-    since = [Given(f"since_{missing}", models.DateTimeField()) for missing in levels]
+def _level_parameters(levels: range, who: Sequence[Parameter]) -> list[Parameter]:
+    since = [Parameter(f"since_{missing}", models.DateTimeField()) for missing in levels]
     return [parameter for each in since for parameter in (each, *who)]
 
 
@@ -212,7 +212,7 @@ def _first_not_passed(missing: int) -> str:
       ) AS missing_{missing}"""
 
 
-_not_passed = Statement(
+_not_passed = PreparedStatement(
     "not_passed",
     " UNION ALL ".join(_first_not_passed(missing) for missing in ALL_LEVELS),
     _level_parameters(ALL_LEVELS, [_TASKER]),
@@ -258,7 +258,7 @@ def lapsed_with_room(tasker: Tasker) -> Assignment | None:
 _STANDS_FOR_HELD = Q(stands_for__state=PanelState.HELD)
 
 
-def gold_seems_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
+def gold_may_be_free(assignment: Assignment, *, to_resume: bool = False) -> bool:
     """Say whether the picture that gold stands in for would have a place for the tasker, had it been dealt instead.
 
     `to_resume` asks for the lease, otherwise for a late answer.
@@ -286,7 +286,7 @@ GOLD_DRAWN_FROM = 64
 
 # Read in the order of an index and looked up one by one until enough are found. As NOT EXISTS it becomes a join of all
 # gold with all that the tasker was asked, which takes as long as the whole rest of a claim, and so tells gold (R8).
-_gold_for = Statement(
+_gold_for = PreparedStatement(
     "gold_for",
     f"""
     SELECT k.id, k.panel_id, k.image_id, i.pixels_sha256, i.width, i.height
@@ -299,16 +299,16 @@ _gold_for = Statement(
           ORDER BY g.uses LIMIT {GOLD_DRAWN_FROM}) AS k
     JOIN labeling_image i ON i.id = k.image_id""",
     [
-        Given("most_uses", models.IntegerField()),
+        Parameter("most_uses", models.IntegerField()),
         _TASKER,
-        Given("width", models.IntegerField()),
-        Given("height", models.IntegerField()),
+        Parameter("width", models.IntegerField()),
+        Parameter("height", models.IntegerField()),
     ],
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldPicture:
     """A gold picture that can be dealt: the known picture, the settled panel it is asked on, and its image."""
 
     known_id: int
@@ -316,7 +316,7 @@ class Gold:
     image: Image
 
 
-def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> Gold | None:
+def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> GoldPicture | None:
     """Draw one of the least used gold pictures this tasker was never asked about, below the cap (R6).
 
     It has the size of the picture that it is dealt instead of: another policy may ask for other sizes (R2).
@@ -325,10 +325,10 @@ def gold_for(tasker: Tasker, instead_of: Image, most_uses: int, rng: Random) -> 
     if not rows:
         return None
     known, panel, *picture = rng.choice(rows)
-    return Gold(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
+    return GoldPicture(known, panel, Image.from_db(connection.alias, _PICTURE, picture))
 
 
-def others_hold_something_for(tasker: Tasker) -> bool:
+def others_hold_work_for(tasker: Tasker) -> bool:
     """Say whether a picture new to this tasker is only held by others just now, so that waiting may help."""
     mine = Assignment.objects.filter(tasker=tasker, image=models.OuterRef("image"))
     held = Assignment.objects.filter(~Q(tasker=tasker), state=AssignmentState.LEASED, known__isnull=True)

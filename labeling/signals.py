@@ -1,4 +1,4 @@
-"""What is told to whoever stands above."""
+"""Signals to apps above labeling."""
 
 from django.dispatch import Signal
 

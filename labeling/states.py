@@ -1,4 +1,4 @@
-"""The states of a tasker: who may label now, and every change of that with its reason (R5, R6)."""
+"""States of a tasker (R5, R6), and their changes with reasons."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from django.db import transaction
 
 from common.errors import Conflict
 from labeling.enums import TaskerState
-from labeling.models import StateChange, Tasker, WatchEvent
+from labeling.models import MonitoringEvent, StateChange, Tasker
 
 # state -> states it may go to; the only home of this knowledge.
 NEXT_TASKER_STATE: dict[TaskerState, frozenset[TaskerState]] = {
@@ -26,7 +26,7 @@ def tasker_state_change(
     reason: str,
     now: datetime,
     by: User | None = None,
-    event: WatchEvent | None = None,
+    event: MonitoringEvent | None = None,
 ) -> StateChange:
     """Move a tasker from the state that `tasker` was read with, and record why; `reason` is what the tasker reads.
 

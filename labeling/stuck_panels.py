@@ -1,4 +1,4 @@
-"""Panels that nobody left may finish, each with its cause: too few of those who may label are new to the picture.
+"""Panels that no remaining tasker may finish, with the cause.
 
 Nobody is asked about a picture twice, nor is anybody linked with who was (R6, R8). Such a panel waits until somebody
 does something: invites taskers, lets one label again, ends a wrong link.
@@ -140,7 +140,7 @@ def _beyond_counted(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AssignedTasker:
     """A tasker who was asked about a picture: who they are by a link, and on which panel they may take it up again."""
 
     tasker: int
@@ -149,19 +149,21 @@ class _Asked:
     known: bool
 
 
-def _asked_about(panels: Iterable[Panel]) -> dict[int, list[_Asked]]:
+def _asked_about(panels: Iterable[Panel]) -> dict[int, list[_AssignedTasker]]:
     """Return picture -> whoever was asked about it, gold included."""
     images = {panel.image_id for panel in panels}
     columns = ("image_id", "tasker_id", "tasker__person", "state", "problem", "panel_id", "known_id")
-    found: dict[int, list[_Asked]] = {}
+    found: dict[int, list[_AssignedTasker]] = {}
     rows = Assignment.objects.filter(image__in=images).values_list(*columns)
     for image, tasker, person, state, problem, panel, known in rows:
         lapsed = state in _LAPSED and not problem and known is None
-        found.setdefault(image, []).append(_Asked(tasker, person, panel if lapsed else None, known is not None))
+        found.setdefault(image, []).append(
+            _AssignedTasker(tasker, person, panel if lapsed else None, known is not None)
+        )
     return found
 
 
-def _stuck(panel: Panel, asked: list[_Asked], crew: _Crew, now: datetime) -> StuckPanel | None:
+def _stuck(panel: Panel, asked: list[_AssignedTasker], crew: _Crew, now: datetime) -> StuckPanel | None:
     """Return the panel with its cause; None where enough people may be asked."""
     over = {each.tasker for each in asked if each.resumes != panel.pk}
     accounts = [tasker for tasker in crew.able if tasker not in over]
@@ -181,7 +183,7 @@ def _stuck(panel: Panel, asked: list[_Asked], crew: _Crew, now: datetime) -> Stu
     return StuckPanel(panel, cause, places, count, linked, paused, requalifying, seen, away)
 
 
-def _linked_was_asked(tasker: int, person: int, asked: list[_Asked]) -> bool:
+def _linked_was_asked(tasker: int, person: int, asked: list[_AssignedTasker]) -> bool:
     return any(each.person == person and each.tasker != tasker and not each.known for each in asked)
 
 

@@ -1,4 +1,4 @@
-"""Taskers' answers are kept (R8-R12), each in one transaction.
+"""Stores taskers' answers (R8-R12), each in one transaction.
 
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
 """
@@ -15,14 +15,14 @@ from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Change, Given
+from common.database.lookups import Parameter, PreparedUpdate
 from common.errors import Conflict
 from labeling import selectors, signals
-from labeling.answers import Answers, read_answers
+from labeling.answers import FormAnswers, read_answers
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
-from labeling.gold import gold_mark
+from labeling.gold import mark_gold
 from labeling.leases import own_assignment
-from labeling.models import Assignment, Panel, Place, Response, Tasker
+from labeling.models import Assignment, Panel, PanelPlace, Response, Tasker
 from policy.enums import OutlineGate
 from policy.numbers import LARGEST_PANEL, Policy
 
@@ -32,7 +32,7 @@ MARK_AGE = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmittedResponse:
     """A response as kept. `repeated` marks the very same submission sent again."""
 
     response: Response
@@ -55,7 +55,7 @@ def response_submit(
     data: Mapping[str, Any],
     policy_at: Callable[[datetime], Policy],
     now: datetime,
-) -> Submitted:
+) -> SubmittedResponse:
     """Keep a tasker's answer (R8-R12) and return it with its receipt.
 
     What was asked (R10) follows the policy that was in force when the panel was dealt, which `policy_at` knows.
@@ -79,7 +79,7 @@ def _submit(
     data: Mapping[str, Any],
     policy_at: Callable[[datetime], Policy],
     now: datetime,
-) -> Submitted:
+) -> SubmittedResponse:
     assignment = own_assignment(tasker, assignment_id, lease_token)
     image = assignment.image
     gate = outline_gate_of(assignment, policy_at)
@@ -87,7 +87,7 @@ def _submit(
     if assignment.state == AssignmentState.ANSWERED:
         return _repeated(assignment, answers)
     response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
-    return Submitted(response, repeated=False)
+    return SubmittedResponse(response, repeated=False)
 
 
 def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Policy]) -> OutlineGate:
@@ -99,21 +99,21 @@ def outline_gate_of(assignment: Assignment, policy_at: Callable[[datetime], Poli
     return policy_at(asked_on.dealt_at).outline_gate
 
 
-def _repeated(assignment: Assignment, answers: Answers) -> Submitted:
+def _repeated(assignment: Assignment, answers: FormAnswers) -> SubmittedResponse:
     response = Response.objects.get(assignment=assignment)
     response.assignment = assignment
     if response.answers_sha256 != answers.sha256:
         message = _("You answered this picture already (receipt %(receipt)s); an answer is never replaced.")
         raise Conflict(message % {"receipt": response.receipt}, "already_answered")
-    return Submitted(response, repeated=True)
+    return SubmittedResponse(response, repeated=True)
 
 
-def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bool) -> Response:
+def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
     place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
     if assignment.known_id is not None:
-        assignment.seems_counted = counts and (holds_lease or selectors.gold_seems_free(assignment))
+        assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
     box = answers.outline.box if answers.outline else None
     response = Response.objects.create(
         assignment=assignment,
@@ -139,7 +139,7 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bo
     )
     _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
     if assignment.known_id is not None:
-        gold_mark(response=response, known_id=assignment.known_id, now=now)
+        mark_gold(response=response, known_id=assignment.known_id, now=now)
     elif place is not None:
         _fill_place(panel, holds_lease, now)
     elif holds_lease:
@@ -150,14 +150,14 @@ def _keep(assignment: Assignment, answers: Answers, now: datetime, *, counts: bo
 _UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
 
 
-_mark_answered = Change(
+_mark_answered = PreparedUpdate(
     "mark_answered",
     lambda: (
-        Assignment.objects.filter(pk=Given("assignment", BigIntegerField()), state__in=_UNANSWERED),
+        Assignment.objects.filter(pk=Parameter("assignment", BigIntegerField()), state__in=_UNANSWERED),
         {
             "state": AssignmentState.ANSWERED,
-            "ended_at": Given("now", DateTimeField()),
-            "seems_counted": Given("seems_counted", BooleanField()),
+            "ended_at": Parameter("now", DateTimeField()),
+            "seems_counted": Parameter("seems_counted", BooleanField()),
         },
     ),
 )
@@ -167,7 +167,7 @@ def _has_room(panel: Panel, holds_lease: bool) -> bool:
     return holds_lease or panel.answered + panel.leased < panel.size
 
 
-def _free_place(panel: Panel) -> Place | None:
+def _free_place(panel: Panel) -> PanelPlace | None:
     """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
 
     While a report holds the picture nobody new is asked, but who was asked before still counts.
@@ -192,16 +192,16 @@ def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
 _PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
 
 
-_write_progress = Change(
+_write_progress = PreparedUpdate(
     "write_progress",
     lambda: (
-        Panel.objects.filter(pk=Given("panel", BigIntegerField())),
-        {field.name: Given(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
+        Panel.objects.filter(pk=Parameter("panel", BigIntegerField())),
+        {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
 
 
-def _receipt(assignment: Assignment, answers: Answers, now: datetime) -> str:
+def _receipt(assignment: Assignment, answers: FormAnswers, now: datetime) -> str:
     """Return 12 hexadecimal digits that a tasker can quote: a digest of what was said, of which picture, and when."""
     text = f"{assignment.public_id} {answers.sha256} {now.isoformat()}"
     digits = hashlib.sha256(text.encode()).hexdigest()[:12].upper()

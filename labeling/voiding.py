@@ -1,4 +1,4 @@
-"""Taking answers out of the count: they stay on record, and their places are given to somebody else (R6)."""
+"""Voids answers: they stay on record, and their places are dealt again (R6)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from common.audit.trail import Subject, audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import InvalidInput
 from labeling.enums import PanelState, ReportDecision
-from labeling.models import Panel, Place, Report, Response, Tasker, VoidedResponse, Voiding
+from labeling.models import Panel, PanelPlace, Report, Response, Tasker, VoidedResponse, Voiding
 
 UNSETTLED = (PanelState.OPEN, PanelState.HELD, PanelState.FULL)
 
@@ -74,8 +74,8 @@ def _state_with_room(panel: Panel) -> PanelState:
 
 def _void(response: Response, panel: Panel, voiding: Voiding, now: datetime) -> None:
     VoidedResponse.objects.create(response=response, voiding=voiding)
-    last = Place.objects.filter(panel=panel).aggregate(number=Max("number"))["number"]
-    Place.objects.create(panel=panel, number=last + 1, replaces_id=response.place_id)
+    last = PanelPlace.objects.filter(panel=panel).aggregate(number=Max("number"))["number"]
+    PanelPlace.objects.create(panel=panel, number=last + 1, replaces_id=response.place_id)
     panel.answered -= 1
     panel.missing += 1
     # Now, not as before: a mark of the queue must never stand beyond a panel that has room again.

@@ -45,7 +45,7 @@ OUTLINE_IT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionWords:
     """One of questions 1 and 2: the field, its number, a short name and the full text."""
 
     field: str
@@ -55,7 +55,7 @@ class Question:
 
 
 QUESTIONS = (
-    Question(
+    QuestionWords(
         "contains_bird",
         1,
         _("Bird"),
@@ -64,7 +64,7 @@ QUESTIONS = (
             "stuffed animal bird, a cartoon bird) anywhere in the image?"
         ),
     ),
-    Question(
+    QuestionWords(
         "contains_bicycle",
         2,
         _("Bicycle"),

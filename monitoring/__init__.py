@@ -1,1 +1,1 @@
-"""Who labels with care: gold, agreement, copying, and what is done about it (R6). Nothing in labeling imports it."""
+"""Quality of labeling: gold, agreement, copying, and actions on taskers (R6). Labeling does not import it."""

@@ -1,4 +1,4 @@
-"""Who may read what monitoring keeps: organizers everything, the board what is for the board."""
+"""Access to monitoring pages: organizers, and the board where noted."""
 
 from django.contrib.auth.models import AnonymousUser, User
 

@@ -1,4 +1,4 @@
-"""What is done about a tasker, by a rule or by an organizer: each with its reason, which the tasker reads (R6)."""
+"""Actions on taskers by a rule or an organizer, each with a reason that the tasker reads (R6)."""
 
 from datetime import datetime
 
@@ -11,8 +11,8 @@ from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput
 from labeling import leases, voiding
-from labeling.enums import TaskerState, WatchAction
-from labeling.models import Notice, StateChange, Tasker, Voiding, WatchEvent
+from labeling.enums import MonitoringAction, TaskerState
+from labeling.models import MonitoringEvent, Notice, StateChange, Tasker, Voiding
 from labeling.states import tasker_state_change
 
 MOST_REASON_CHARACTERS = 1_000
@@ -32,23 +32,23 @@ _WORDS = {
         "An organizer took answers of yours out of the count; they stay in the record. The reason: {reason}"
     ),
 }
-_CODES = {WatchAction.WARN: _WARNED, WatchAction.PAUSE: _PAUSED, WatchAction.REQUALIFY: REQUALIFY}
+_CODES = {MonitoringAction.WARN: _WARNED, MonitoringAction.PAUSE: _PAUSED, MonitoringAction.REQUALIFY: REQUALIFY}
 _ACTS = {
-    WatchAction.WARN: "tasker.warn",
-    WatchAction.PAUSE: "tasker.pause",
-    WatchAction.REQUALIFY: "tasker.requalify",
+    MonitoringAction.WARN: "tasker.warn",
+    MonitoringAction.PAUSE: "tasker.pause",
+    MonitoringAction.REQUALIFY: "tasker.requalify",
 }
-_AFTER = {WatchAction.PAUSE: TaskerState.PAUSED, WatchAction.REQUALIFY: TaskerState.LEARNING}
+_AFTER = {MonitoringAction.PAUSE: TaskerState.PAUSED, MonitoringAction.REQUALIFY: TaskerState.LEARNING}
 
 
 def action_take(
     *,
     tasker: Tasker,
-    action: WatchAction,
+    action: MonitoringAction,
     reason: str,
     now: datetime,
     by: User | None = None,
-    event: WatchEvent | None = None,
+    event: MonitoringEvent | None = None,
 ) -> None:
     """Warn, pause or send to a short qualification, and tell the tasker on their next page (R6).
 
@@ -63,18 +63,18 @@ def action_take(
 def _take(
     tasker: Tasker,
     before: TaskerState,
-    action: WatchAction,
+    action: MonitoringAction,
     reason: str,
     now: datetime,
     by: User | None,
-    event: WatchEvent | None,
+    event: MonitoringEvent | None,
 ) -> None:
     code = _CODES[action]
     # A try that gave way has left its state on the object.
     tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
-        leases.leases_end(tasker=tasker, now=now)
+        leases.leases_expire(tasker=tasker, now=now)
     _tell(tasker, code, reason, now, event)
     rule = {"watch_rule": event.rule_id, "watch_event": event.pk} if event is not None else None
     audit(_ACTS[action], by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now, private=rule)
@@ -129,7 +129,7 @@ def _checked(reason: str) -> str:
     return reason
 
 
-def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: WatchEvent | None = None) -> None:
+def _tell(tasker: Tasker, code: str, reason: str, now: datetime, event: MonitoringEvent | None = None) -> None:
     """Leave a notice in the tasker's language; a reason that a rule gives is translated, an organizer's is theirs.
 
     Nobody reads it who has left.

@@ -1,4 +1,4 @@
-"""Answers as monitoring reads them: few columns, streamed, each beside what the rest of its panel said."""
+"""Streams answers with the rest of their panel, for statistics."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from labeling.enums import PanelState
 from labeling.models import Response
 from monitoring.overlap import mean_overlaps
-from monitoring.rules import Form, Look
+from monitoring.rules import Form, JudgedAnswer
 
 COMPLETE = (PanelState.FULL, PanelState.SETTLED)
 _CHUNK = 2_000
@@ -93,7 +93,7 @@ def counted_on_complete_panels() -> QuerySet[Response]:
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
+class PanelComparison:
     """What the members of complete panels said, and how much their outlines overlap (percent, by response)."""
 
     panels: Mapping[int, list[AnswerRow]]
@@ -104,14 +104,14 @@ class Company:
         members = self.panels.get(row.panel_id, []) if row.counts else []
         return [member for member in members if member.pk != row.pk]
 
-    def look(self, row: AnswerRow) -> Look:
+    def look(self, row: AnswerRow) -> JudgedAnswer:
         """Return the answer as the rules see it."""
         others = tuple(member.form for member in self.others(row))
         overlap = self.overlaps.get(row.pk) if others else None
-        return Look(row.at, row.milliseconds, row.form, row.gold, others, overlap)
+        return JudgedAnswer(row.at, row.milliseconds, row.form, row.gold, others, overlap)
 
 
-def company(panel_ids: Iterable[int]) -> Company:
+def company(panel_ids: Iterable[int]) -> PanelComparison:
     """Return the members of those of these panels that are complete."""
     ids = sorted(set(panel_ids))
     blocks = (ids[at : at + _PANELS_AT_ONCE] for at in range(0, len(ids), _PANELS_AT_ONCE))
@@ -128,8 +128,8 @@ def by_panel(rows: Iterable[AnswerRow]) -> dict[int, list[AnswerRow]]:
     return panels
 
 
-def company_of(rows: Iterable[AnswerRow]) -> Company:
+def company_of(rows: Iterable[AnswerRow]) -> PanelComparison:
     """Return the panels that counted answers of complete panels make."""
     panels = by_panel(rows)
     outlines = ({row.pk: row.outline for row in members} for members in panels.values())
-    return Company(panels, mean_overlaps(outlines))
+    return PanelComparison(panels, mean_overlaps(outlines))

@@ -1,4 +1,4 @@
-"""The sweep that watches over taskers: it reads their latest answers, and lets the rules fire (R6)."""
+"""The sweep that checks taskers' latest answers against the rules (R6)."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -8,12 +8,20 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from common.database.deadlocks import retry_on_deadlock
-from labeling.enums import AssignmentState, TaskerState, WatchAction
-from labeling.models import Assignment, Response, StateChange, Tasker, WatchEvent, WatchRule
+from labeling.enums import AssignmentState, MonitoringAction, TaskerState
+from labeling.models import Assignment, MonitoringEvent, MonitoringRule, Response, StateChange, Tasker
 from monitoring.actions import action_take
 from monitoring.answer_rows import answer_rows, company, counted_on_complete_panels
 from monitoring.gold_leaks import gold_flag_leaks
-from monitoring.rules import COLLECTORS, Handover, Reading, Rule, Seen, Source, fires
+from monitoring.rules import (
+    COLLECTORS,
+    CollectorSource,
+    CollectorValue,
+    HandedPicture,
+    RuleTerms,
+    TaskerHistory,
+    fires,
+)
 from policy.numbers import Policy
 
 # Without news for this long nobody is looked at again.
@@ -26,19 +34,19 @@ _LAST_LOOK = "watching-last-look"
 _ROOM = 2
 
 
-def watch(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
+def check_taskers(*, policy: Policy, now: datetime, since: datetime | None = None) -> int:
     """Let the rules in force look at everybody who labels and is concerned by an answer given since then (without
     `since`: within ACTIVE); returns how many rules fired.
 
     A rule looks at what came after it last fired for a tasker, and after the tasker last came (back) to work. So it
     fires once until as many new answers as it needs have come, and running the sweep again changes nothing.
     """
-    rules = list(WatchRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
+    rules = list(MonitoringRule.objects.filter(retired_at__isnull=True, created_at__lte=now).order_by("pk"))
     concerned = _concerned(since or now - ACTIVE) if rules else []
     return sum(_watch_one(tasker, rules, policy, now) for tasker in concerned)
 
 
-def watch_periodically(*, policy: Policy, now: datetime) -> int:
+def check_taskers_periodically(*, policy: Policy, now: datetime) -> int:
     """Watch over what is new since the last look of this process, then over gold, at most once in LOOK_EVERY: for
     sweeps that come oftener. Returns how many rules fired and gold pictures were flagged.
 
@@ -47,7 +55,7 @@ def watch_periodically(*, policy: Policy, now: datetime) -> int:
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
-    fired = watch(policy=policy, now=now, since=last - _OPEN if last is not None and last <= now else None)
+    fired = check_taskers(policy=policy, now=now, since=last - _OPEN if last is not None and last <= now else None)
     flagged = gold_flag_leaks(policy=policy, now=now)
     cache.set(_LAST_LOOK, now, ACTIVE.total_seconds())
     return fired + flagged
@@ -62,7 +70,7 @@ def _concerned(since: datetime) -> list[int]:
 
 @retry_on_deadlock
 @transaction.atomic
-def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: datetime) -> int:
+def _watch_one(tasker_id: int, rules: Sequence[MonitoringRule], policy: Policy, now: datetime) -> int:
     """Look at one tasker, whose row is locked meanwhile: of two sweeps at once, the second finds what the first did.
 
     Without the key, so that an answer that refers to the tasker does not wait.
@@ -71,7 +79,7 @@ def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: 
     tasker = locked.filter(pk=tasker_id, state=TaskerState.QUALIFIED).first()
     if tasker is None:
         return 0
-    seen, last = seen_by_rules(tasker, rules), _last_events(tasker)
+    seen, last = history_by_tasker(tasker, rules), _last_events(tasker)
     fired = 0
     for rule in rules:
         reading = fires(_as_rule(rule), seen[rule.pk].since(last.get(rule.pk)), policy)
@@ -83,12 +91,12 @@ def _watch_one(tasker_id: int, rules: Sequence[WatchRule], policy: Policy, now: 
     return fired
 
 
-def _as_rule(rule: WatchRule) -> Rule:
-    return Rule(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
+def _as_rule(rule: MonitoringRule) -> RuleTerms:
+    return RuleTerms(rule.collector, rule.window, rule.minimum, rule.comparison, rule.threshold)
 
 
 def _last_events(tasker: Tasker) -> dict[int, datetime]:
-    fired = WatchEvent.objects.filter(tasker=tasker).values("rule").annotate(last=Max("fired_at"))
+    fired = MonitoringEvent.objects.filter(tasker=tasker).values("rule").annotate(last=Max("fired_at"))
     return {row["rule"]: row["last"] for row in fired}
 
 
@@ -108,36 +116,36 @@ def trusted_since(tasker: Tasker) -> datetime | None:
     return returns.order_by("-changed_at").values_list("changed_at", flat=True).first()
 
 
-def seen_by_rules(tasker: Tasker, rules: Sequence[WatchRule]) -> dict[int, Seen]:
+def history_by_tasker(tasker: Tasker, rules: Sequence[MonitoringRule]) -> dict[int, TaskerHistory]:
     """Return for each rule's row what it may judge the tasker by."""
-    on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == Source.GOLD]
+    on_gold = [rule for rule in rules if COLLECTORS[rule.collector].source == CollectorSource.GOLD]
     others = [rule for rule in rules if rule not in on_gold]
-    seen, gold = seen_of(tasker, others, at_work_since(tasker)), seen_of(tasker, on_gold, trusted_since(tasker))
+    seen, gold = history_of(tasker, others, at_work_since(tasker)), history_of(tasker, on_gold, trusted_since(tasker))
     return {rule.pk: gold if rule in on_gold else seen for rule in rules}
 
 
-def seen_of(tasker: Tasker, rules: Sequence[WatchRule], since: datetime | None) -> Seen:
+def history_of(tasker: Tasker, rules: Sequence[MonitoringRule], since: datetime | None) -> TaskerHistory:
     """Return what the rules may judge the tasker by: the latest answers, those on complete panels, and those on gold,
     as far back as their windows reach, and not beyond `since`."""
     windows = _windows(rules)
     sources = {
-        Source.ANSWERS: Response.objects.filter(tasker=tasker),
-        Source.PANELS: counted_on_complete_panels().filter(tasker=tasker),
-        Source.GOLD: Response.objects.filter(tasker=tasker, gold_mark__isnull=False),
+        CollectorSource.ANSWERS: Response.objects.filter(tasker=tasker),
+        CollectorSource.PANELS: counted_on_complete_panels().filter(tasker=tasker),
+        CollectorSource.GOLD: Response.objects.filter(tasker=tasker, gold_mark__isnull=False),
     }
     wanted = [_latest(rows, since, windows[source]) for source, rows in sources.items() if source in windows]
     found = {row.pk: row for responses in wanted for row in answer_rows(responses)}
     together = company(row.panel_id for row in found.values() if row.counts and row.panel_complete)
     looks = [together.look(row) for row in sorted(found.values(), key=lambda row: (row.at, row.pk))]
-    return Seen(looks, _handovers(tasker, since, windows.get(Source.GIVEN, 0)))
+    return TaskerHistory(looks, _handovers(tasker, since, windows.get(CollectorSource.GIVEN, 0)))
 
 
-def _windows(rules: Sequence[WatchRule]) -> dict[Source, int]:
+def _windows(rules: Sequence[MonitoringRule]) -> dict[CollectorSource, int]:
     """How far back to read: the widest window of each source."""
-    widest: dict[Source, int] = {}
+    widest: dict[CollectorSource, int] = {}
     for rule in rules:
         source = COLLECTORS[rule.collector].source
-        window = rule.window * (_ROOM if source == Source.PANELS else 1)
+        window = rule.window * (_ROOM if source == CollectorSource.PANELS else 1)
         widest[source] = max(widest.get(source, 0), window)
     return widest
 
@@ -150,16 +158,16 @@ def _latest(responses: QuerySet[Response], since: datetime | None, most: int) ->
 _HANDED_BACK = (AssignmentState.ANSWERED, AssignmentState.RELEASED)
 
 
-def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[Handover]:
+def _handovers(tasker: Tasker, since: datetime | None, most: int) -> list[HandedPicture]:
     """The pictures given and answered or given back; a lease that ran out says nothing about the tasker."""
     ended = Assignment.objects.filter(tasker=tasker, state__in=_HANDED_BACK, ended_at__isnull=False)
     newer = ended.filter(ended_at__gt=since) if since else ended
     latest = newer.order_by("-ended_at", "-pk").values_list("ended_at", "state")[:most]
-    return [Handover(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
+    return [HandedPicture(at, state == AssignmentState.ANSWERED) for at, state in reversed(latest) if at]
 
 
-def _fire(rule: WatchRule, tasker: Tasker, reading: Reading, now: datetime) -> None:
+def _fire(rule: MonitoringRule, tasker: Tasker, reading: CollectorValue, now: datetime) -> None:
     """Record the event with its figures, and do what the rule says."""
     figures = {"value": round(reading.value, 6), "n": reading.n, **reading.figures}
-    event = WatchEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)
-    action_take(tasker=tasker, action=WatchAction(rule.action), reason=rule.words, now=now, event=event)
+    event = MonitoringEvent.objects.create(rule=rule, tasker=tasker, action=rule.action, figures=figures, fired_at=now)
+    action_take(tasker=tasker, action=MonitoringAction(rule.action), reason=rule.words, now=now, event=event)

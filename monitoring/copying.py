@@ -1,4 +1,4 @@
-"""Do two taskers copy from each other, or are they one person? Pure figures about pairs (R6).
+"""Statistics of pairs of taskers who may copy or be one person (R6). Pure.
 
 Every number here bounds what two people do who work on their own, so that an honest pair is accused less than once in
 a million looks at everybody:
@@ -35,7 +35,7 @@ _LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ComparedAnswer:
     """One answer to a picture as copying sees it.
 
     `said` is everything answered but the outline; `corners` those of the outline in pixels that are not on the
@@ -50,7 +50,7 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Tally:
+class PairTally:
     """What was counted of one pair so far."""
 
     shared: int = 0
@@ -63,7 +63,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PairEvidence:
     """The evidence about one pair: counts, and for each kind the chance that two people on their own do as much."""
 
     shared: int
@@ -91,16 +91,16 @@ class Figures:
         return asdict(self)
 
 
-class Look:
+class CopyingSearch:
     """A look at everybody: give it each picture's answers once, then ask for the pairs that stand out."""
 
     def __init__(self) -> None:
-        self.tallies: dict[Pair, Tally] = {}
+        self.tallies: dict[Pair, PairTally] = {}
         self.taskers: set[int] = set()
         self._odd: Counter[int] = Counter()
         self._judged: Counter[int] = Counter()
 
-    def add(self, answers: Sequence[Seen], apart: Iterable[Pair] = ()) -> None:
+    def add(self, answers: Sequence[ComparedAnswer], apart: Iterable[Pair] = ()) -> None:
         """Count one picture's answers, one for each tasker. `apart` are pairs that are not to be compared."""
         self.taskers.update(seen.tasker for seen in answers)
         ordered = sorted(answers, key=lambda seen: seen.tasker)
@@ -111,22 +111,22 @@ class Look:
         skip = frozenset(apart)
         for one, other in combinations(ordered, 2):
             if (one.tasker, other.tasker) not in skip:
-                tally = self.tallies.setdefault((one.tasker, other.tasker), Tally())
+                tally = self.tallies.setdefault((one.tasker, other.tasker), PairTally())
                 _count(tally, one, other)
                 _count_sides(tally, one, other, votes, _third(ordered, one, other))
 
-    def figures(self) -> dict[Pair, Figures]:
+    def figures(self) -> dict[Pair, PairEvidence]:
         """Return the figures of every pair that shared a picture."""
         limit = MOST_DOUBT / max(1, math.comb(len(self.taskers), 2))
         usual = self._usual_correlation()
         return {pair: self._figures(pair, tally, limit, usual) for pair, tally in self.tallies.items()}
 
-    def _figures(self, pair: Pair, tally: Tally, limit: float, usual: float) -> Figures:
+    def _figures(self, pair: Pair, tally: PairTally, limit: float, usual: float) -> PairEvidence:
         splits = tally.against.total()
         lag = median(tally.lags)
         near = sum(abs(each - lag) <= NEAR_SECONDS for each in tally.lags)
         correlation = correlation_of_logs(tally.seconds)
-        return Figures(
+        return PairEvidence(
             shared=tally.shared,
             outlines=tally.outlines,
             alike=tally.alike,
@@ -166,22 +166,24 @@ class Look:
         return max(0.0, median(known)) if known else 0.0
 
 
-def _count(tally: Tally, one: Seen, other: Seen) -> None:
+def _count(tally: PairTally, one: ComparedAnswer, other: ComparedAnswer) -> None:
     tally.shared += 1
     tally.lags.append(other.at - one.at)
     tally.seconds.append((one.seconds, other.seconds))
     if min(len(one.corners), len(other.corners)) >= FEWEST_CORNERS:
         tally.outlines += 1
-        tally.alike += alike(one.corners, other.corners)
+        tally.alike += outlines_alike(one.corners, other.corners)
 
 
-def _third(answers: Sequence[Seen], one: Seen, other: Seen) -> int:
+def _third(answers: Sequence[ComparedAnswer], one: ComparedAnswer, other: ComparedAnswer) -> int:
     if len(answers) != 3:
         return MOST_OTHERS
     return next(seen.tasker for seen in answers if seen is not one and seen is not other)
 
 
-def _count_sides(tally: Tally, one: Seen, other: Seen, votes: Mapping[Any, int], third: int) -> None:
+def _count_sides(
+    tally: PairTally, one: ComparedAnswer, other: ComparedAnswer, votes: Mapping[Any, int], third: int
+) -> None:
     """Count a picture on which these two and what the others say are not all the same."""
     rest = Counter(votes)
     rest.subtract((one.said, other.said))
@@ -194,7 +196,7 @@ def _count_sides(tally: Tally, one: Seen, other: Seen, votes: Mapping[Any, int],
     tally.sided += one.said == other.said
 
 
-def alike(one: Sequence[Corner], other: Sequence[Corner]) -> bool:
+def outlines_alike(one: Sequence[Corner], other: Sequence[Corner]) -> bool:
     """Say whether two outlines lie within ALIKE_PX of each other, seen from either, with about as many corners."""
     if abs(len(one) - len(other)) > 1 + min(len(one), len(other)) // 10:
         return False

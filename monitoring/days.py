@@ -1,4 +1,4 @@
-"""Calendar days as organizers name them in forms and addresses."""
+"""Parses calendar days in forms and addresses."""
 
 from datetime import date, datetime
 from zoneinfo import ZoneInfo

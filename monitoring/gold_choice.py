@@ -1,4 +1,4 @@
-"""Organizers' side of gold (R6): settled pictures become pictures with a known answer, and stop being so."""
+"""Choosing gold (R6): settled pictures become gold, and stop being gold."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ from labeling.outline_gate import outline_asked_of
 from labeling.outlines import read_outline
 from monitoring.answer_rows import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
 from monitoring.rules import majority_of
-from monitoring.tasker_figures import Share
+from monitoring.tasker_figures import Proportion
 from policy.enums import OutlineGate
 
 USUAL_IOU_PERCENT = 70
@@ -33,7 +33,7 @@ MOST_CANDIDATES = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class GoldAnswers:
     """The right answers of a gold picture, as an organizer gives them. Statements are None where not marked."""
 
     accepts_bird: tuple[str, ...]
@@ -47,7 +47,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class GoldCandidate:
     """A settled panel whose picture could become gold; `unanimous` when every answer but the outline is the same."""
 
     panel: Panel
@@ -55,7 +55,7 @@ class Candidate:
     answers: int
 
 
-def candidates(origin: str = "") -> list[Candidate]:
+def candidates(origin: str = "") -> list[GoldCandidate]:
     """Return settled panels whose pictures have no known answer yet: unanimous ones first, then the newest."""
     panels = _free_panels().select_related("image")
     if origin:
@@ -63,7 +63,7 @@ def candidates(origin: str = "") -> list[Candidate]:
     latest = list(panels.order_by("-full_at", "-pk")[:MOST_CANDIDATES])
     said = counted_answers([panel.pk for panel in latest])
     found = [
-        Candidate(panel, len({row.form for row in rows}) == 1, len(rows))
+        GoldCandidate(panel, len({row.form for row in rows}) == 1, len(rows))
         for panel in latest
         if (rows := said.get(panel.pk, []))
     ]
@@ -91,11 +91,11 @@ def candidate_panel(image_public_id: str) -> Panel:
     return panel
 
 
-def proposal(rows: Sequence[AnswerRow]) -> Expected:
+def proposal(rows: Sequence[AnswerRow]) -> GoldAnswers:
     """Return what the counted answers suggest: what most said, and of the outlines the one closest to the others."""
     most = majority_of([row.form for row in rows])
     bird, bicycle, complete, unoccluded, real = most
-    return Expected(
+    return GoldAnswers(
         accepts_bird=(str(bird),) if bird else (),
         accepts_bicycle=(str(bicycle),) if bicycle else (),
         outline=_medoid(rows),
@@ -132,7 +132,7 @@ def _topic(most: Sequence[object]) -> Topic:
 
 @retry_on_deadlock
 @transaction.atomic
-def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, now: datetime) -> KnownPicture:
+def gold_add(*, panel: Panel, expected: GoldAnswers, gate: OutlineGate, by: User, now: datetime) -> KnownPicture:
     """Make the picture of a settled panel gold with these right answers (R6).
 
     WrongFields names what cannot be right; Conflict (`not_settled`, `known_already`) when the picture is not free.
@@ -160,7 +160,7 @@ def gold_add(*, panel: Panel, expected: Expected, gate: OutlineGate, by: User, n
     return known
 
 
-def _checked(expected: Expected, panel: Panel, gate: OutlineGate) -> str:
+def _checked(expected: GoldAnswers, panel: Panel, gate: OutlineGate) -> str:
     """Return the outline in canonical JSON; WrongFields where the answers do not fit each other or the form."""
     wrong = {}
     for name in ("accepts_bird", "accepts_bicycle"):
@@ -182,13 +182,13 @@ def _checked(expected: Expected, panel: Panel, gate: OutlineGate) -> str:
     return outline
 
 
-def _follow_up_asked(expected: Expected, gate: OutlineGate) -> bool:
+def _follow_up_asked(expected: GoldAnswers, gate: OutlineGate) -> bool:
     """Whether some accepted pair of answers leads to questions 3 and 4 (R10)."""
     pairs = ((Answer(bird), Answer(other)) for bird in expected.accepts_bird for other in expected.accepts_bicycle)
     return any(outline_asked_of(bird, other, gate) for bird, other in pairs)
 
 
-def _not_asked(expected: Expected) -> dict[str, str]:
+def _not_asked(expected: GoldAnswers) -> dict[str, str]:
     message = "Questions 3 and 4 are not asked with these answers: leave this empty."
     given = {name: getattr(expected, name) is not None for name in STATEMENTS} | {"outline": bool(expected.outline)}
     return {name: message for name, is_given in given.items() if is_given}
@@ -238,7 +238,7 @@ def gold_hold(*, known: KnownPicture, by: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def gold_let_go(*, known: KnownPicture, by: User, now: datetime) -> None:
+def gold_release(*, known: KnownPicture, by: User, now: datetime) -> None:
     """Deal a held picture again."""
     _change(known, "This gold picture is retired.", held_at=None)
     _record("gold.let_go", known, by, now)
@@ -257,8 +257,8 @@ def _record(action: str, known: KnownPicture, by: User, now: datetime, why: str 
 class PassRate:
     """How a gold picture was answered: fully right, and right per question."""
 
-    right: Share
-    questions: dict[str, Share]
+    right: Proportion
+    questions: dict[str, Proportion]
 
 
 def pass_rates(known_ids: Collection[int]) -> dict[int, PassRate]:
@@ -266,8 +266,8 @@ def pass_rates(known_ids: Collection[int]) -> dict[int, PassRate]:
     found: dict[int, PassRate] = {}
     marks = GoldMark.objects.filter(known__in=known_ids).values_list("known_id", "right", "marks")
     for known, right, questions in marks.iterator(chunk_size=2_000):
-        rate = found.setdefault(known, PassRate(Share(), {}))
+        rate = found.setdefault(known, PassRate(Proportion(), {}))
         rate.right.add(right)
         for question, hit in questions.items():
-            rate.questions.setdefault(question, Share()).add(hit)
+            rate.questions.setdefault(question, Proportion()).add(hit)
     return found

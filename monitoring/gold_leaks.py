@@ -1,4 +1,4 @@
-"""Gold that leaked: a picture whose pass rate rises suddenly is no secret any more (R6)."""
+"""Detects leaked gold: a sudden rise of a picture's pass rate (R6)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ FALSE_ALARM = Fraction(1, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Rise:
+class GoldRise:
     """Right answers late and early, and the chance of such a rise by itself."""
 
     late_right: int
@@ -51,12 +51,12 @@ def gold_flag_leaks(*, policy: Policy, now: datetime) -> int:
     return sum(_flag(known, rise, bound, now) for known, rise in rises.items() if rise.chance < bound)
 
 
-def rise_of(right: Sequence[bool], late: int = LATE, early: int = EARLY) -> Rise | None:
+def rise_of(right: Sequence[bool], late: int = LATE, early: int = EARLY) -> GoldRise | None:
     """Split answers, oldest first, into the latest `late` and those before; None with too few of them."""
     if len(right) < late + early:
         return None
     before, after = right[:-late], right[-late:]
-    return Rise(sum(after), len(after), sum(before), len(before))
+    return GoldRise(sum(after), len(after), sum(before), len(before))
 
 
 def _marks(policy: Policy, now: datetime) -> dict[int, list[bool]]:
@@ -86,7 +86,7 @@ def _trusted(policy: Policy) -> list[int]:
 
 
 @transaction.atomic
-def _flag(known_id: int, rise: Rise, bound: Fraction, now: datetime) -> int:
+def _flag(known_id: int, rise: GoldRise, bound: Fraction, now: datetime) -> int:
     """Hold the picture and record why; 0 when another sweep was faster."""
     usable = KnownPicture.objects.filter(pk=known_id, held_at__isnull=True, retired_at__isnull=True)
     if usable.update(held_at=now) == 0:

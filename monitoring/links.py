@@ -1,4 +1,4 @@
-"""Links between taskers who may be one person, or copy from each other: linked ones are never on one panel (R6, R7).
+"""Links between taskers who may be one person or copy; linked taskers never share a panel (R6, R7).
 
 Links make groups: who is linked with somebody linked is the same `person`, the smallest row number of the group. A
 change of a link locks the taskers of every group it touches, in the order of their numbers.
@@ -21,7 +21,7 @@ from common.errors import Conflict, InvalidInput
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Assignment, Panel, Response, Tasker
 from labeling.voiding import UNSETTLED
-from monitoring.copying import ALIKE_PX, Corner, Figures, Look, Pair, Seen
+from monitoring.copying import ALIKE_PX, ComparedAnswer, CopyingSearch, Corner, Pair, PairEvidence
 from monitoring.models import TaskerLink
 
 LOOK_BACK = timedelta(days=30)
@@ -33,12 +33,12 @@ TRIES = 5
 Done = TypeVar("Done")
 
 
-def copies_look(*, now: datetime) -> int:
+def find_copies(*, now: datetime) -> int:
     """Look at the answers of the last LOOK_BACK for pairs that copy, and link each (R6). Returns how many new links.
 
     Looking twice links nobody twice. After an organizer ended a link, only newer pictures count against the pair.
     """
-    look = Look()
+    look = CopyingSearch()
     apart = _apart()
     for answers in _pictures(now - LOOK_BACK, now):
         look.add(answers, _apart_here(answers, apart))
@@ -46,18 +46,18 @@ def copies_look(*, now: datetime) -> int:
     return sum(_suspect(pair, found, now) for pair, found in sorted(suspected.items()))
 
 
-def copies_look_periodically(*, now: datetime) -> int:
+def find_copies_periodically(*, now: datetime) -> int:
     """Look for copies when this process has not for LOOK_EVERY: for sweeps that come oftener. Forgetting when that was
     costs a look, never an event."""
     last: datetime | None = cache.get(_LAST_LOOK)
     if last is not None and last <= now < last + LOOK_EVERY:
         return 0
-    linked = copies_look(now=now)
+    linked = find_copies(now=now)
     cache.set(_LAST_LOOK, now, LOOK_EVERY.total_seconds())
     return linked
 
 
-def _suspect(pair: Pair, figures: Figures, now: datetime) -> bool:
+def _suspect(pair: Pair, figures: PairEvidence, now: datetime) -> bool:
     first, second = (Tasker.objects.get(pk=pk) for pk in pair)
     try:
         _link(first, second, LinkKind.SUSPECTED, suspicion(figures), figures.to_json(), None, now)
@@ -66,7 +66,7 @@ def _suspect(pair: Pair, figures: Figures, now: datetime) -> bool:
     return True
 
 
-def suspicion(figures: Figures) -> str:
+def suspicion(figures: PairEvidence) -> str:
     """Say in words what makes a pair stand out, for organizers."""
     words = [f"{figures.shared} pictures were answered by both."]
     if figures.outlines:
@@ -97,7 +97,7 @@ def _apart() -> dict[Pair, datetime]:
     return apart
 
 
-def _apart_here(answers: Iterable[Seen], apart: dict[Pair, datetime]) -> list[Pair]:
+def _apart_here(answers: Iterable[ComparedAnswer], apart: dict[Pair, datetime]) -> list[Pair]:
     if not apart:
         return []
     sent = {seen.tasker: seen.at for seen in answers}
@@ -112,7 +112,7 @@ _SAID = ("contains_bird", "contains_bicycle", "complete", "unoccluded", "real")
 _COLUMNS = ("image_id", "tasker_id", "outline", "milliseconds", "submitted_at", "image__width", "image__height")
 
 
-def _pictures(since: datetime, now: datetime) -> Iterator[list[Seen]]:
+def _pictures(since: datetime, now: datetime) -> Iterator[list[ComparedAnswer]]:
     """Yield the answers to each picture that two or more answered, newest first."""
     rows = (
         Response.objects.filter(submitted_at__gt=since, submitted_at__lte=now)
@@ -126,8 +126,8 @@ def _pictures(since: datetime, now: datetime) -> Iterator[list[Seen]]:
             yield [_seen(row) for row in answers]
 
 
-def _seen(row: dict[str, Any]) -> Seen:
-    return Seen(
+def _seen(row: dict[str, Any]) -> ComparedAnswer:
+    return ComparedAnswer(
         tasker=row["tasker_id"],
         said=tuple(row[name] for name in _SAID),
         corners=corners_off_frame(row["outline"], row["image__width"], row["image__height"]),

@@ -1,4 +1,4 @@
-"""What monitoring finds beside taskers' states: gold that may have leaked, and taskers who may be one person (R6)."""
+"""Flags of gold, and links between taskers (R6)."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""Outlines as pages draw them over a picture."""
+"""Outlines as SVG paths over a picture."""
 
 import json
 

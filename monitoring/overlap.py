@@ -1,4 +1,4 @@
-"""How much the outlines of one panel overlap, for many panels at once."""
+"""Mean overlap of the outlines of a panel, for many panels at once."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

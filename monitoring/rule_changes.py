@@ -1,4 +1,4 @@
-"""Adding and retiring rules of monitoring: a rule in force is never changed (R6)."""
+"""Adding and retiring monitoring rules; a rule in force is never changed (R6)."""
 
 from datetime import datetime
 
@@ -7,8 +7,8 @@ from django.db import transaction
 
 from common.audit.trail import audit
 from common.errors import Conflict, WrongFields
-from labeling.enums import WatchAction
-from labeling.models import WatchRule
+from labeling.enums import MonitoringAction
+from labeling.models import MonitoringRule
 from monitoring.rules import COLLECTORS, COMPARISONS
 
 WIDEST_WINDOW = 1_000
@@ -27,7 +27,7 @@ def rule_add(
     words: str,
     by: User,
     now: datetime,
-) -> WatchRule:
+) -> MonitoringRule:
     """Put a rule in force; WrongFields names what cannot be."""
     name, words = (text.replace("\x00", "").strip() for text in (name, words))
     checks = {
@@ -40,13 +40,13 @@ def rule_add(
         ),
         "comparison": (comparison in COMPARISONS, "Choose how to compare."),
         "threshold": (threshold is not None, "Give a number."),
-        "action": (action in list(WatchAction), "Choose what happens."),
+        "action": (action in list(MonitoringAction), "Choose what happens."),
         "words": (0 < len(words) <= 1_000, "Say in words what the tasker reads, in at most 1,000 characters."),
     }
     wrong = {field: message for field, (right, message) in checks.items() if not right}
     if wrong or window is None or minimum is None or threshold is None:
         raise WrongFields(wrong)
-    rule = WatchRule.objects.create(
+    rule = MonitoringRule.objects.create(
         name=name,
         collector=collector,
         window=window,
@@ -63,16 +63,16 @@ def rule_add(
 
 
 @transaction.atomic
-def rule_retire(*, rule_id: int, by: User, now: datetime) -> WatchRule:
+def rule_retire(*, rule_id: int, by: User, now: datetime) -> MonitoringRule:
     """Take a rule out of force; its events stay. Conflict (`no_rule`) when it is not in force."""
-    if WatchRule.objects.filter(pk=rule_id, retired_at__isnull=True).update(retired_at=now) != 1:
+    if MonitoringRule.objects.filter(pk=rule_id, retired_at__isnull=True).update(retired_at=now) != 1:
         raise Conflict("This rule is not in force: reload the page.", "no_rule")
-    rule = WatchRule.objects.get(pk=rule_id)
+    rule = MonitoringRule.objects.get(pk=rule_id)
     _record("watch_rule.retire", rule, by, now)
     return rule
 
 
-def _record(action: str, rule: WatchRule, by: User, now: datetime) -> None:
+def _record(action: str, rule: MonitoringRule, by: User, now: datetime) -> None:
     told = {
         "name": rule.name,
         "reads": rule.collector,

@@ -1,4 +1,4 @@
-"""What is read of the watch over taskers: its rules and what they found, links, and what was done about a tasker."""
+"""Queries for monitoring rules, events, links and actions."""
 
 from collections.abc import Iterable
 
@@ -6,26 +6,26 @@ from django.db.models import QuerySet
 
 from common.errors import NotFound
 from labeling.enums import TaskerState
-from labeling.models import Response, StateChange, Tasker, Voiding, WatchEvent, WatchRule
+from labeling.models import MonitoringEvent, MonitoringRule, Response, StateChange, Tasker, Voiding
 from monitoring.actions import REQUALIFY
 from monitoring.models import TaskerLink
 
 # Rules and links ------------------------------------------------------------------------------------------------------
 
 
-def rules_in_force() -> QuerySet[WatchRule]:
+def rules_in_force() -> QuerySet[MonitoringRule]:
     """Return the rules in force, the oldest first."""
-    return WatchRule.objects.filter(retired_at__isnull=True).order_by("pk")
+    return MonitoringRule.objects.filter(retired_at__isnull=True).order_by("pk")
 
 
-def retired_rules() -> QuerySet[WatchRule]:
+def retired_rules() -> QuerySet[MonitoringRule]:
     """Return the rules that are not in force any more, those retired last first."""
-    return WatchRule.objects.filter(retired_at__isnull=False).order_by("-retired_at")
+    return MonitoringRule.objects.filter(retired_at__isnull=False).order_by("-retired_at")
 
 
-def newest_events(most: int) -> QuerySet[WatchEvent]:
+def newest_events(most: int) -> QuerySet[MonitoringEvent]:
     """Return what the rules found last, the newest first, with the rule and the tasker."""
-    return WatchEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:most]
+    return MonitoringEvent.objects.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:most]
 
 
 def open_links() -> QuerySet[TaskerLink]:

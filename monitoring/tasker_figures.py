@@ -1,4 +1,4 @@
-"""What organizers read of taskers' work: figures per tasker and day, and agreement per question over a period (R6).
+"""Statistics per tasker and day, and agreement per question (R6).
 
 Gold answers are counted by themselves: they are no part of agreement, nor of the number of answers.
 """
@@ -14,7 +14,14 @@ from django.db.models import QuerySet
 
 from labeling.enums import Answer
 from labeling.models import Image, Response
-from monitoring.answer_rows import AnswerRow, Company, answer_rows, by_panel, company_of, counted_on_complete_panels
+from monitoring.answer_rows import (
+    AnswerRow,
+    PanelComparison,
+    answer_rows,
+    by_panel,
+    company_of,
+    counted_on_complete_panels,
+)
 from monitoring.rules import FAST_MILLISECONDS, QUESTIONS
 from monitoring.statistics import Pattern, alpha_of_patterns, mean, median, pattern_of, wilson
 
@@ -43,7 +50,7 @@ class Period:
 
 
 @dataclass(slots=True)
-class Share:
+class Proportion:
     """So many of so many."""
 
     part: int = 0
@@ -54,7 +61,7 @@ class Share:
         self.part += hit
         self.whole += 1
 
-    def include(self, other: "Share") -> None:
+    def include(self, other: "Proportion") -> None:
         """Count what another one counted."""
         self.part += other.part
         self.whole += other.whole
@@ -71,21 +78,21 @@ class Share:
 
 
 @dataclass(slots=True)
-class Figures:
+class PeriodStatistics:
     """Somebody's answers in a span. `answers` are all but gold; `agreement` is by question with each other member."""
 
     answers: int = 0
     surplus: int = 0
     voided: int = 0
-    gold: Share = field(default_factory=Share)
-    fast: Share = field(default_factory=Share)
-    agreement: dict[str, Share] = field(default_factory=lambda: {question: Share() for question in QUESTIONS})
+    gold: Proportion = field(default_factory=Proportion)
+    fast: Proportion = field(default_factory=Proportion)
+    agreement: dict[str, Proportion] = field(default_factory=lambda: {question: Proportion() for question in QUESTIONS})
     said: dict[str, Counter[str]] = field(default_factory=lambda: {question: Counter() for question in QUESTIONS[:2]})
     milliseconds: list[int] = field(default_factory=list)
     overlaps: list[float] = field(default_factory=list)
     last: datetime | None = None
 
-    def add(self, row: AnswerRow, company: Company) -> None:
+    def add(self, row: AnswerRow, company: PanelComparison) -> None:
         """Count one answer."""
         self.milliseconds.append(row.milliseconds)
         self.fast.add(row.milliseconds < FAST_MILLISECONDS)
@@ -101,7 +108,7 @@ class Figures:
             self.said[question][said] += 1
         self._compare(row, company)
 
-    def _compare(self, row: AnswerRow, company: Company) -> None:
+    def _compare(self, row: AnswerRow, company: PanelComparison) -> None:
         for other in company.others(row):
             for question, mine, theirs in zip(QUESTIONS, row.form, other.form, strict=True):
                 if mine is not None and theirs is not None:
@@ -110,7 +117,7 @@ class Figures:
         if overlap is not None:
             self.overlaps.append(overlap)
 
-    def include(self, other: "Figures") -> None:
+    def include(self, other: "PeriodStatistics") -> None:
         """Count what another span counted."""
         self.answers += other.answers
         self.surplus += other.surplus
@@ -137,57 +144,59 @@ class Figures:
         return mean(self.overlaps)
 
     @property
-    def agreed(self) -> Share:
+    def agreed(self) -> Proportion:
         """Return agreement over all questions."""
         shares = self.agreement.values()
-        return Share(sum(share.part for share in shares), sum(share.whole for share in shares))
+        return Proportion(sum(share.part for share in shares), sum(share.whole for share in shares))
 
 
-def figures_by_tasker(period: Period) -> dict[int, Figures]:
+def statistics_by_tasker(period: Period) -> dict[int, PeriodStatistics]:
     """Return the figures of everybody who answered in the period, by tasker id."""
     return _figures(period, period.responses(), lambda row: row.tasker_id)
 
 
-def figures_of_spans(spans: Iterable[Mapping[int, Figures]]) -> dict[int, Figures]:
+def statistics_of_periods(spans: Iterable[Mapping[int, PeriodStatistics]]) -> dict[int, PeriodStatistics]:
     """Return the figures of several spans taken together, by tasker id."""
-    found: dict[int, Figures] = defaultdict(Figures)
+    found: dict[int, PeriodStatistics] = defaultdict(PeriodStatistics)
     for span in spans:
         for tasker, figures in span.items():
             found[tasker].include(figures)
     return dict(found)
 
 
-def figures_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, Figures]:
+def statistics_by_day(period: Period, tasker_id: int, zone: str) -> dict[date, PeriodStatistics]:
     """Return one tasker's figures for each calendar day in the IANA zone with an answer, oldest first."""
     there = ZoneInfo(zone)
     mine = period.responses().filter(tasker=tasker_id)
     return dict(sorted(_figures(period, mine, lambda row: row.at.astimezone(there).date()).items()))
 
 
-def figures_of_latest(tasker_id: int, *, but: Image, most: int) -> Figures:
+def statistics_of_latest(tasker_id: int, *, but: Image, most: int) -> PeriodStatistics:
     """Return the figures of a tasker's newest answers, `most` of them, without those to the picture `but`; how their
     outlines overlap is not looked at, as that takes the time."""
     mine = Response.objects.filter(tasker=tasker_id).exclude(image=but)
     latest = mine.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:most]
     rows = list(answer_rows(Response.objects.filter(pk__in=list(latest))))
     members = counted_on_complete_panels().filter(panel__in={each.panel_id for each in rows})
-    found, company = Figures(), Company(by_panel(answer_rows(members)), {})
+    found, company = PeriodStatistics(), PanelComparison(by_panel(answer_rows(members)), {})
     for row in rows:
         found.add(row, company)
     return found
 
 
-def _figures(period: Period, responses: QuerySet[Response], key_of: Callable[[AnswerRow], Key]) -> dict[Key, Figures]:
+def _figures(
+    period: Period, responses: QuerySet[Response], key_of: Callable[[AnswerRow], Key]
+) -> dict[Key, PeriodStatistics]:
     members = counted_on_complete_panels().filter(panel__in=responses.values("panel"))
     company = company_of(answer_rows(members))
-    found: dict[Key, Figures] = defaultdict(Figures)
+    found: dict[Key, PeriodStatistics] = defaultdict(PeriodStatistics)
     for row in answer_rows(responses):
         found[key_of(row)].add(row, company)
     return dict(found)
 
 
 @dataclass(frozen=True, slots=True)
-class Influence:
+class TaskerInfluence:
     """What alpha would be without one tasker, and how much they raise (or lower) it."""
 
     tasker_id: int
@@ -206,7 +215,7 @@ class Agreement:
     alpha: float | None
     units: int
     values: int
-    influences: tuple[Influence, ...]
+    influences: tuple[TaskerInfluence, ...]
 
 
 def agreement_of_period(period: Period) -> tuple[Agreement, ...]:
@@ -254,7 +263,7 @@ def _summed_up(
 
 def _influences(
     alpha: float, patterns: Counter[Pattern], changes: Mapping[int, Counter[Pattern]], size: int, ordinal: bool
-) -> tuple[Influence, ...]:
+) -> tuple[TaskerInfluence, ...]:
     """Alpha without each tasker in turn: only the pictures they were asked about change their pattern."""
     found = []
     for tasker, change in changes.items():
@@ -262,5 +271,5 @@ def _influences(
         without.update(change)
         other = alpha_of_patterns(without, size, ordinal=ordinal)
         if other is not None:
-            found.append(Influence(tasker, other, alpha - other))
+            found.append(TaskerInfluence(tasker, other, alpha - other))
     return tuple(sorted(found, key=lambda influence: influence.change))

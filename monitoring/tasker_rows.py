@@ -1,4 +1,4 @@
-"""What the organizers' pages say of taskers: the list with its figures, and one tasker's story."""
+"""Rows of the organizers' pages of taskers: the list, and one tasker's history."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from django.db.models import Count, Max, Q
 from django.utils.formats import number_format
 
 from common import charts
-from common.charts import Chart, Value
+from common.charts import Chart, ChartValue
 from labeling.enums import TaskerState
 from labeling.learning.services import QUALIFIED
-from labeling.models import Notice, QualificationAttempt, StateChange, Tasker, Voiding, WatchEvent
+from labeling.models import MonitoringEvent, Notice, QualificationAttempt, StateChange, Tasker, Voiding
 from monitoring.models import TaskerLink
-from monitoring.tasker_figures import Figures, Period, figures_by_tasker, figures_of_spans
+from monitoring.tasker_figures import Period, PeriodStatistics, statistics_by_tasker, statistics_of_periods
 
 DAYS = 7
 # Reading the answers of a busy day takes a second or two. The list may be this old, what it says of past days older: of
@@ -28,8 +28,8 @@ class TaskerRow:
     """One line of the list: today's and the week's figures, rules that fired in the week, and linked taskers."""
 
     tasker: Tasker
-    today: Figures
-    week: Figures
+    today: PeriodStatistics
+    week: PeriodStatistics
     events: int
     links: int
 
@@ -61,7 +61,7 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
     of_today = _remembered(Period.of_days(today, today, zone), voiding, FRESH_SECONDS)
     past = (Period.of_days(day, day, zone) for day in (today - timedelta(back) for back in range(1, DAYS)))
     days = [of_today, *(_remembered(each, voiding, PAST_SECONDS) for each in past)]
-    of_week, nothing = figures_of_spans(days), Figures()
+    of_week, nothing = statistics_of_periods(days), PeriodStatistics()
     rows = [
         TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
         for tasker, events, links in _taskers(state, week)
@@ -71,7 +71,7 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
 
 def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
     taskers = Tasker.objects.filter(state=state) if state else Tasker.objects.all()
-    fired = WatchEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
+    fired = MonitoringEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
     events = dict(fired.order_by())
     linked = TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id")
     links = [tasker for pair in linked for tasker in pair]
@@ -81,11 +81,11 @@ def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
     ]
 
 
-def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, Figures]:
+def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, PeriodStatistics]:
     key = f"watching-figures:{period.begin.timestamp():.0f}:{period.end.timestamp():.0f}:{voiding}"
-    found: Mapping[int, Figures] | None = cache.get(key)
+    found: Mapping[int, PeriodStatistics] | None = cache.get(key)
     if found is None:
-        found = figures_by_tasker(period)
+        found = statistics_by_tasker(period)
         cache.set(key, found, seconds)
     return found
 
@@ -131,7 +131,7 @@ def _numbers(*values: float | None) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TaskerEvent:
     """One line of a tasker's story. `by` is an organizer's name, empty where a rule or the tasker acted."""
 
     at: datetime
@@ -141,7 +141,7 @@ class Entry:
     figures: Mapping[str, object] = field(default_factory=dict)
 
 
-def timeline(tasker: Tasker) -> list[Entry]:
+def timeline(tasker: Tasker) -> list[TaskerEvent]:
     """Return what happened with a tasker, oldest first: states, qualifications, rules that fired, notices, voidings,
     links, and the leaving."""
     states = [*_states(tasker), *_short_qualifications(tasker), *_leaving(tasker)]
@@ -149,10 +149,10 @@ def timeline(tasker: Tasker) -> list[Entry]:
     return sorted(entries, key=lambda entry: entry.at)
 
 
-def _states(tasker: Tasker) -> list[Entry]:
+def _states(tasker: Tasker) -> list[TaskerEvent]:
     changes = StateChange.objects.filter(tasker=tasker).select_related("by")
     return [
-        Entry(
+        TaskerEvent(
             change.changed_at,
             QUALIFIED if change.code == QUALIFIED else f"{TaskerState(change.before)} to {TaskerState(change.after)}",
             change.reason,
@@ -162,41 +162,41 @@ def _states(tasker: Tasker) -> list[Entry]:
     ]
 
 
-def _short_qualifications(tasker: Tasker) -> list[Entry]:
+def _short_qualifications(tasker: Tasker) -> list[TaskerEvent]:
     """The qualifications that changed no state: passed for new instructions, or while paused."""
     told = StateChange.objects.filter(tasker=tasker, code=QUALIFIED).values("changed_at")
     passed = QualificationAttempt.objects.filter(tasker=tasker, passed=True).exclude(finished_at__in=told)
     return [
-        Entry(attempt.finished_at, "qualified again", f"For version {attempt.instructions} of the instructions.")
+        TaskerEvent(attempt.finished_at, "qualified again", f"For version {attempt.instructions} of the instructions.")
         for attempt in passed
         if attempt.finished_at
     ]
 
 
-def _leaving(tasker: Tasker) -> list[Entry]:
+def _leaving(tasker: Tasker) -> list[TaskerEvent]:
     words = "The account was deleted; the public ID and the answers stay."
-    return [Entry(tasker.left_at, "left", words)] if tasker.left_at else []
+    return [TaskerEvent(tasker.left_at, "left", words)] if tasker.left_at else []
 
 
-def _events(tasker: Tasker) -> list[Entry]:
-    events = WatchEvent.objects.filter(tasker=tasker).select_related("rule")
+def _events(tasker: Tasker) -> list[TaskerEvent]:
+    events = MonitoringEvent.objects.filter(tasker=tasker).select_related("rule")
     return [
-        Entry(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
+        TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
         for event in events
     ]
 
 
-def _notices(tasker: Tasker) -> list[Entry]:
+def _notices(tasker: Tasker) -> list[TaskerEvent]:
     return [
-        Entry(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
+        TaskerEvent(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
         for notice in Notice.objects.filter(tasker=tasker)
     ]
 
 
-def _voidings(tasker: Tasker) -> list[Entry]:
+def _voidings(tasker: Tasker) -> list[TaskerEvent]:
     voidings = Voiding.objects.filter(tasker=tasker).select_related("voided_by").annotate(n=Count("responses"))
     return [
-        Entry(
+        TaskerEvent(
             voiding.voided_at,
             f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided",
             voiding.reason,
@@ -206,11 +206,13 @@ def _voidings(tasker: Tasker) -> list[Entry]:
     ]
 
 
-def _links(tasker: Tasker) -> list[Entry]:
+def _links(tasker: Tasker) -> list[TaskerEvent]:
     links = links_of(tasker)
-    begun = [Entry(link.linked_at, f"linked with {_other(link, tasker)}, {link.kind}", link.reason) for link in links]
+    begun = [
+        TaskerEvent(link.linked_at, f"linked with {_other(link, tasker)}, {link.kind}", link.reason) for link in links
+    ]
     ended = [
-        Entry(link.ended_at, f"link with {_other(link, tasker)} ended", link.ended_because)
+        TaskerEvent(link.ended_at, f"link with {_other(link, tasker)} ended", link.ended_because)
         for link in links
         if link.ended_at
     ]
@@ -227,7 +229,7 @@ def links_of(tasker: Tasker) -> list[TaskerLink]:
     return list(links.select_related("first", "second").order_by("linked_at"))
 
 
-def drawings(days: Mapping[date, Figures]) -> list[Chart]:
+def drawings(days: Mapping[date, PeriodStatistics]) -> list[Chart]:
     """Return a tasker's days as charts; shares in whole percent, days without one left out."""
     return [
         _drawing("answers", "Answers per day", days, lambda figures: figures.answers),
@@ -237,10 +239,12 @@ def drawings(days: Mapping[date, Figures]) -> list[Chart]:
     ]
 
 
-def _drawing(key: str, title: str, days: Mapping[date, Figures], number_of: Callable[[Figures], float | None]) -> Chart:
+def _drawing(
+    key: str, title: str, days: Mapping[date, PeriodStatistics], number_of: Callable[[PeriodStatistics], float | None]
+) -> Chart:
     numbers = {day: number_of(figures) for day, figures in days.items()}
     values = [
-        Value(f"{day:%a} {day.day} {day:%b}", round(number), short=str(day.day))
+        ChartValue(f"{day:%a} {day.day} {day:%b}", round(number), short=str(day.day))
         for day, number in numbers.items()
         if number is not None
     ]

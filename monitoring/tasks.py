@@ -2,8 +2,8 @@
 
 from common.domain_clock import domain_now
 from common.queues import sweep
-from monitoring.check_taskers import watch_periodically
-from monitoring.links import copies_look_periodically
+from monitoring.check_taskers import check_taskers_periodically
+from monitoring.links import find_copies_periodically
 from policy.selectors import policy_in_force
 
 
@@ -11,10 +11,10 @@ from policy.selectors import policy_in_force
 def watch_taskers() -> int:
     """Let the rules of monitoring look at who labels, then at the gold pictures (R6)."""
     now = domain_now()
-    return watch_periodically(policy=policy_in_force(now).policy, now=now)
+    return check_taskers_periodically(policy=policy_in_force(now).policy, now=now)
 
 
 @sweep("copies found", queue="slow", every=600.0)
 def look_for_copies() -> int:
     """Link the taskers whose answers are too much alike (R6)."""
-    return copies_look_periodically(now=domain_now())
+    return find_copies_periodically(now=domain_now())

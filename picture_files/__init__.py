@@ -1,1 +1,1 @@
-"""Pictures as files: read safely, hashed, written as PNG, kept in the store. Knows no table."""
+"""Picture files: decoding, hashing, PNG encoding, storage. No models."""

@@ -1,4 +1,4 @@
-"""From bytes to a canonical picture (R2): the only module that decodes pictures.
+"""Decodes bytes to a canonical picture (R2); the only module that decodes pictures.
 
 Two doors. `read_attack` takes pixels bit by bit or not at all: what an attacker made is what people and models see.
 `read_dataset` converts an ordinary photograph. Both know the size, the format and the number of frames from the
@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from PIL import Image as Pillow
 from PIL import ImageCms
 
-from common.gates import Gate
-from picture_files.image_headers import Container, inspect
+from common.gates import ConcurrencyGate
+from picture_files.image_headers import ImageContainer, inspect
 from picture_files.png import pixels_sha256
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, PictureRefused, refused
 
-__all__ = ["MAX_BYTES", "MAX_PIXELS", "Picture", "PictureRefused", "read_attack", "read_dataset"]
+__all__ = ["MAX_BYTES", "MAX_PIXELS", "CanonicalPicture", "PictureRefused", "read_attack", "read_dataset"]
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_PIXELS = 20_000_000
@@ -29,7 +29,7 @@ MAX_PIXELS = 20_000_000
 MAX_PROFILE_BYTES = 64 * 1024
 # What uploads an attack waits for its turn rather than be refused: the second in which it arrived may decide its week.
 # As many wait as a web process has threads.
-DECODING = Gate(at_once=1, waiting=15, seconds=3.0)
+DECODING = ConcurrencyGate(at_once=1, waiting=15, seconds=3.0)
 # EXIF orientation -> how to turn the stored picture upright; 1 and unknown values leave it as it is.
 _UPRIGHT = {
     2: Pillow.Transpose.FLIP_LEFT_RIGHT,
@@ -56,7 +56,7 @@ _REFUSED_MODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class CanonicalPicture:
     """A canonical picture with what it was made from. `pixels` is RGB8 in C order, 3·width·height bytes."""
 
     width: int
@@ -69,7 +69,7 @@ class Picture:
     warnings: tuple[str, ...] = ()
 
 
-def read_attack(data: bytes, *, size: int) -> Picture:
+def read_attack(data: bytes, *, size: int) -> CanonicalPicture:
     """Take an attack picture bit-exactly (R2): `size` x `size` RGB, 8 bits, one frame.
 
     Raises PictureRefused, saying what to change, for everything else.
@@ -84,7 +84,7 @@ def read_attack(data: bytes, *, size: int) -> Picture:
     return _picture(data, container, size, pixels, warnings)
 
 
-def read_dataset(data: bytes, *, size: int) -> Picture:
+def read_dataset(data: bytes, *, size: int) -> CanonicalPicture:
     """Convert a photograph (R2): upright, sRGB, on white, shorter side `size`, cut square from the centre.
 
     A photograph that already is `size` x `size` sRGB keeps its pixels. Raises PictureRefused.
@@ -101,7 +101,7 @@ def read_dataset(data: bytes, *, size: int) -> Picture:
     return _picture(data, container, size, pixels, warnings + more)
 
 
-def _checked_outside(data: bytes) -> Container:
+def _checked_outside(data: bytes) -> ImageContainer:
     """Check all that needs no decoding: bytes, format, claimed size, frames."""
     if len(data) > MAX_BYTES:
         raise refused("too_many_bytes", most=MAX_BYTES // 1024**2)
@@ -116,7 +116,7 @@ def _checked_outside(data: bytes) -> Container:
     return container
 
 
-def _refuse_other_than_exact(container: Container, length: int, size: int) -> None:
+def _refuse_other_than_exact(container: ImageContainer, length: int, size: int) -> None:
     """Refuse what the headers of an attack already give away."""
     if length > container.end:
         raise refused("trailing_bytes", count=length - container.end)
@@ -170,7 +170,7 @@ def _refusing_damage() -> Iterator[None]:
         raise damaged from error
 
 
-def _open(data: bytes, container: Container, *, at_least: int | None = None) -> Pillow.Image:
+def _open(data: bytes, container: ImageContainer, *, at_least: int | None = None) -> Pillow.Image:
     """Decode the pixels. `at_least` lets a large JPEG be decoded smaller, both sides staying above it."""
     image: Pillow.Image = Pillow.open(io.BytesIO(container.bare(data)), formats=[container.format])
     if image.size != (container.width, container.height):
@@ -181,7 +181,7 @@ def _open(data: bytes, container: Container, *, at_least: int | None = None) -> 
     return image
 
 
-def _dataset_warnings(container: Container, length: int) -> tuple[str, ...]:
+def _dataset_warnings(container: ImageContainer, length: int) -> tuple[str, ...]:
     warnings = []
     if length > container.end:
         warnings.append(f"{length - container.end} bytes behind the picture were left out")
@@ -274,8 +274,10 @@ def _square(image: Pillow.Image, size: int) -> Pillow.Image:
     return image.crop((left, top, left + size, top + size))
 
 
-def _picture(data: bytes, container: Container, size: int, pixels: bytes, warnings: tuple[str, ...]) -> Picture:
-    return Picture(
+def _picture(
+    data: bytes, container: ImageContainer, size: int, pixels: bytes, warnings: tuple[str, ...]
+) -> CanonicalPicture:
+    return CanonicalPicture(
         width=size,
         height=size,
         pixels=pixels,

@@ -1,4 +1,4 @@
-"""What a picture file says about itself, read without decoding a pixel (PNG, JPEG, WebP).
+"""Reads the headers of a picture file (PNG, JPEG, WebP) without decoding pixels.
 
 Pure. This runs before the image library sees a byte: it decides by content, never by name, and finds the size that
 is claimed, the number of channels, whether there is one frame, and where the picture ends, so that a bomb, an animation
@@ -50,7 +50,7 @@ _JPEG_KINDS = {1: GREYSCALE, 4: CMYK}
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class ImageContainer:
     """The outside of a picture file. `end` is the number of bytes that belong to the picture."""
 
     format: str  # PNG, JPEG or WEBP
@@ -73,7 +73,7 @@ class Container:
         return b"".join(data[start:end] for start, end in self.needed) if self.needed else data
 
 
-def inspect(data: bytes) -> Container:
+def inspect(data: bytes) -> ImageContainer:
     """Read the headers of a PNG, JPEG or WebP file; raises PictureRefused for anything else."""
     if not data:
         raise refused("empty")
@@ -89,7 +89,7 @@ def inspect(data: bytes) -> Container:
     raise refused("not_a_picture")
 
 
-def _png(data: bytes) -> Container:
+def _png(data: bytes) -> ImageContainer:
     if struct.unpack_from(">I4s", data, 8) != (13, b"IHDR"):
         raise refused("header")
     width, height, bits, colour = struct.unpack_from(">IIBB", data, 16)
@@ -105,7 +105,7 @@ def _png(data: bytes) -> Container:
     _refuse_much_beside(extra)
     # Only the first bytes of a chunk matter here; the packed pixels are not copied.
     heads = {kind: data[start : min(end, start + 32)] for kind, (start, end) in chunks.items()}
-    return Container(
+    return ImageContainer(
         format="PNG",
         width=width,
         height=height,
@@ -157,7 +157,7 @@ def _srgb_primaries(body: bytes) -> bool:
     return all(abs(value - srgb) <= 100 for value, srgb in zip(stated, _SRGB_CHROMATICITY, strict=True))
 
 
-def _jpeg(data: bytes) -> Container:
+def _jpeg(data: bytes) -> ImageContainer:
     frame: tuple[int, int, int, int] | None = None
     needed, extra, scans, orientation = [(0, 2)], 0, 0, 0
     end = 2
@@ -179,7 +179,7 @@ def _jpeg(data: bytes) -> Container:
     _refuse_much_beside(extra)
     bits, height, width, channels = frame
     _refuse_much_work(scans, width * height)
-    return Container(
+    return ImageContainer(
         format="JPEG",
         width=width,
         height=height,
@@ -268,7 +268,7 @@ def _end_of_scan(data: bytes, at: int) -> int:
     return found.start()
 
 
-def _webp(data: bytes) -> Container:
+def _webp(data: bytes) -> ImageContainer:
     (length,) = struct.unpack_from("<I", data, 4)
     end = 8 + length + length % 2
     if end > len(data):
@@ -278,14 +278,14 @@ def _webp(data: bytes) -> Container:
         return _extended_webp(data, end)
     if kind == b"VP8L" and data[20] == 0x2F:
         (packed,) = struct.unpack_from("<I", data, 21)
-        return Container("WEBP", 1 + (packed & 0x3FFF), 1 + (packed >> 14 & 0x3FFF), end)
+        return ImageContainer("WEBP", 1 + (packed & 0x3FFF), 1 + (packed >> 14 & 0x3FFF), end)
     if kind == b"VP8 " and data[23:26] == b"\x9d\x01\x2a":
         width, height = struct.unpack_from("<HH", data, 26)
-        return Container("WEBP", width & 0x3FFF, height & 0x3FFF, end, lossy=True)
+        return ImageContainer("WEBP", width & 0x3FFF, height & 0x3FFF, end, lossy=True)
     raise refused("header")
 
 
-def _extended_webp(data: bytes, end: int) -> Container:
+def _extended_webp(data: bytes, end: int) -> ImageContainer:
     width, height = (1 + int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
     animated, lossy, orientation, extra = bool(data[20] & 0x02), False, 0, 0
     for kind, start, stop in _webp_chunks(data, end):
@@ -298,7 +298,7 @@ def _extended_webp(data: bytes, end: int) -> Container:
         if kind not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
             extra += stop - start
     _refuse_much_beside(extra)
-    return Container("WEBP", width, height, end, animated=animated, lossy=lossy, orientation=orientation or 1)
+    return ImageContainer("WEBP", width, height, end, animated=animated, lossy=lossy, orientation=orientation or 1)
 
 
 def _webp_chunks(data: bytes, end: int) -> Iterator[tuple[bytes, int, int]]:

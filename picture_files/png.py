@@ -1,4 +1,4 @@
-"""The canonical picture file (R2): one plain form of PNG, written and read with the standard library alone.
+"""Reads and writes canonical PNG files (R2) with the standard library.
 
 The form is fixed so that anybody can check a release without an image library: 8-bit RGB, no interlacing, the chunks
 IHDR, sRGB, IDAT, IEND in this order and nothing else, filter type 0 on every row. The identity of a picture is the

@@ -1,5 +1,4 @@
-"""Why a picture is not taken, in one catalogue: the server refuses with it, and the page that looks at a picture before
-it is sent says the same words (R2).
+"""The catalogue of reasons to refuse a picture, shared by the server and the upload page (R2).
 
 Pure. `{name}` marks what is filled in; `code` is the stable word of the API.
 """

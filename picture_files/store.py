@@ -1,4 +1,4 @@
-"""Where the files of pictures lie: a folder, or a bucket that speaks S3.
+"""The picture store: a folder, or an S3 bucket.
 
 Keys are `pictures/<pixels_sha256>.png`, `originals/<original_sha256>`, `private/<pixels_sha256>.png` for pictures that
 are never shown, and for defenses `defenses/<sha256>.tar` (the image's archive), `.zip` (the source) and `.weights`. A
@@ -190,7 +190,7 @@ class FolderStore:
     def part(self, key: str, start: int, end: int) -> BinaryIO:
         """Open the file where the part begins; raises PictureMissing."""
         try:
-            return cast(BinaryIO, Part(open(self._path(key), "rb"), start, end))
+            return cast(BinaryIO, FileSlice(open(self._path(key), "rb"), start, end))
         except FileNotFoundError as error:
             raise self._missing(key) from error
 
@@ -233,7 +233,7 @@ class FolderStore:
         return self.folder / kind / name[:2] / name
 
 
-class Part(io.RawIOBase):
+class FileSlice(io.RawIOBase):
     """The bytes of an open file from `start` up to and not including `end`; closing it closes the file."""
 
     def __init__(self, file: BinaryIO, start: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""The transactions of those who store files and of the one who removes those that no row names (decision 25).
+"""Coordinates storing files with removing unused ones (decision 25).
 
 Writers share a lock from before a file is put until the row that names it is committed; the remover has it alone. So
 what the remover sees is complete: a file that no row names then, nobody is about to name. On PostgreSQL it is an
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from django.db import OperationalError, connection, transaction
 
-from common.errors import Busy
+from common.errors import ServerBusy
 
 _LOCK = 0x53544F5245  # "STORE"; no other advisory lock is in use
 _PATIENCE = "2s"  # writers that come meanwhile wait behind the remover
@@ -50,7 +50,7 @@ def _lock_alone() -> None:
         if getattr(error.__cause__, "pgcode", None) != _WAITED_TOO_LONG:
             raise
         words = "Somebody is storing files all the time. What was removed before stays removed; run it again later."
-        raise Busy(words, "store_in_use") from error
+        raise ServerBusy(words, "store_in_use") from error
 
 
 def _execute(statement: str, value: int | str) -> None:

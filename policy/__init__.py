@@ -1,1 +1,1 @@
-"""The numbers that the rules use, in recorded versions."""
+"""The policy: numbers of the rules, in recorded versions."""

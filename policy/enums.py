@@ -1,4 +1,4 @@
-"""What a tasker may know, and when the outline is asked for: values of the policy that are words."""
+"""Stored choices of the policy."""
 
 from enum import StrEnum
 

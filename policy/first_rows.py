@@ -1,4 +1,4 @@
-"""The first version of the policy: every later one is recorded by somebody."""
+"""The first policy version, created by the first migration."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The recorded versions of the policy."""
+"""Recorded versions of the policy."""
 
 from django.conf import settings
 from django.db import models

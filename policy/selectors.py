@@ -1,4 +1,4 @@
-"""Which policy holds at a moment (R7)."""
+"""The policy in force at a moment (R7)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

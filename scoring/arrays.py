@@ -1,4 +1,4 @@
-"""Pictures as arrays, decoded once: a PNG costs some hundred times what reading its pixels costs.
+"""Caches pictures as decoded arrays.
 
 The cache holds one raw file of S*S*3 bytes per picture, named by the hash of its pixels. It may be deleted at any
 time: the picture store is the truth. It takes what the disk has, and gives way where room is short.

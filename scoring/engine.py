@@ -1,4 +1,4 @@
-"""Works the queue of runs: claim, read the pictures, ask the defense batch by batch, keep the answers.
+"""Works the queue of runs: claim, load pictures, ask the defense in batches, store answers.
 
 A run is kept whole or not at all. Nothing that a defense does, and no picture that is missing, stops the runs of
 others: it ends as a fault of this run (R30), and a picture that a defense cannot bear is parted from its companions. A
@@ -24,25 +24,25 @@ from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
 from scoring.leases import LeaseLost
 from scoring.models import Run
-from scoring.persistence import until_kept
+from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import Answers, RunnerFault, Session, check_answers
-from scoring.selectors import Planned
-from scoring.services import Answered
+from scoring.runner import BatchAnswers, DefenseRunner, RunnerFault, check_answers
+from scoring.selectors import PlannedPicture
+from scoring.services import DefensePrediction
 from scoring.trials.selectors import trial_waits_longest
 from scoring.trials.services import trial_claim
 from scoring.trials.work import TrialWork
-from scoring.warm_session import FindRunner, Warm
+from scoring.warm_session import FindRunner, WarmSession
 
 Clock = Callable[[], datetime]
-Batch = plan.Batch[Planned]
+Batch = plan.PlannedBatch[PlannedPicture]
 MOST_OUTSTANDING = 2
 _LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
 
 log = structlog.get_logger(__name__)
 
 
-class Scorer:
+class ScoringEngine:
     """One process that scores on one device: `device` is the setting `auto`, `cpu` or `cuda`.
 
     A device that is not there raises InvalidInput before anything is claimed.
@@ -51,9 +51,9 @@ class Scorer:
     def __init__(self, *, name: str, clock: Clock, device: str, runtime: str = "", find_runner: FindRunner) -> None:
         self.name, self.clock, self.runtime = name, clock, runtime
         self._device_setting, self._find_runner = device, find_runner
-        self._warm: Warm | None = None
+        self._warm: WarmSession | None = None
 
-    def __enter__(self) -> "Scorer":
+    def __enter__(self) -> "ScoringEngine":
         return self
 
     def __exit__(
@@ -86,7 +86,7 @@ class Scorer:
         if not selectors.runs_waiting(now=self.clock()).exists():
             self.rest()
             return False
-        warm = self._warm = self._warm or Warm(self._find_runner, choose_device(self._device_setting))
+        warm = self._warm = self._warm or WarmSession(self._find_runner, choose_device(self._device_setting))
         run = services.run_claim(worker=self.name, now=self.clock(), preferred=warm.preferred)
         if run is None:  # somebody else was quicker
             return False
@@ -113,10 +113,10 @@ class Scorer:
             self._warm.close()
 
 
-class Failed(Exception):
+class RunFailed(Exception):
     """What ended a run early, and the items of its plan it happened with."""
 
-    def __init__(self, fault: RunnerFault, items: Sequence[Planned]) -> None:
+    def __init__(self, fault: RunnerFault, items: Sequence[PlannedPicture]) -> None:
         super().__init__(str(fault))
         self.fault, self.items = fault, items
 
@@ -124,7 +124,7 @@ class Failed(Exception):
 class RunWork:
     """One run in the hands of a scorer."""
 
-    def __init__(self, run: Run, warm: Warm, scorer: Scorer) -> None:
+    def __init__(self, run: Run, warm: WarmSession, scorer: ScoringEngine) -> None:
         self._run, self._warm, self._scorer, self._clock = run, warm, scorer, scorer.clock
         self._items = selectors.run_items(run)
         self._size = self._items[0].width
@@ -136,7 +136,7 @@ class RunWork:
                 answers, device = self._ask(heartbeat)
         except LeaseLost:
             raise
-        except Failed as failed:
+        except RunFailed as failed:
             self._record(failed.fault, failed.items)
         except RunnerFault as fault:
             self._record(fault, ())
@@ -150,30 +150,30 @@ class RunWork:
         size, now = self._run.batch_size, self._clock()
         return now + longest(policy_in_force(now).policy, batch_size=size, batches=-(-len(self._items) // size))
 
-    def _finish(self, answers: Sequence[Answered], device: str) -> None:
-        until_kept(lambda: services.run_finish(self._run, answers, device=device, now=self._clock()))
+    def _finish(self, answers: Sequence[DefensePrediction], device: str) -> None:
+        retry_until_kept(lambda: services.run_finish(self._run, answers, device=device, now=self._clock()))
         if self._run.fresh:
             self._warm.drop()
         name = self._run.defense.name
         log.info("run_finished", run=self._run.pk, defense=name, pictures=len(answers), device=device)
 
-    def _record(self, fault: RunnerFault, items: Sequence[Planned]) -> None:
+    def _record(self, fault: RunnerFault, items: Sequence[PlannedPicture]) -> None:
         self._warm.drop()
-        until_kept(lambda: self._keep(fault, items, self._clock()))
+        retry_until_kept(lambda: self._keep(fault, items, self._clock()))
 
-    def _keep(self, fault: RunnerFault, items: Sequence[Planned], now: datetime) -> None:
+    def _keep(self, fault: RunnerFault, items: Sequence[PlannedPicture], now: datetime) -> None:
         run = self._run
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
             log.warning("run_parted", pictures=len(items), **told)
             return
-        state = leases.fault(run, fault.fault, fault.text, now=now)
+        state = leases.record_fault(run, fault.fault, fault.text, now=now)
         log.warning("run_fault", state=state.value, **told)
 
-    def _ask(self, heartbeat: Heartbeat) -> tuple[list[Answered], str]:
+    def _ask(self, heartbeat: Heartbeat) -> tuple[list[DefensePrediction], str]:
         """Return the run's answers, not yet saved, and the device that made them."""
         session = self._warm.session(self._run, self._size, cancelled=heartbeat.is_lost)
-        answered: list[Answered] = []
+        answered: list[DefensePrediction] = []
         outstanding: deque[tuple[Batch, int]] = deque()
         free_since = 0
         for batch, images in self._loaded():
@@ -210,16 +210,18 @@ class RunWork:
             if not bad:  # the padding's, which have a batch of their own
                 raise
             fault = RunnerFault(Fault.PLATFORM, "; ".join(bad.values()))
-            raise Failed(fault, list(bad)) from None
+            raise RunFailed(fault, list(bad)) from None
 
-    def _missing(self, item: Planned) -> str:
+    def _missing(self, item: PlannedPicture) -> str:
         try:
             load_picture(item.pixels_sha256, self._size)
         except (PictureMissing, WrongPicture) as error:
             return f"{type(error).__name__}: {error}"
         return ""
 
-    def _collect(self, session: Session, batch: Batch, sent: int, free_since: int, answered: list[Answered]) -> int:
+    def _collect(
+        self, session: DefenseRunner, batch: Batch, sent: int, free_since: int, answered: list[DefensePrediction]
+    ) -> int:
         """Take a batch's answers; return when they came, in nanoseconds, which is when the defense was free again."""
         with self._naming(batch):
             answers = check_answers(session.receive(), len(batch.rows))
@@ -236,14 +238,14 @@ class RunWork:
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
-            raise Failed(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
+            raise RunFailed(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 
-    def _answered(self, batch: Batch, answers: Answers, latency_us: int) -> list[Answered]:
+    def _answered(self, batch: Batch, answers: BatchAnswers, latency_us: int) -> list[DefensePrediction]:
         """Turn the rows that count into facts; the padding's answers are dropped."""
         now, items = self._clock(), batch.rows[: batch.real]
         told = zip(items, answers.labels.tolist(), answers.scores.tolist(), strict=False)
         return [
-            Answered(
+            DefensePrediction(
                 item_id=item.pk,
                 image_id=item.image_id,
                 answer=answer,

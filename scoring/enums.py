@@ -1,10 +1,19 @@
-"""The words of scoring. The faults are those of the defense protocol, which participants share."""
+"""Stored choices of scoring."""
 
 from enum import IntEnum, StrEnum
 
 from defense_kit.faults import Fault
 
-__all__ = ["NEXT_RERUN_STATE", "NEXT_RUN_STATE", "Fault", "Likeness", "Outcome", "RerunState", "RunState", "TrialKind"]
+__all__ = [
+    "NEXT_RERUN_STATE",
+    "NEXT_RUN_STATE",
+    "Fault",
+    "Likeness",
+    "DefenseAnswer",
+    "RerunState",
+    "RunState",
+    "TrialKind",
+]
 
 
 class RunState(StrEnum):
@@ -26,7 +35,7 @@ NEXT_RUN_STATE: dict[RunState, frozenset[RunState]] = {
 }
 
 
-class Outcome(IntEnum):
+class DefenseAnswer(IntEnum):
     """What a defense answers for one picture, as it travels in arrays and frames (docs/defenses.md)."""
 
     ABSTAIN = -1

@@ -1,4 +1,4 @@
-"""Keeps a lease while a scorer works: one batch may take longer than a lease."""
+"""Renews a lease in the background while a scorer works."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -31,7 +31,7 @@ def longest(policy: Policy, *, batch_size: int, batches: int, opened: int = 1) -
     return timedelta(seconds=opened * opening + batches * batch_size * policy.seconds_per_picture)
 
 
-class Alive(Protocol):
+class LiveScorer(Protocol):
     """A scorer as its heartbeat knows it."""
 
     clock: Callable[[], datetime]
@@ -43,7 +43,7 @@ class Alive(Protocol):
 class Heartbeat(AbstractContextManager["Heartbeat"]):
     """Renews a lease from a thread of its own, not beyond `until`."""
 
-    def __init__(self, work: Leased, scorer: Alive, *, until: datetime, every: float = HEARTBEAT_SECONDS) -> None:
+    def __init__(self, work: Leased, scorer: LiveScorer, *, until: datetime, every: float = HEARTBEAT_SECONDS) -> None:
         self._work, self._scorer, self._until, self._every = work, scorer, until, every
         self._stopped = Event()
         self._lost: LeaseLost | None = None

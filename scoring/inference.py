@@ -1,4 +1,4 @@
-"""The one place that imports torch, when first asked for; only the scoring worker asks.
+"""Device and memory helpers; the only module that imports torch.
 
 Same weights, same batch size, same machine: the same numbers, bit for bit. So no autocast, no TF32, no choice of
 kernels by timing, and an error where an operation has no deterministic form.
@@ -144,8 +144,8 @@ class TorchForward:
         self._network = network.eval().to(device)
         shape = (rows, image_size, image_size, 3)
         place = OnCard if device == "cuda" else OnProcessor
-        self._places: deque[Place] = deque(place(torch, self._network, shape) for _ in range(MOST_BEGUN))
-        self._begun: deque[Place] = deque()
+        self._places: deque[BatchBuffer] = deque(place(torch, self._network, shape) for _ in range(MOST_BEGUN))
+        self._begun: deque[BatchBuffer] = deque()
 
     def send(self, images: Pixels) -> None:
         """Begin with uint8 images [N, S, S, 3], N and S as declared; they stay as they are until they are received."""
@@ -160,7 +160,7 @@ class TorchForward:
         return place.finish()
 
 
-class Place(Protocol):
+class BatchBuffer(Protocol):
     """Where one batch lies while it is worked on."""
 
     def begin(self, images: Pixels) -> None:

@@ -1,4 +1,4 @@
-"""Leases on work with fencing: one scorer at a time, and nobody waits for one that is gone (R30).
+"""Leases with attempt numbers: one scorer per item, and expired ones are reclaimed (R30).
 
 The same for every kind of work, whatever is done under the lease. A write names the attempt that it belongs to and
 changes one row or none.
@@ -33,7 +33,7 @@ def waiting(kind: type[Work], *, now: datetime) -> QuerySet[Work]:
 
 
 @transaction.atomic
-def claim(found: QuerySet[Work], *, worker: str, now: datetime) -> Work | None:
+def claim_lease(found: QuerySet[Work], *, worker: str, now: datetime) -> Work | None:
     """Lease the first of `found` to `worker` for 60 seconds; None when there is none or others were quicker."""
     first = found.select_for_update(skip_locked=True, of=("self",)).first()
     if first is None:
@@ -66,7 +66,7 @@ def end(work: Leased, state: RunState, **values: object) -> None:
         raise LeaseLost(work)
 
 
-def fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunState:
+def record_fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunState:
     """Record what went wrong (R30); return whether the work waits for another try or is dead.
 
     The platform's faults are tried again after a growing rest, three times in all; a defense's own are final.

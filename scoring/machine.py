@@ -1,4 +1,4 @@
-"""What this machine is called, for the record, and what is free of it."""
+"""The name of this machine, and its free memory."""
 
 import platform
 from functools import cache

@@ -1,4 +1,4 @@
-"""Writes that a database which is away for a moment must not undo, and those of many rows at once."""
+"""Writes that survive a short outage of the database, and bulk inserts."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ MOST_ROWS = 500  # in one statement, where the database allows any number
 _WORK = "writing of answers"
 
 
-def until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1) -> T:
+def retry_until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1) -> T:
     """Do `write`, a transaction of its own, again and again while the database is away, for about as long as a lease.
 
     Hours of a card's work may hang on it. For writes that name an attempt only: one that was committed although its

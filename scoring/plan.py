@@ -1,4 +1,4 @@
-"""The fixed batch plan of a run, pure (R29).
+"""The deterministic batch plan of a run (R29). Pure.
 
 A batch always has `batch_size` rows, the last one padded, because the same picture may get other numbers in a batch
 of another size. The order is drawn for each run, so that each round gives a picture other companions, and never from
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch(Generic[T]):
+class PlannedBatch(Generic[T]):
     """One batch: `rows` has always the full size, and only the first `real` of them are answers that count."""
 
     number: int
@@ -31,7 +31,7 @@ def permuted(pictures: Sequence[T], *, seed: int) -> list[T]:
     return order
 
 
-def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[Batch[T]]:
+def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[PlannedBatch[T]]:
     """Yield `pictures` in order as batches of exactly `batch_size` rows, numbered from 0.
 
     The last one is padded with pictures from the beginning of the same run, so that a defense meets nothing there
@@ -40,4 +40,4 @@ def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[Batch[T]]:
     for number, start in enumerate(range(0, len(pictures), batch_size)):
         own = pictures[start : start + batch_size]
         padding = islice(cycle(pictures), batch_size - len(own))
-        yield Batch(number, (*own, *padding), len(own))
+        yield PlannedBatch(number, (*own, *padding), len(own))

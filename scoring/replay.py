@@ -1,4 +1,4 @@
-"""A prediction again, from its row alone: same defense, same plan, same batch (R29)."""
+"""Repeats a prediction from its row: same defense, same plan, same batch (R29)."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -6,8 +6,8 @@ from itertools import islice
 from scoring import plan, selectors
 from scoring.arrays import load_arrays
 from scoring.models import Prediction
-from scoring.runner import Answers, check_answers
-from scoring.warm_session import FindRunner, Warm
+from scoring.runner import BatchAnswers, check_answers
+from scoring.warm_session import FindRunner, WarmSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> R
     batch = next(islice(plan.batches(items, batch_size=prediction.batch_size), prediction.batch, None))
     size = prediction.item.image.width
     images = load_arrays([item.pixels_sha256 for item in batch.rows], size)
-    warm = Warm(find_runner, device)
+    warm = WarmSession(find_runner, device)
     try:
         session = warm.session(run, size)
         session.send(images)
@@ -49,6 +49,6 @@ def _recorded(prediction: Prediction) -> tuple[int, float, float]:
     return prediction.answer, prediction.score_bicycle, prediction.score_bird
 
 
-def _answer(answers: Answers, row: int) -> tuple[int, float, float]:
+def _answer(answers: BatchAnswers, row: int) -> tuple[int, float, float]:
     bicycle, bird = (float(score) for score in answers.scores[row])
     return int(answers.labels[row]), bicycle, bird

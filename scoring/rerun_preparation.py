@@ -1,4 +1,4 @@
-"""The plan of a re-run, made by a sweep run after run: may be stopped anywhere, and may run beside itself.
+"""The sweep that prepares the runs of a re-run, resumable and safe to run in parallel.
 
 Until the last run is planned all of them are dead, so that half a plan can be neither worked on nor applied. How far
 the plan is can be read off its newest run: the kinds are planned in order, and the pictures of a kind by their number.
@@ -15,7 +15,7 @@ from django.db.models import Max
 from scoring import plan
 from scoring.enums import NEXT_RERUN_STATE, Fault, RerunState, RunState
 from scoring.models import Rerun, Run, RunItem
-from scoring.rerun_scope import Kind, Scope, images_of, items_in_scope
+from scoring.rerun_scope import RunKind, Scope, images_of, items_in_scope
 from scoring.services import PICTURES_PER_RUN
 
 # A second of work or two, so that the other sweeps of a worker get their turn.
@@ -27,7 +27,7 @@ class _Place(NamedTuple):
     """Where a plan ends: its newest run and that run's kind, last picture and seed; `run` is 0 before the first."""
 
     run: int = 0
-    kind: Kind | None = None
+    kind: RunKind | None = None
     image: int = 0
     seed: int = 0
 
@@ -61,13 +61,13 @@ def _place(rerun: Rerun) -> _Place:
     if run is None:
         return _Place()
     image_id, width = RunItem.objects.filter(run=run).order_by("-image").values_list("image", "image__width")[0]
-    return _Place(run.pk, Kind(run.round, run.batch_size, run.fresh, width), image_id, run.seed)
+    return _Place(run.pk, RunKind(run.round, run.batch_size, run.fresh, width), image_id, run.seed)
 
 
-def _ahead(rerun: Rerun, place: _Place) -> Iterator[tuple[Kind, list[int]]]:
+def _ahead(rerun: Rerun, place: _Place) -> Iterator[tuple[RunKind, list[int]]]:
     """Yield what the runs behind `place` ask: their kind and their pictures."""
     items = items_in_scope(rerun.defense, Scope.from_record(rerun.scope))
-    kinds = [Kind(*kind) for *kind, _ in rerun.kinds]
+    kinds = [RunKind(*kind) for *kind, _ in rerun.kinds]
     for kind in kinds[kinds.index(place.kind) if place.kind else 0 :]:
         image_ids = images_of(items, kind, after=place.image if kind == place.kind else 0)
         for first in range(0, len(image_ids), PICTURES_PER_RUN):
@@ -85,7 +85,7 @@ def _under_lock(rerun: Rerun, place: _Place) -> bool:
 
 @transaction.atomic
 def _plan_run(
-    rerun: Rerun, place: _Place, kind: Kind, image_ids: Sequence[int], now: datetime, rng: random.Random
+    rerun: Rerun, place: _Place, kind: RunKind, image_ids: Sequence[int], now: datetime, rng: random.Random
 ) -> _Place | None:
     """Plan one run behind `place`; return where the plan ends then, None when it does not end at `place`."""
     if not _under_lock(rerun, place):
@@ -118,12 +118,12 @@ def _begin(rerun: Rerun, place: _Place) -> int:
     """Let a wholly planned re-run be worked on; return 1, or 0 when its plan does not end at `place`."""
     if not _under_lock(rerun, place):
         return 0
-    rerun_move(rerun, RerunState.RUNNING)
+    rerun_advance(rerun, RerunState.RUNNING)
     runs_queue(rerun)
     return 1
 
 
-def rerun_move(rerun: Rerun, state: RerunState, **values: object) -> None:
+def rerun_advance(rerun: Rerun, state: RerunState, **values: object) -> None:
     """Give a re-run, which the caller has locked, its next state."""
     if state not in NEXT_RERUN_STATE[RerunState(rerun.state)]:
         raise ValueError(f"a re-run that is {rerun.state} cannot become {state}")

@@ -1,4 +1,4 @@
-"""Which answers a re-run gives again: what is meant, and the same held still while the re-run is prepared."""
+"""The scope of a re-run: which answers are repeated."""
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -44,7 +44,7 @@ class Scope:
         return cls(**record | spans | {"unfinished": tuple(record["unfinished"])})
 
 
-class Kind(NamedTuple):
+class RunKind(NamedTuple):
     """Answers that may stand in one run: of one round, with one batch size, and of one size of pictures."""
 
     round: int
@@ -56,7 +56,7 @@ class Kind(NamedTuple):
 _COLUMNS = ("round", "run__batch_size", "run__fresh", "image__width")
 
 
-def held_still(defense: Defense, scope: Scope) -> Scope:
+def frozen_scope(defense: Defense, scope: Scope) -> Scope:
     """Return a scope that means the same answers whenever it is asked, whatever is answered from now on.
 
     What holds only as long as no re-run of the defense is applied meanwhile.
@@ -99,13 +99,13 @@ def _run_to_repeat(defense: Defense, number: int) -> Run:
     return run
 
 
-def kinds(items: QuerySet[RunItem]) -> dict[Kind, int]:
+def kinds(items: QuerySet[RunItem]) -> dict[RunKind, int]:
     """Return how many of `items` there are of each kind, in the order in which they are planned."""
     rows = items.order_by(*_COLUMNS).values_list(*_COLUMNS).annotate(count=Count("pk"))
-    return {Kind(*kind): count for *kind, count in rows}
+    return {RunKind(*kind): count for *kind, count in rows}
 
 
-def images_of(items: QuerySet[RunItem], kind: Kind, *, after: int) -> list[int]:
+def images_of(items: QuerySet[RunItem], kind: RunKind, *, after: int) -> list[int]:
     """Return the numbers of the pictures of one kind above `after`, ascending."""
     alike = items.filter(**dict(zip(_COLUMNS, kind, strict=True)), image__gt=after)
     return list(alike.order_by("image").values_list("image", flat=True))

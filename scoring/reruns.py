@@ -1,4 +1,4 @@
-"""Answers given again as a set: asked for, worked off like every run, and put in the place of the older ones at once.
+"""Re-runs: answers repeated as a set that replaces the old ones at once.
 
 Until a re-run is applied its answers count for nothing. Its runs are planned by a sweep (`scoring.rerun_preparation`).
 """
@@ -15,10 +15,10 @@ from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
 
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput
-from scoring.enums import Fault, Outcome, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded
-from scoring.rerun_preparation import rerun_move, runs_queue
-from scoring.rerun_scope import Scope, held_still, items_in_scope, kinds
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction
+from scoring.rerun_preparation import rerun_advance, runs_queue
+from scoring.rerun_scope import Scope, frozen_scope, items_in_scope, kinds
 from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import predictions_in_force
 from scoring.services import PICTURES_PER_RUN
@@ -30,7 +30,7 @@ _STOPPED = "The re-run was stopped by an organizer."
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RerunPreview:
     """What a re-run would take: `answers` are pictures times rounds.
 
     `seconds` is what one scorer needs by the measured time of a batch, None when none was measured; `labels` and
@@ -43,12 +43,12 @@ class Preview:
     runs: int
     batches: int
     seconds: float | None
-    labels: tuple[tuple[Outcome, int], ...]
+    labels: tuple[tuple[DefenseAnswer, int], ...]
     devices: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RerunProgress:
     """How far a re-run is. All counts but `runs` are answers; `rate` is answers per second so far.
 
     `stopped` wait for an organizer to go on, `dead` are in runs that gave up, and of `failed` the defense itself gave
@@ -68,7 +68,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class RerunPreparation:
     """How far the plan of a re-run is: `planned` of `wanted` answers."""
 
     planned: int
@@ -84,7 +84,7 @@ def devices_of(defense: Defense) -> list[str]:
     return list(devices.distinct())
 
 
-def rerun_preview(defense: Defense, scope: Scope) -> Preview:
+def rerun_preview(defense: Defense, scope: Scope) -> RerunPreview:
     """Return what a re-run of `scope` would take; errors as of `items_in_scope`."""
     items = items_in_scope(defense, scope)
     found = kinds(items)
@@ -94,8 +94,8 @@ def rerun_preview(defense: Defense, scope: Scope) -> Preview:
     answers = Prediction.objects.filter(item__in=items)
     labels = answers.order_by("answer").values_list("answer").annotate(count=Count("pk"))
     devices = answers.order_by("device").values_list("device").annotate(count=Count("pk"))
-    counted = tuple((Outcome(answer), count) for answer, count in labels)
-    return Preview(
+    counted = tuple((DefenseAnswer(answer), count) for answer, count in labels)
+    return RerunPreview(
         pictures=items.values("image").distinct().count(),
         answers=sum(runs),
         unanswered=sum(runs) - sum(count for _, count in counted),
@@ -139,7 +139,7 @@ def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: d
 
 
 def _note_what_is_meant(rerun: Rerun, scope: Scope) -> None:
-    still = held_still(rerun.defense, scope)
+    still = frozen_scope(rerun.defense, scope)
     found = kinds(items_in_scope(rerun.defense, still))
     if not found:
         raise Conflict("No answer of this defense is meant by that. Choose others.", "nothing_to_rerun")
@@ -170,7 +170,7 @@ def _refuse_out_of_force(defense: Defense) -> None:
 
 @transaction.atomic
 def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
-    """Take what waits out of the queue until `rerun_go_on`; return how many runs. What runs now is let to its end.
+    """Take what waits out of the queue until `rerun_resume`; return how many runs. What runs now is let to its end.
 
     Conflict when the re-run is being prepared, is over, or nothing of it waits.
     """
@@ -184,7 +184,7 @@ def rerun_stop(*, rerun_id: int, by: User, now: datetime) -> int:
 
 
 @transaction.atomic
-def rerun_go_on(*, rerun_id: int, by: User, now: datetime) -> int:
+def rerun_resume(*, rerun_id: int, by: User, now: datetime) -> int:
     """Queue again what was stopped; return how many runs.
 
     Conflict when the re-run is being prepared, is over, or was not stopped.
@@ -223,10 +223,12 @@ def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
     _refuse_unfinished(progress(rerun, now=now))
     before = _in_force_beside().values("pk")[:1]
     answers = Prediction.objects.filter(rerun=rerun).annotate(old=Subquery(before)).exclude(old=None)
-    rows = (Superseded(prediction_id=old, by_id=new, rerun=rerun) for old, new in answers.values_list("old", "pk"))
+    rows = (
+        SupersededPrediction(prediction_id=old, by_id=new, rerun=rerun) for old, new in answers.values_list("old", "pk")
+    )
     replaced = 0
     for chunk in _chunks(rows):
-        replaced += len(Superseded.objects.bulk_create(chunk))
+        replaced += len(SupersededPrediction.objects.bulk_create(chunk))
     _end(rerun, RerunState.APPLIED, by, now)
     _record("rerun.apply", rerun, by, now)
     return replaced
@@ -256,7 +258,7 @@ def _begun_under_lock(rerun_id: int) -> Rerun:
     return rerun
 
 
-def _refuse_unfinished(left: Progress) -> None:
+def _refuse_unfinished(left: RerunProgress) -> None:
     for count, words, do in (
         (left.dead, "gave up", "Try those runs again from the page of the scoring queue, or cancel the re-run"),
         (left.stopped, "are stopped", "Let the re-run go on, and apply it when it is finished"),
@@ -266,30 +268,30 @@ def _refuse_unfinished(left: Progress) -> None:
             raise Conflict(f"Nothing was changed: {count:,} answers {words}. {do}.", "rerun_unfinished")
 
 
-def _chunks(rows: Iterator[Superseded]) -> Iterator[list[Superseded]]:
+def _chunks(rows: Iterator[SupersededPrediction]) -> Iterator[list[SupersededPrediction]]:
     while chunk := list(islice(rows, _ROWS_AT_ONCE)):
         yield chunk
 
 
 def _end(rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
-    rerun_move(rerun, state, ended_by=by, ended_at=now)
+    rerun_advance(rerun, state, ended_by=by, ended_at=now)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
 
 
-def preparations(reruns: Iterable[Rerun]) -> dict[int, Preparation]:
+def preparations(reruns: Iterable[Rerun]) -> dict[int, RerunPreparation]:
     """Return how far the plans of those of `reruns` are that are being prepared, by the number of the re-run."""
     preparing = [rerun for rerun in reruns if rerun.state == RerunState.PREPARING]
     items = RunItem.objects.filter(rerun__in=preparing).order_by()
     planned = dict(items.values_list("rerun").annotate(count=Count("pk"))) if preparing else {}
     return {
-        rerun.pk: Preparation(planned.get(rerun.pk, 0), sum(answers for *_, answers in rerun.kinds))
+        rerun.pk: RerunPreparation(planned.get(rerun.pk, 0), sum(answers for *_, answers in rerun.kinds))
         for rerun in preparing
     }
 
 
-def progress(rerun: Rerun, *, now: datetime) -> Progress:
+def progress(rerun: Rerun, *, now: datetime) -> RerunProgress:
     """Return how far a re-run is at `now`."""
     items = RunItem.objects.filter(rerun=rerun).order_by()
     rows = items.values_list("run__state", "run__fault").annotate(answers=Count("pk"))
@@ -299,7 +301,7 @@ def progress(rerun: Rerun, *, now: datetime) -> Progress:
     total = sum(counts.values())
     rate = _rate(rerun, counts["done"], now)
     left = counts["waiting"] + counts["running"]
-    return Progress(
+    return RerunProgress(
         runs=Run.objects.filter(rerun=rerun).count(),
         answers=total,
         rate=rate,
@@ -325,7 +327,7 @@ def _in_force_beside() -> QuerySet[Prediction]:
     return predictions_in_force().filter(**same)
 
 
-def answers_beside(rerun: Rerun) -> QuerySet[Any]:
+def paired_answers(rerun: Rerun) -> QuerySet[Any]:
     """Return the answers of a re-run so far with `old_answer`: what they replaced, or would, None where nothing."""
     answers = Prediction.objects.filter(rerun=rerun)
     if rerun.state == RerunState.APPLIED:
@@ -340,14 +342,14 @@ def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 
 
-def changes(rerun: Rerun) -> list[tuple[Outcome | None, Outcome, int]]:
+def changes(rerun: Rerun) -> list[tuple[DefenseAnswer | None, DefenseAnswer, int]]:
     """Return (old answer, new answer, how many) of a re-run so far; the old one is None where there was none."""
-    rows = answers_beside(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
+    rows = paired_answers(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
     counted = rows.annotate(count=Count("pk"))
-    return [(None if old is None else Outcome(old), Outcome(new), count) for old, new, count in counted]
+    return [(None if old is None else DefenseAnswer(old), DefenseAnswer(new), count) for old, new, count in counted]
 
 
 def changed_answers(rerun: Rerun) -> QuerySet[Any]:
     """Return the answers of a re-run that differ from those before them, with their pictures, newest last."""
-    changed = answers_beside(rerun).exclude(old_answer=F("answer")).exclude(old_answer=None)
+    changed = paired_answers(rerun).exclude(old_answer=F("answer")).exclude(old_answer=None)
     return changed.select_related("image").order_by("pk")

@@ -1,13 +1,13 @@
-"""When a defense is wrong with confidence, and who answers for a fault, pure (R29, R30)."""
+"""What counts as a confident mistake, and who is responsible for a fault (R29, R30). Pure."""
 
 from datetime import timedelta
 
 from adjudication import rules as adjudication
 from defense_kit.faults import WORDS, Payer
 from labeling.enums import Label
-from scoring.enums import Fault, Outcome
+from scoring.enums import DefenseAnswer, Fault
 
-_NAMED: dict[int, Label] = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
+_NAMED: dict[int, Label] = {DefenseAnswer.BICYCLE: Label.BICYCLE, DefenseAnswer.BIRD: Label.BIRD}
 MOST_TRIES = 3
 # After so many runs in a row that met a fault of its own, parted ones among them, a defense fails whatever it is shown.
 FAILS_ALWAYS = 24

@@ -1,4 +1,4 @@
-"""The one interface behind which defenses run (R28), and what may go wrong there (R30).
+"""The interface of runners of defenses (R28), and their faults (R30).
 
 A runner opens a session for one run; the session answers batches until it is closed. Whatever happens inside comes out
 as answers or as a RunnerFault with a code of the closed list, never as another exception.
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit.faults import RunnerFault as RunnerFault
-from defense_kit.protocol import Answers as Answers
-from scoring.enums import Fault, Outcome
+from defense_kit.protocol import BatchAnswers as BatchAnswers
+from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
 from scoring.reference import Model, reference
 
 Pixels = NDArray[np.uint8]
-_LABELS = [outcome.value for outcome in Outcome]
+_LABELS = [outcome.value for outcome in DefenseAnswer]
 
 
-class Session(Protocol):
+class DefenseRunner(Protocol):
     """An opened defense. `device` is what the predictions record.
 
     At most two batches may be between `send` and `receive`: while the defense works on one, the next is on its way.
@@ -33,7 +33,7 @@ class Session(Protocol):
         """Hand over uint8 images [N, S, S, 3], N the batch size; the caller leaves them as they are until answered."""
         ...
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the answers for the oldest batch not yet answered; RunnerFault when there are none to come."""
         ...
 
@@ -55,7 +55,7 @@ class Runner(Protocol):
         seed: int,
         attempt: str,
         cancelled: Callable[[], bool],
-    ) -> Session:
+    ) -> DefenseRunner:
         """Start `defense` and return its session; RunnerFault when it does not start.
 
         `attempt` says in words what it is first started for. `cancelled` is asked now and then while the session waits
@@ -64,13 +64,13 @@ class Runner(Protocol):
         ...
 
 
-def check_answers(answers: Any, rows: int) -> Answers:
+def check_answers(answers: Any, rows: int) -> BatchAnswers:
     """Return `answers` as int8 and float32 if they are one legal answer per row; RunnerFault otherwise.
 
     Wrong kind, count, shape or label is `protocol`; a score that is NaN or infinite is `nonfinite` (R30).
     """
-    if not isinstance(answers, Answers):
-        raise RunnerFault(Fault.PROTOCOL, f"answered with {type(answers).__name__}, not with Answers")
+    if not isinstance(answers, BatchAnswers):
+        raise RunnerFault(Fault.PROTOCOL, f"answered with {type(answers).__name__}, not with BatchAnswers")
     labels, scores = answers.labels, answers.scores
     _check_array("labels", labels, np.integer, (rows,))
     _check_array("scores", scores, np.floating, (rows, 2))
@@ -80,7 +80,7 @@ def check_answers(answers: Any, rows: int) -> Answers:
         scores = scores.astype(np.float32)
     if not np.isfinite(scores).all():
         raise RunnerFault(Fault.NONFINITE, "a score is NaN or infinite")
-    return Answers(labels.astype(np.int8), scores)
+    return BatchAnswers(labels.astype(np.int8), scores)
 
 
 def _check_array(name: str, array: Any, kind: Any, shape: tuple[int, ...]) -> None:
@@ -111,9 +111,9 @@ class ReferenceSession:
         """Start a batch; any exception of the defense's code becomes a fault."""
         self._guarded(lambda model: model.send(images))
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the oldest batch's answers; any exception of the defense's code becomes a fault."""
-        return Answers(*self._guarded(lambda model: model.receive()))
+        return BatchAnswers(*self._guarded(lambda model: model.receive()))
 
     def close(self) -> None:
         """Let go of the weights and of what the card holds."""

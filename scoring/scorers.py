@@ -1,4 +1,4 @@
-"""The scorer of this process: a device of the machine to itself, and the ways to run defenses there."""
+"""The scorer of this process: its device and its runners."""
 
 import atexit
 import socket
@@ -14,17 +14,17 @@ from common import clock
 from common.domain_clock import domain_now
 from defense_kit.container import connect
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.arrays import make_room
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.inference import card_uuid, cards, choose_device, use_card
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
-from scoring.sealed import ContainerRunner, Patience
+from scoring.sealed import ContainerRunner, ResponseDeadlines
 from scoring.slots import Slot, take_slot
-from scoring.trusted_programs import Known
+from scoring.trusted_programs import TrustedPrograms
 
 SEEN_EVERY_SECONDS = 15.0
 _ENGINE_ANSWERS_SECONDS = 5.0
@@ -37,7 +37,7 @@ class LocalScorer:
 
     def __init__(self, *, folder: Path, device: str, runtime: str) -> None:
         self._folder, self._device, self._runtime = folder, device, runtime
-        self._scorer: Scorer | None = None
+        self._scorer: ScoringEngine | None = None
         self._runners: Runners | None = None
         self._seen, self._apart = float("-inf"), timedelta(0)
 
@@ -50,10 +50,10 @@ class LocalScorer:
         if scorer is None:
             return False
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
-            self._seen, self._apart = time.monotonic(), clock.apart()
+            self._seen, self._apart = time.monotonic(), clock.clock_difference()
             make_room()
             scorer.runtime = self._runners.offered() if self._runners else ""
-            scorer.seen(f"nothing: {clock.words(self._apart)}" if clock.is_apart(self._apart) else "")
+            scorer.seen(f"nothing: {clock.clock_difference_words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
             return False
@@ -64,10 +64,10 @@ class LocalScorer:
         if self._scorer is not None:
             self._scorer.close()
 
-    def _start(self) -> Scorer | None:
+    def _start(self) -> ScoringEngine | None:
         runners = self._runners = take_device(self._folder, self._device, self._runtime)
         if runners is not None:
-            self._scorer = Scorer(
+            self._scorer = ScoringEngine(
                 name=runners.name,
                 clock=domain_now,
                 device=runners.device,
@@ -98,14 +98,14 @@ class Runners:
     def __init__(self, slot: Slot, runtime: str) -> None:
         self.name, self.device = f"{socket.gethostname()}:{slot.name}", slot.device
         self._slot, self._runtime = slot, runtime
-        self._bounds: tuple[Limits, Patience] | None = None
+        self._bounds: tuple[DefenseLimits, ResponseDeadlines] | None = None
         self._sealed: ContainerRunner | None = None  # keeps its connection to the engine
 
     def __call__(self, defense: Defense) -> Runner:
         """Return the runner; RunnerFault where this scorer has none for such a defense."""
         if defense.reference:
             return ReferenceRunner()
-        if (known := Known.find(defense)) is not None:
+        if (known := TrustedPrograms.find(defense)) is not None:
             return known
         if self._runtime != "docker":
             raise RunnerFault(Fault.PLATFORM, "this scorer runs no containers: its DEFENSE_RUNTIME is not docker")
@@ -140,7 +140,7 @@ class Runners:
             self._bounds, self._sealed = bounds, self._sealed_by(*bounds)
         return self._sealed
 
-    def _sealed_by(self, limits: Limits, patience: Patience) -> ContainerRunner:
+    def _sealed_by(self, limits: DefenseLimits, patience: ResponseDeadlines) -> ContainerRunner:
         return ContainerRunner(
             scorer=self._slot.identity,
             folder=self._slot.folder,
@@ -151,9 +151,9 @@ class Runners:
         )
 
 
-def limits_of(policy: Policy) -> Limits:
+def limits_of(policy: Policy) -> DefenseLimits:
     """Return what a policy lets a defense use (R28)."""
-    return Limits(
+    return DefenseLimits(
         memory_mib=policy.defense_memory_mib,
         cpus=policy.defense_cpus,
         processes=policy.defense_processes,
@@ -161,9 +161,11 @@ def limits_of(policy: Policy) -> Limits:
     )
 
 
-def patience_of(policy: Policy) -> Patience:
+def patience_of(policy: Policy) -> ResponseDeadlines:
     """Return how long a policy lets a defense take (R30, R31)."""
-    return Patience(start=policy.start_seconds, hello=policy.hello_seconds, per_picture=policy.seconds_per_picture)
+    return ResponseDeadlines(
+        start=policy.start_seconds, hello=policy.hello_seconds, per_picture=policy.seconds_per_picture
+    )
 
 
 @cache

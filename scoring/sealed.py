@@ -1,4 +1,4 @@
-"""Runs everybody else's defenses, each in a sealed container of this machine's engine (R28).
+"""Runs submitted defenses in sealed containers (R28).
 
 A scorer has a name and a folder of its own. Containers carry the name, so that what a killed scorer or a failed stop
 left behind is found and removed, when one of the same name starts and before it opens the next defense.
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from defense_kit import container
-from defense_kit.conversation import Deadlines
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.harness import Cancelled, Opened, never, open_defense
-from defense_kit.limits import Limits
-from defense_kit.protocol import Answers
+from defense_kit.harness import Cancelled, DefenseSession, never_stopped, open_defense
+from defense_kit.limits import DefenseLimits
+from defense_kit.protocol import BatchAnswers
 from defense_kit.sealing import Sealing
 from picture_files.store import PictureMissing, picture_store
 from scoring.machine import free_memory_mib, processor_name
@@ -40,16 +40,16 @@ def archive_key(sha256: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ResponseDeadlines:
     """Seconds until a defense connects, until its HELLO from there, and for each picture of a batch (R30, R31)."""
 
     start: float
     hello: float
     per_picture: float
 
-    def for_rows(self, rows: int) -> Deadlines:
+    def for_rows(self, rows: int) -> ConversationDeadlines:
         """Return the deadlines of a defense that is given batches of at most so many pictures."""
-        return Deadlines(start=self.start, hello=self.hello, batch=rows * self.per_picture)
+        return ConversationDeadlines(start=self.start, hello=self.hello, batch=rows * self.per_picture)
 
 
 class ContainerRunner:
@@ -64,8 +64,8 @@ class ContainerRunner:
         *,
         scorer: str,
         folder: Path,
-        limits: Limits,
-        patience: Patience,
+        limits: DefenseLimits,
+        patience: ResponseDeadlines,
         address: str = "",
         runtime: str = "",
         gpu: str = "",
@@ -102,7 +102,7 @@ class ContainerRunner:
         batch_size: int,
         seed: int,
         attempt: str = "",
-        cancelled: Cancelled = never,
+        cancelled: Cancelled = never_stopped,
     ) -> "ContainerSession":
         """Start `defense`; RunnerFault when its image cannot be had or it does not start.
 
@@ -138,7 +138,7 @@ class ContainerRunner:
 class ContainerSession:
     """A defense that answers out of its container. `device` is what the predictions record, `name` its own words."""
 
-    def __init__(self, opened: Opened, device: str) -> None:
+    def __init__(self, opened: DefenseSession, device: str) -> None:
         self._opened = opened
         self.device = device
         self.name = opened.name
@@ -147,7 +147,7 @@ class ContainerSession:
         """Hand over a batch; RunnerFault when it cannot be sent."""
         self._opened.send(images)
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the answers for the oldest batch not yet answered; RunnerFault when they do not come."""
         return self._opened.receive()
 

@@ -1,4 +1,4 @@
-"""Questions to the tables of scoring."""
+"""Queries for defenses, runs and predictions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
@@ -23,7 +23,7 @@ _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnansweredPicture:
     """A picture that a defense has not been asked about in some round, and the ruling that asks for it."""
 
     ruling_id: int
@@ -31,7 +31,7 @@ class Waiting:
     width: int
 
 
-class Planned(NamedTuple):
+class PlannedPicture(NamedTuple):
     """A picture in a run's plan; `pk` is its RunItem's."""
 
     pk: int
@@ -42,7 +42,7 @@ class Planned(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class AnswerSpread:
     """How far a defense's answers to one picture lie apart, from round to round (R29).
 
     `pictures` were answered, `labels` and `scores` of them with different labels or scores; `largest` is the largest
@@ -79,7 +79,7 @@ def defenses_in_force() -> list[Defense]:
     return list(published.order_by("published_at", "id"))
 
 
-def defense_shown(public_id: str, *, public: bool) -> Defense:
+def defense_by_public_id(public_id: str, *, public: bool) -> Defense:
     """Return the defense with this ID, where `public` a published one alone; NotFound when there is none."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     defense = shown.filter(public_id=public_id).first()
@@ -93,10 +93,10 @@ def defenses_to_run() -> list[Defense]:
     return [defense for defense in defenses_in_force() if not defense.copied]
 
 
-def pictures_without_run(defense_id: int, number: int, after: int, most: int) -> list[Waiting]:
+def pictures_without_run(defense_id: int, number: int, after: int, most: int) -> list[UnansweredPicture]:
     """Return at most `most` pictures whose newest ruling is valid, was given after ruling `after`, and whose round
     `number` with this defense is in no run; in the order of their rulings."""
-    found: list[Waiting] = []
+    found: list[UnansweredPicture] = []
     while len(found) < most:
         # A chunk by its key, then what is known of just these: one question about all of them at once was measured to
         # be planned as a walk over everything while the database's statistics are behind.
@@ -106,7 +106,7 @@ def pictures_without_run(defense_id: int, number: int, after: int, most: int) ->
             break
         images = [image_id for _, image_id, _, _ in chunk]
         done = _planned(defense_id, number, images) | _ruled_again(chunk)
-        found += [Waiting(pk, image_id, width) for pk, image_id, width, _ in chunk if image_id not in done]
+        found += [UnansweredPicture(pk, image_id, width) for pk, image_id, width, _ in chunk if image_id not in done]
         after = chunk[-1][0]
     return found[:most]
 
@@ -128,11 +128,11 @@ def runs_waiting(*, now: datetime) -> Runs:
     return leases.waiting(Run, now=now)
 
 
-def run_items(run: Run) -> list[Planned]:
+def run_items(run: Run) -> list[PlannedPicture]:
     """Return the run's plan with its pictures, in order."""
     items = RunItem.objects.filter(run=run).order_by("position")
     rows = items.values_list("pk", "position", "image", "image__pixels_sha256", "image__width")
-    return [Planned(*row) for row in rows]
+    return [PlannedPicture(*row) for row in rows]
 
 
 def runs_without_assessment() -> Runs:
@@ -154,7 +154,7 @@ def predictions_in_force() -> QuerySet[Prediction]:
 
     A defense has at most one for each picture and round.
     """
-    replaced = Superseded.objects.filter(prediction=OuterRef("pk"))
+    replaced = SupersededPrediction.objects.filter(prediction=OuterRef("pk"))
     return Prediction.objects.filter(_APPLIED, ~Exists(replaced))
 
 
@@ -207,7 +207,7 @@ def has_answered(defense_id: int) -> bool:
     return Trial.objects.filter(answered, defense=defense_id, state=RunState.FINISHED).exists()
 
 
-def spread(answers: QuerySet[Prediction]) -> Spread:
+def spread(answers: QuerySet[Prediction]) -> AnswerSpread:
     """Return how far `answers`, all of one defense, lie apart from round to round."""
     ends = {
         "label": Max("answer") - Min("answer"),
@@ -221,7 +221,7 @@ def spread(answers: QuerySet[Prediction]) -> Spread:
         scores=Count("image", filter=Q(apart__gt=0)),
         largest=Max("apart"),
     )
-    return Spread(found["pictures"], found["labels"], found["scores"], found["largest"] or 0.0)
+    return AnswerSpread(found["pictures"], found["labels"], found["scores"], found["largest"] or 0.0)
 
 
 def is_randomised(defense: Defense) -> bool:

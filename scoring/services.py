@@ -1,4 +1,4 @@
-"""Everything that changes defenses, runs and predictions."""
+"""Changes of defenses, runs and predictions."""
 
 import random
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from common.audit.trail import audit
 from policy.numbers import Policy
 from scoring import leases, plan, rules, selectors
 from scoring.enums import Fault, RunState
-from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Scorer
+from scoring.models import Defense, PlanningProgress, Prediction, Rerun, Run, RunItem, Scorer
 from scoring.persistence import insert
 from scoring.reference import Reference
 
@@ -71,7 +71,7 @@ def runs_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
 
 
 def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, rng: random.Random) -> int:
-    mark, _ = PlanMark.objects.get_or_create(defense=defense, defaults={"seen_at": now})
+    mark, _ = PlanningProgress.objects.get_or_create(defense=defense, defaults={"seen_at": now})
     rounds = policy.evaluation_runs
     through = mark.through_ruling if mark.rounds >= rounds else 0
     made = 0
@@ -82,11 +82,15 @@ def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, r
     return made
 
 
-def _plan_round(mark: PlanMark, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random) -> int:
+def _plan_round(
+    mark: PlanningProgress, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random
+) -> int:
     made = 0
     while True:
         with transaction.atomic():
-            PlanMark.objects.select_for_update().get(pk=mark.pk)  # one planner a defense; the constraint is the net
+            PlanningProgress.objects.select_for_update().get(
+                pk=mark.pk
+            )  # one planner a defense; the constraint is the net
             waiting = selectors.pictures_without_run(mark.defense_id, number, after, PICTURES_PER_RUN)
             # One run has pictures of one size, whatever the policy said when they came.
             chosen = next((list(same) for _, same in groupby(waiting, lambda each: each.width)), [])
@@ -126,7 +130,7 @@ def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Rand
     return rng.getrandbits(63) if seed is None else seed
 
 
-def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
+def _advance(mark: PlanningProgress, newest: int, rounds: int, now: datetime) -> None:
     """Move the mark behind what is planned for sure: what was already seen a while before this sweep looked."""
     if mark.rounds != rounds:
         moved = {"rounds": rounds, "through_ruling": 0, "seen_ruling": newest, "seen_at": now}
@@ -135,7 +139,7 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
     else:
         return
     # Only from where this sweep found it: a slower planner must not move it back or forth.
-    PlanMark.objects.filter(
+    PlanningProgress.objects.filter(
         pk=mark.pk, rounds=mark.rounds, through_ruling=mark.through_ruling, seen_at=mark.seen_at
     ).update(**moved)
 
@@ -143,7 +147,7 @@ def _advance(mark: PlanMark, newest: int, rounds: int, now: datetime) -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-class Preferred(NamedTuple):
+class PreferredRuns(NamedTuple):
     """Runs that a scorer can go on with at once: those of one round of a defense, of one re-run or of none."""
 
     defense: int
@@ -151,7 +155,7 @@ class Preferred(NamedTuple):
     rerun: int | None
 
 
-def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None) -> Run | None:
+def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = None) -> Run | None:
     """Lease a queued run to `worker`; None when none waits.
 
     First another one of those `preferred` by what the scorer has loaded; else the one that waits longest, answers that
@@ -161,12 +165,12 @@ def run_claim(*, worker: str, now: datetime, preferred: Preferred | None = None)
     queue = selectors.runs_waiting(now=now)
     alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
     for runs in (*alike, queue.filter(rerun=None), queue):
-        if (run := leases.claim(runs.order_by("id"), worker=worker, now=now)) is not None:
+        if (run := leases.claim_lease(runs.order_by("id"), worker=worker, now=now)) is not None:
             return run
     return None
 
 
-class Answered(NamedTuple):
+class DefensePrediction(NamedTuple):
     """What a defense answered for one place in a run's plan: of a Prediction, what its run does not say."""
 
     item_id: int
@@ -182,7 +186,7 @@ class Answered(NamedTuple):
 
 
 @transaction.atomic
-def run_finish(run: Run, answers: Sequence[Answered], *, device: str, now: datetime) -> None:
+def run_finish(run: Run, answers: Sequence[DefensePrediction], *, device: str, now: datetime) -> None:
     """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
     leases.end(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
@@ -198,11 +202,11 @@ def run_finish(run: Run, answers: Sequence[Answered], *, device: str, now: datet
         "seed": run.seed,
         "attempt": run.attempt,
     }
-    insert(Prediction, alike, Answered._fields, answers)
+    insert(Prediction, alike, DefensePrediction._fields, answers)
 
 
 @transaction.atomic
-def run_part(run: Run, items: Sequence[selectors.Planned], fault: Fault, text: str, *, now: datetime) -> bool:
+def run_part(run: Run, items: Sequence[selectors.PlannedPicture], fault: Fault, text: str, *, now: datetime) -> bool:
     """Give the pictures of a failed batch a run apart, so that one of them cannot take the others along (R30).
 
     Half of them when they are all the run has. What is left of the run waits at once, with its plan closed up. Returns
@@ -236,7 +240,7 @@ def run_part(run: Run, items: Sequence[selectors.Planned], fault: Fault, text: s
     return True
 
 
-def _close_up(items: Sequence[selectors.Planned], run: Run, to: Run) -> None:
+def _close_up(items: Sequence[selectors.PlannedPicture], run: Run, to: Run) -> None:
     """Number `items` of `run`, in order, from 0 in `to`. Ascending, so that no number is taken when it is given."""
     for position, item in enumerate(items):
         if (run.pk, item.position) != (to.pk, position):

@@ -1,4 +1,4 @@
-"""Devices of this machine that a scorer has to itself: one defense at a time on one device.
+"""Exclusive use of a device of this machine.
 
 A slot is a locked file in the folder that the scorers of a machine share. The system lets go of the lock when a process
 ends, however it ends, so that no slot stays taken.

@@ -1,4 +1,4 @@
-"""How fast a defense was measured to answer, from the latency that every answer keeps."""
+"""The measured speed of a defense."""
 
 from dataclasses import dataclass
 from statistics import median

@@ -1,4 +1,4 @@
-"""Programs that run without a container, in a demo alone. The application above knows them and says so here."""
+"""Programs that run without a container, in a demo only; the contest registers them."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ if TYPE_CHECKING:  # the web process never runs one and needs no arrays
 Find = Callable[[Defense], "Runner | None"]
 
 
-class Known:
+class TrustedPrograms:
     """Where the answer comes from: until somebody says so, no program is known."""
 
     find: Find = staticmethod(lambda _: None)
 
 
-def known_programs_are(find: Find) -> None:
+def register_trusted_programs(find: Find) -> None:
     """Let `find` say from now on how a known program runs; for an application's start."""
-    Known.find = staticmethod(find)
+    TrustedPrograms.find = staticmethod(find)

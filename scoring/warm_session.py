@@ -1,14 +1,14 @@
-"""The one defense that a scorer has loaded: opening one costs more than many batches."""
+"""Keeps a defense loaded between runs."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import structlog
 
-from defense_kit.harness import never
+from defense_kit.harness import never_stopped
 from scoring.models import Defense, Run
-from scoring.runner import Runner, RunnerFault, Session
-from scoring.services import Preferred
+from scoring.runner import DefenseRunner, Runner, RunnerFault
+from scoring.services import PreferredRuns
 
 # Then whatever waits longest has its turn: new runs for what is loaded must not keep others waiting for ever.
 MOST_IN_A_ROW = 32
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
 
 
-class Loaded(NamedTuple):
+class SessionKey(NamedTuple):
     """What a session was opened for; another run may use it only if all of this is the same."""
 
     defense: int
@@ -29,31 +29,31 @@ class Loaded(NamedTuple):
     image_size: int
 
 
-class Warm:
+class WarmSession:
     """Keeps a session open from run to run, never two at a time: one defense has a device to itself."""
 
     def __init__(self, find_runner: FindRunner, device: str) -> None:
         self._find_runner, self._device = find_runner, device
-        self._loaded: Loaded | None = None
-        self._session: Session | None = None
-        self._cancelled: Callable[[], bool] = never
+        self._loaded: SessionKey | None = None
+        self._session: DefenseRunner | None = None
+        self._cancelled: Callable[[], bool] = never_stopped
         self._runs = 0
 
     @property
-    def preferred(self) -> Preferred | None:
+    def preferred(self) -> PreferredRuns | None:
         """Return which runs the open session is good for; None without one, and after each MOST_IN_A_ROW of them."""
         loaded = self._loaded
         if loaded is None or self._runs % MOST_IN_A_ROW == 0:
             return None
-        return Preferred(loaded.defense, loaded.round, loaded.rerun)
+        return PreferredRuns(loaded.defense, loaded.round, loaded.rerun)
 
-    def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never) -> Session:
+    def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never_stopped) -> DefenseRunner:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
 
         A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.
         """
         self._cancelled = cancelled
-        wanted = Loaded(
+        wanted = SessionKey(
             run.defense_id, run.defense.digest, run.round, run.rerun_id, run.seed, run.batch_size, image_size
         )
         if self._session is None or self._loaded != wanted or run.fresh:

@@ -13,12 +13,12 @@ from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
 from contest.board.recusal import undisclosed
-from contest.core.decisions import Mandate
+from contest.core.decisions import MotionMandate
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Case, Team
 from contest.core.weeks import week_at
 from labeling.enums import Answer, AssignmentState, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, Place, Response, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Panel, PanelPlace, Response, Tasker
 from policy.models import PolicyVersion
 
 NOW = datetime(2026, 11, 18, 12, 0, tzinfo=UTC)
@@ -65,7 +65,7 @@ def panel(of: Image | None = None, *, size: int = 3, dealt_at: datetime = NOW) -
     """A dealt, empty panel with its places."""
     of = of or image()
     row = Panel.objects.create(image=of, size=size, missing=size, dealt_at=dealt_at, waiting_since=dealt_at)
-    Place.objects.bulk_create(Place(panel=row, number=number) for number in range(1, size + 1))
+    PanelPlace.objects.bulk_create(PanelPlace(panel=row, number=number) for number in range(1, size + 1))
     of.dealt_at = dealt_at
     of.save(update_fields=["dealt_at"])
     return row
@@ -184,7 +184,7 @@ def gold(on: Panel | None = None, **values: Any) -> KnownPicture:
 # What the board decides -----------------------------------------------------------------------------------------------
 
 
-def mandate(kind: str, member: User, now: datetime) -> Mandate:
+def mandate(kind: str, member: User, now: datetime) -> MotionMandate:
     """What a member who acts for the board has; nobody's votes are on record.
 
     The motion is open for who holds the mandate. On record it is closed, as it is when the transaction is over.
@@ -196,7 +196,7 @@ def mandate(kind: str, member: User, now: datetime) -> Mandate:
     decided = {"confirmed_by": member, "decided_at": now, "policy": policy}
     CaseDecision.objects.create(case=case, outcome=CaseOutcome.CARRIED, votes=[], quorum=0, recused=0, **decided)
     case.state, case.closed_at = CaseState.OPEN, None
-    return Mandate(case, member)
+    return MotionMandate(case, member)
 
 
 def voted(case: Case, member: User, now: datetime, choice: VoteChoice = VoteChoice.IN_FAVOUR) -> Case:

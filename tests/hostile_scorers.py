@@ -11,16 +11,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from defense_kit.conversation import Deadlines
-from defense_kit.limits import Limits
-from defense_kit.protocol import Answers
+from defense_kit.conversation import ConversationDeadlines
+from defense_kit.limits import DefenseLimits
+from defense_kit.protocol import BatchAnswers
 from scoring.models import Defense
-from scoring.sealed import ContainerRunner, Patience
+from scoring.sealed import ContainerRunner, ResponseDeadlines
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 
 HOSTILE = Path(__file__).resolve().parent / "hostile"
-LIMITS = Limits(memory_mib=192, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=64)
-PATIENT = Deadlines(start=60, hello=30, batch=30)
+LIMITS = DefenseLimits(memory_mib=192, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=64)
+PATIENT = ConversationDeadlines(start=60, hello=30, batch=30)
 IMAGE_SIZE, ROWS = 299, 16
 SCORER = "hostile-tests"
 
@@ -29,7 +29,7 @@ class Running(Protocol):
     """What the tests use of a defense that runs."""
 
     def send(self, images: NDArray[np.uint8]) -> None: ...
-    def receive(self) -> Answers: ...
+    def receive(self) -> BatchAnswers: ...
     def log(self) -> str: ...
     def close(self) -> None: ...
 
@@ -58,13 +58,13 @@ class SealedScorer:
         self.client, self.images, self.folder, self.address = client, images, folder, address
         self._before = self._on_disk()
 
-    def open(self, name: str, deadlines: Deadlines) -> Running:
+    def open(self, name: str, deadlines: ConversationDeadlines) -> Running:
         """Start a program in a container; RunnerFault when it does not get as far as READY."""
         runner = ContainerRunner(
             scorer=SCORER,
             folder=self.folder,
             limits=LIMITS,
-            patience=Patience(deadlines.start, deadlines.hello, deadlines.batch / ROWS),
+            patience=ResponseDeadlines(deadlines.start, deadlines.hello, deadlines.batch / ROWS),
             address=self.address,
             least_free_bytes=1 << 20,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config.decoders import BOUNDED, TRUSTED, Limits
+from config.decoders import BOUNDED, TRUSTED, DecodingLimits
 
 REGISTERED = [*BOUNDED, *(place for each in TRUSTED.values() for place in each)]
 
@@ -26,7 +26,7 @@ def test_every_place_that_decodes_is_registered_and_no_other() -> None:
 @pytest.mark.parametrize("place", BOUNDED)
 def test_a_strangers_bytes_have_every_limit(place: str) -> None:
     limits = BOUNDED[place]
-    assert isinstance(limits, Limits)
+    assert isinstance(limits, DecodingLimits)
     assert all(0 < each < float("inf") for each in astuple(limits))
 
 

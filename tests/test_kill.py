@@ -100,10 +100,10 @@ assert stakes_end(now=later) == prizes_settle(now=later) == {CASES}
 rejected = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))
 for attack in sent:
     from django.db import transaction
-    from contest.board.cases import image_held, picture_case
+    from contest.board.cases import lock_image, picture_case
     with transaction.atomic():
         told = {{"ruling": attack.image.rulings.get(), "by": None, "now": later}}
-        case = picture_case(image=image_held(attack.image_id), **told)
+        case = picture_case(image=lock_image(attack.image_id), **told)
     board.votes(case, members, rejected)
     board.decide(case, members[0])
 result = cast.balance(red)

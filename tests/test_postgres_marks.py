@@ -216,7 +216,7 @@ def test_the_tests_named_are_marked() -> None:
     [
         ("Team.objects.select_for_update()", True, "it locks rows"),
         ("connection.cursor()", True, "it sends SQL of its own"),
-        ("from common.database.lookups import Lookup", True, "it prepares statements"),
+        ("from common.database.lookups import PreparedLookup", True, "it prepares statements"),
         ("SQL = 'CREATE TRIGGER t'", True, "it makes triggers"),
         ("Team.objects.filter(pk=1).update(name='a')", False, "the ORM writes the same for both"),
     ],

@@ -130,7 +130,7 @@ def test_no_get_writes_or_locks_and_every_page_is_strict(
     assert (written, too_much) == ({}, {})
     if role == "board member":
         page = client.get(f"/board/cases/{Case.objects.get(image=scene.image).public_id}/decide/")
-        assert page.status_code == 200 and page.context["follows"], "the walk sees what follows of a decision"
+        assert page.status_code == 200 and page.context["impact"], "the walk sees what follows of a decision"
 
 
 def client_of(role: str, scene: Scene, signed_in: SignIn) -> Client:

@@ -32,8 +32,8 @@ from common.web.body_limits import (
     REPORT_BYTES,
     SMALL_BYTES,
     BodyLimits,
-    most_body_bytes,
-    takes_at_most,
+    body_limit,
+    limit_body,
 )
 from common.web.head_requests import NoBodyForHead
 from common.web.json_parser import MOST_LEVELS
@@ -197,7 +197,7 @@ UPLOADS = {
 
 def test_only_uploads_take_more_than_an_answer() -> None:
     """A new address that takes files has to say so here."""
-    found = {path.removeprefix("/"): most_body_bytes(pattern.callback) for path, pattern in patterns()}
+    found = {path.removeprefix("/"): body_limit(pattern.callback) for path, pattern in patterns()}
     assert {path: most for path, most in found.items() if most > DEFAULT_BYTES} == UPLOADS
     learning = {path for path in found if path.startswith("api/v1/") and "qualification" in path}
     assert {path for path, most in found.items() if most == SMALL_BYTES} - learning == SMALL
@@ -276,7 +276,7 @@ def test_json_where_files_are_taken_is_bounded_too(captain: Client) -> None:
     ],
 )
 def test_a_body_in_chunks(most: int, length: int, status: int | None, why: str) -> None:
-    @takes_at_most(most)
+    @limit_body(most)
     def view(request: Any) -> None:
         """A view."""
 

@@ -28,7 +28,7 @@ PARTIAL = {
     "contest.record.certificate._STATEMENT": "the reasons that come of question 4; others are asked for by `in`",
     "contest.pages.team.appeal_rows.OUTCOMES": "a team reads cases of pictures; the others are of motions",
     "contest.pages.team.appeal_rows.VOTES": "a team reads cases of pictures; the others are of motions",
-    "contest.pages.board.disclosure_views.TIES": "what a member declares; MEMBER follows from having been in the team",
+    "contest.pages.board.conflict_forms.DECLARED": "what members declare; that they were in a team is found",
     "contest.record.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
     "contest.payments.statements.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
     "contest.simulation.attackers._BITES": ".get gives the others the usual bite",

@@ -1,1 +1,1 @@
-"""Programs that are run by hand, in a checkout."""
+"""Developer tools."""

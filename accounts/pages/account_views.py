@@ -1,4 +1,4 @@
-"""Everybody's own account: what is known, language and time zone, sign-ins, address, and leaving."""
+"""The page of one's own account: profile, language, time zone, sessions, address, deletion."""
 
 from typing import Any
 
@@ -122,7 +122,7 @@ def email(request: HttpRequest, user: User) -> HttpResponse:
     form = EmailForm.of(request, request=request, user=user)
     if letter := form.submit():
         try:
-            mail.send(letter)
+            mail.send_letter(letter)
             return render(request, "accounts/email_sent.html", {"address": letter.to[0]})
         except DomainError as error:
             form.refuse(error)

@@ -226,7 +226,7 @@ class InviteForm(Form):
         error_messages={"required": _NO_LANGUAGE, "invalid_choice": _NO_LANGUAGE},
     )
 
-    def save(self, *, by: User) -> invitations.Invited:
+    def save(self, *, by: User) -> invitations.NewInvitation:
         """Invite the address."""
         data = self.cleaned_data
         return invitations.invite(
@@ -239,7 +239,7 @@ class RenewForm(Form):
 
     invitation = forms.CharField(required=False)
 
-    def save(self, *, by: User) -> invitations.Invited:
+    def save(self, *, by: User) -> invitations.NewInvitation:
         """Make a new link."""
         number = whole_number(self.cleaned_data["invitation"]) or 0
         return invitations.invitation_renew(invitation_id=number, by=by, now=timezone.now())

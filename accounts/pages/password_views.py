@@ -1,4 +1,4 @@
-"""Passwords: another one, and a forgotten one."""
+"""Changing a password, and resetting a forgotten one."""
 
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash

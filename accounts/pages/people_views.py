@@ -1,4 +1,4 @@
-"""Joining by a link, and the organizers' page of who was invited and who has an account."""
+"""Joining by an invitation, and the organizers' list of invitations and accounts."""
 
 from random import SystemRandom
 from typing import Any
@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from accounts.access import organizer_of
-from accounts.invitations import InvitationState, Invited, invitation_of, state_of
+from accounts.invitations import InvitationState, NewInvitation, invitation_of, state_of
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
 from accounts.pages.forms import DeleteForm, InviteForm, JoinForm, RenewForm, RevokeForm
@@ -72,11 +72,11 @@ def people(request: HttpRequest, organizer: User) -> HttpResponse:
 _FORMS: dict[str, type[Form]] = {"invite": InviteForm, "renew": RenewForm, "revoke": RevokeForm}
 
 
-def _deliver(request: HttpRequest, invited: Invited) -> None:
+def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
     """Send the link. When the mail server refuses, the invitation stays and can be sent again."""
     address = invited.invitation.email
     try:
-        mail.send(invitation_letter(invited.invitation, invited.secret))
+        mail.send_letter(invitation_letter(invited.invitation, invited.secret))
     except Conflict as error:
         messages.error(request, f"{address} is invited, but has no letter yet. {error.message} Use “Send again”.")
         return

@@ -1,4 +1,4 @@
-"""Signing in, and being locked out."""
+"""Signing in, and the page of a lockout."""
 
 import json
 from typing import Any

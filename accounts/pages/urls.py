@@ -1,4 +1,4 @@
-"""The pages of accounts: signing in and out, one's own, joining by a link, and the organizers' list of people."""
+"""URLs of accounts: sign-in, own account, joining, and the organizers' list of people."""
 
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path

@@ -1,4 +1,4 @@
-"""Whether the rows of the audit trail in a release are a chain, and follow those of the release before it.
+"""Checks that the audit trail of a release is an unbroken chain that continues the previous release.
 
 Pure: standard library only. The private part of a row is not published: its SHA-256 stands in for it.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Findings, Manifest, NotARelease, Row, read_manifest, read_table
-from common.audit.chain import End, Link, problem
+from common.audit.chain import ChainEnd, ChainRow, problem
 
 
 def check_audit(
@@ -26,29 +26,29 @@ def check_audit(
         if wrong := _problem(end, row):
             findings.add(form.AUDIT, f"row {row['number']}", wrong, "a row that follows")
             return
-        end = End(int(row["number"]), row["sha256"])
+        end = ChainEnd(int(row["number"]), row["sha256"])
     if rows and rows[-1]["at"] >= manifest.values["week_end"]:
         findings.add(form.AUDIT, f"row {rows[-1]['number']}", rows[-1]["at"], "a time before the week's end")
     findings.figures.append(f"{len(rows):,} rows of the audit trail checked" + (f", to {end.number:,}" if rows else ""))
 
 
-def _begin(rows: Sequence[Row]) -> End:
+def _begin(rows: Sequence[Row]) -> ChainEnd:
     """Return where the rows take the chain up, as the first of them says it; the very first row follows none."""
     if not rows or rows[0]["number"] == "1":
-        return End()
-    return End(int(rows[0]["number"]) - 1, rows[0]["previous"])
+        return ChainEnd()
+    return ChainEnd(int(rows[0]["number"]) - 1, rows[0]["previous"])
 
 
-def _problem(end: End, row: Row) -> str:
+def _problem(end: ChainEnd, row: Row) -> str:
     try:
         return problem(end, link_of(row))
     except (ValueError, TypeError, RecursionError) as error:
         return f"cannot be read: {error}"
 
 
-def link_of(row: Row) -> Link:
+def link_of(row: Row) -> ChainRow:
     """Return a row of `audit.csv` as the chain sees it; raises ValueError for JSON that is none."""
-    return Link(int(row["number"]), _public(row), row["private_sha256"], row["previous"], row["sha256"])
+    return ChainRow(int(row["number"]), _public(row), row["private_sha256"], row["previous"], row["sha256"])
 
 
 def _public(row: Row) -> dict[str, Any]:

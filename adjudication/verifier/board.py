@@ -1,4 +1,4 @@
-"""Whether what the board was asked and decided agrees with the rulings, the panels and the votes (R18-R21, R37).
+"""Checks that the board's cases and decisions agree with rulings, panels and votes (R18-R21, R37).
 
 Pure: standard library only.
 """

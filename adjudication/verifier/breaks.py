@@ -1,4 +1,4 @@
-"""From the rulings and predictions of a release to its breaks, derived again (R29, R30).
+"""Derives the breaks of a release again from its rulings and predictions (R29, R30).
 
 Pure: standard library only.
 """
@@ -9,7 +9,7 @@ from typing import TypeAlias
 from adjudication.rules import is_confident_mistake
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Findings, Manifest, Row
-from adjudication.verifier.rulings import Numbers
+from adjudication.verifier.rulings import PolicyNumbers
 from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row
@@ -76,7 +76,7 @@ def check_complete(
     faults: Faults,
     defenses: Mapping[str, Row],
     newest: Mapping[str, Row],
-    policies: Mapping[str, Numbers],
+    policies: Mapping[str, PolicyNumbers],
     manifest: Manifest,
     findings: Findings,
 ) -> None:

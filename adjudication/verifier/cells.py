@@ -1,4 +1,4 @@
-"""How values are written in the cells of a release, and read back (R39); standard library only."""
+"""Reads and writes the cells of release tables (R39); standard library only."""
 
 import json
 from datetime import UTC, datetime

@@ -25,7 +25,7 @@ _SHOWN = 80
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedRelease:
     """A release as the contest lists it. `previous_sha256` is that of the manifest published before, empty at first;
     `size` is the zip's, in bytes."""
 
@@ -37,7 +37,7 @@ class Listed:
     size: int
 
 
-def read_listed(row: Any) -> Listed:
+def read_release_list(row: Any) -> ListedRelease:
     """Read a row of the list with mistrust: names and hashes go into paths and comparisons, sizes into bounds.
 
     Raises ValueError, KeyError or TypeError for what is no such row.
@@ -48,10 +48,10 @@ def read_listed(row: Any) -> Listed:
     for key, least in (("part", 0), ("bytes", 1)):
         if type(row[key]) is not int or row[key] < least:
             raise ValueError(f"{printable(row[key], _SHOWN)} is no {key} of a release")
-    return Listed(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
+    return ListedRelease(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
 
 
-def check_list(releases: Sequence[Listed], findings: Findings) -> None:
+def check_list(releases: Sequence[ListedRelease], findings: Findings) -> None:
     """The list is a chain: each release names the manifest of the one before it, the first names none."""
     before = ""
     for release in releases:
@@ -60,7 +60,9 @@ def check_list(releases: Sequence[Listed], findings: Findings) -> None:
         before = release.manifest_sha256
 
 
-def check_listed(release: Listed, before: Listed | None, manifest: Manifest, findings: Findings) -> None:
+def check_listed_release(
+    release: ListedRelease, before: ListedRelease | None, manifest: Manifest, findings: Findings
+) -> None:
     """The list states of a release what its own manifest does. `before` is the release listed before it.
 
     A list can be made to fit whatever it leaves out; a manifest cannot, since the next one holds its hash.
@@ -80,7 +82,7 @@ def check_listed(release: Listed, before: Listed | None, manifest: Manifest, fin
             _add(findings, release, what, listed[what], follows)
 
 
-def _add(findings: Findings, release: Listed, what: str, recorded: object, follows: object) -> None:
+def _add(findings: Findings, release: ListedRelease, what: str, recorded: object, follows: object) -> None:
     findings.add("list", release.name, f"{what} {str(recorded) or 'nothing'}", follows)
 
 

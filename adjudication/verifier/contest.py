@@ -1,4 +1,5 @@
-"""Whether the tables around the pictures agree with each other and with the pictures (R23-R26, R34-R39).
+"""Checks that the tables about teams, defenses and money agree with each other and with the pictures (R23-R26,
+R34-R39).
 
 Pure: standard library only.
 """

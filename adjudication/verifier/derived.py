@@ -1,4 +1,4 @@
-"""The files of a release that follow from its other rows: `tasker_data.csv` and `annotations.coco.json` (R39).
+"""Checks the derived files of a release, `tasker_data.csv` and `annotations.coco.json` (R39).
 
 Pure. The exporter writes with these functions and the verifier writes both files anew, to compare them byte by byte.
 """
@@ -36,7 +36,7 @@ _SQUARE_HUNDREDTHS = HUNDREDTHS_PER_PIXEL**2
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class ReleasedPicture:
     """An image, and what its newest ruling says: `label` is None unless that is valid; `counted` are the ids of the
     responses that it counted, None without a ruling."""
 
@@ -47,13 +47,13 @@ class Picture:
     label: Label | None = None
     counted: frozenset[int] | None = None
 
-    def heard(self, responses: Sequence["Counted"]) -> Sequence["Counted"]:
+    def heard(self, responses: Sequence["CountedResponse"]) -> Sequence["CountedResponse"]:
         """Return the responses that the ruling that holds counted: of a picture with several panels, or one that more
         taskers joined (R19), not every one; without a ruling all of them."""
         return responses if self.counted is None else [each for each in responses if each.response_id in self.counted]
 
 
-class Counted(NamedTuple):
+class CountedResponse(NamedTuple):
     """One counted response. `outline` is the published text, empty without one; the box goes with it."""
 
     response_id: int
@@ -68,7 +68,7 @@ class Counted(NamedTuple):
     outline: str
 
 
-def tasker_data_row(picture: Picture, responses: Sequence[Counted]) -> list[str] | None:
+def tasker_data_row(picture: ReleasedPicture, responses: Sequence[CountedResponse]) -> list[str] | None:
     """Return the picture's row of 23 cells, taskers by response id; None unless exactly three responses counted."""
     heard = picture.heard(responses)
     if len(heard) != TASKERS_IN_A_ROW:
@@ -79,14 +79,14 @@ def tasker_data_row(picture: Picture, responses: Sequence[Counted]) -> list[str]
     return [picture_file(picture.sha256_pixels), long_id, *answers]
 
 
-def _folder(responses: Sequence[Counted]) -> Label:
+def _folder(responses: Sequence[CountedResponse]) -> Label:
     """The class more taskers see: the original sorted its candidates into one folder per class beforehand."""
     birds = sum(response.bird in _YES for response in responses)
     bicycles = sum(response.bicycle in _YES for response in responses)
     return Label.BIRD if birds >= bicycles else Label.BICYCLE
 
 
-def _tasker_cells(response: Counted) -> list[str]:
+def _tasker_cells(response: CountedResponse) -> list[str]:
     statements = (response.complete, response.unoccluded, response.real)
     flags = ("" if said is None else "TRUE" if said else "FALSE" for said in statements)
     return [response.tasker_id, response.bird, response.bicycle, _box_json(response.box), *flags]
@@ -120,7 +120,7 @@ def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:
     return [(list(map(float, ring[0::2])), list(map(float, ring[1::2]))) for ring in rings]
 
 
-def coco_head(week: str, rule_book: str, valid: Iterable[Picture]) -> Iterator[str]:
+def coco_head(week: str, rule_book: str, valid: Iterable[ReleasedPicture]) -> Iterator[str]:
     """Yield `annotations.coco.json` up to its annotations. `valid` are the valid pictures by image id."""
     info = {"description": f"Outlines of the valid images of {week}", "version": rule_book}
     categories = [{"id": number, "name": label.value} for label, number in _CATEGORIES.items()]
@@ -140,7 +140,7 @@ class Annotations:
         self._pictures = 0
         self._comma = ""
 
-    def of(self, picture: Picture, responses: Sequence[Counted]) -> str:
+    def of(self, picture: ReleasedPicture, responses: Sequence[CountedResponse]) -> str:
         """Return the lines of one picture with all its counted responses; nothing unless it is valid."""
         if picture.label is None:
             return ""
@@ -154,7 +154,7 @@ class Annotations:
         return "".join(lines)
 
 
-def _coco_image(number: int, picture: Picture) -> str:
+def _coco_image(number: int, picture: ReleasedPicture) -> str:
     file = picture_file(picture.sha256_pixels)
     return (
         f'{{"id": {number}, "file_name": "{file}", "width": {picture.width}, "height": {picture.height}, '
@@ -162,7 +162,7 @@ def _coco_image(number: int, picture: Picture) -> str:
     )
 
 
-def _annotation(image: int, category: int, response: Counted, box: Box) -> str:
+def _annotation(image: int, category: int, response: CountedResponse, box: Box) -> str:
     # Without the brackets around its corners, a ring is what COCO calls a polygon.
     polygons = response.outline.replace("],[", ",")[1:-1]
     sides = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)

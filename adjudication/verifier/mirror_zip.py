@@ -1,5 +1,4 @@
-"""Unpacking a release that a stranger packed: what its manifest lists and nothing else, within bounds, whole or not at
-all (R39).
+"""Unpacks a downloaded release safely: only the listed files, within size limits, all or nothing (R39).
 
 Pure: standard library only.
 """
@@ -16,7 +15,7 @@ from typing import TypeAlias
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.chain import Listed
+from adjudication.verifier.chain import ListedRelease
 from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
@@ -36,11 +35,11 @@ _ENCRYPTED = 0x1
 _Entries: TypeAlias = Mapping[str, zipfile.ZipInfo]
 
 
-class Damaged(Exception):
+class DamagedZip(Exception):
     """The zip does not hold the release that is listed; the text says what is wrong with it."""
 
 
-def unpack(archive: Path, release: Listed, folder: Path, progress: Progress) -> None:
+def unpack(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
     """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
 
     Raises Damaged for a zip that another one should take the place of, NotARelease for a manifest that this program
@@ -83,27 +82,29 @@ class _Archive(io.FileIO):
 @contextmanager
 def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
     if not is_regular(archive.parent, archive.name):
-        raise Damaged("no regular file")
+        raise DamagedZip("no regular file")
     with _Archive(archive) as file:
         try:
             packed = zipfile.ZipFile(file)
         except Exception as error:  # the library has no one kind of error for what strangers write into a zip
-            raise Damaged(repr(error)) from error
+            raise DamagedZip(repr(error)) from error
         yield packed
 
 
-def _unpack_all(packed: zipfile.ZipFile, release: Listed, into: Path, progress: Progress) -> None:
+def _unpack_all(packed: zipfile.ZipFile, release: ListedRelease, into: Path, progress: Progress) -> None:
     entries = _checked(packed, release.name)
     need_room(into, sum(entry.file_size for entry in entries.values()))
     manifest = _unpack_one(packed, entries[form.MANIFEST], into / form.MANIFEST)
     if manifest != release.manifest_sha256:
-        raise Damaged(f"its manifest has SHA-256 {manifest}, listed is {release.manifest_sha256}")
+        raise DamagedZip(f"its manifest has SHA-256 {manifest}, listed is {release.manifest_sha256}")
     listed = read_manifest(into).files
     if odd := sorted(entries.keys() - {form.MANIFEST} ^ listed.keys()):
-        raise Damaged(f"{odd[0]!r} is {'listed in its manifest and not in it' if odd[0] in listed else 'not listed'}")
+        raise DamagedZip(
+            f"{odd[0]!r} is {'listed in its manifest and not in it' if odd[0] in listed else 'not listed'}"
+        )
     for number, (path, sha256) in enumerate(listed.items(), start=2):
         if _unpack_one(packed, entries[path], into / path) != sha256:
-            raise Damaged(f"{path} has another SHA-256 than its manifest says")
+            raise DamagedZip(f"{path} has another SHA-256 than its manifest says")
         progress(f"{release.name} unpacked", number, len(entries))
 
 
@@ -113,14 +114,14 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
     for entry in packed.infolist():
         top, _, path = entry.filename.partition("/")
         if top != name or not release_tables.is_file(path):
-            raise Damaged(f"it holds {entry.filename[:120]!r}, which no release has")
+            raise DamagedZip(f"it holds {entry.filename[:120]!r}, which no release has")
         if path in entries:
-            raise Damaged(f"it holds {path} twice")
+            raise DamagedZip(f"it holds {path} twice")
         if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
-            raise Damaged(f"{path} is packed in a way that no release is")
+            raise DamagedZip(f"{path} is packed in a way that no release is")
         entries[path] = entry
     if form.MANIFEST not in entries:
-        raise Damaged(f"it holds no {form.MANIFEST}")
+        raise DamagedZip(f"it holds no {form.MANIFEST}")
     _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
     _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MOST_MANIFEST_BYTES)
     return entries
@@ -128,7 +129,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
 
 def _check_size(what: str, size: int, most: int) -> None:
     if size > most:
-        raise Damaged(f"{what} unpacks to {size:,} bytes, and {most:,} are the most that is taken")
+        raise DamagedZip(f"{what} unpacks to {size:,} bytes, and {most:,} are the most that is taken")
 
 
 def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> str:
@@ -148,4 +149,4 @@ def _pieces(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
             while piece := source.read(_PIECE):
                 yield piece
     except Exception as error:  # what goes wrong in writing is raised elsewhere, so this is the zip
-        raise Damaged(f"{entry.filename}: {error!r}") from error
+        raise DamagedZip(f"{entry.filename}: {error!r}") from error

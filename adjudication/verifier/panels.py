@@ -1,5 +1,5 @@
-"""Which answers each ruling of a release counted (R16, R19): those of its panel when it was full, the first ones again
-after others joined it, and those of a fresh panel alone.
+"""Derives which responses each ruling counted (R16, R19): a full panel, the same panel after more taskers joined, or a
+fresh panel.
 
 Pure: standard library only.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from adjudication.enums import DecidedBy
 from adjudication.verifier import release_format as form
-from adjudication.verifier.derived import Counted
+from adjudication.verifier.derived import CountedResponse
 from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import PanelState
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
@@ -23,7 +23,7 @@ _ASKED = (PanelState.OPEN, PanelState.HELD)
 Ruled = dict[tuple[str, int], Row]
 
 
-class Seats(NamedTuple):
+class PanelPlaces(NamedTuple):
     """What a release says of a panel: how many places it has, how many of them joined later, since when, its state."""
 
     size: int
@@ -41,19 +41,21 @@ class Seats(NamedTuple):
 class Panels:
     """Counted responses by image and panel, by their ids; and, since the third revision, the panels themselves."""
 
-    counted: dict[str, dict[int, list[Counted]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
-    seats: dict[str, dict[int, Seats]] = field(default_factory=lambda: defaultdict(dict))
+    counted: dict[str, dict[int, list[CountedResponse]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
+    seats: dict[str, dict[int, PanelPlaces]] = field(default_factory=lambda: defaultdict(dict))
 
-    def of(self, image_id: str) -> list[Counted]:
+    def of(self, image_id: str) -> list[CountedResponse]:
         """Every counted response of an image, by id."""
         panels = self.counted.get(image_id, {})
         return sorted(response for panel in panels.values() for response in panel)
 
-    def panel(self, image_id: str, panel: int) -> list[Counted]:
+    def panel(self, image_id: str, panel: int) -> list[CountedResponse]:
         """The counted responses of one panel, by id: the order in which its places were filled."""
         return self.counted.get(image_id, {}).get(panel, [])
 
-    def seats_of(self, image_id: str, panel: int) -> Seats | None:
+    def seats_of(self, image_id: str, panel: int) -> PanelPlaces | None:
         """What the release says of a panel; None where it does not, as before the third revision."""
         return self.seats.get(image_id, {}).get(panel)
 
@@ -68,7 +70,7 @@ def read_panels(rows: Sequence[Row], manifest: Manifest, panels: Panels) -> None
     """Note what the release says of each panel."""
     if manifest.revision > _WITHOUT_IDS:
         for row in rows:
-            seats = Seats(int(row["size"]), int(row["joined"]), row["joined_at"], row["state"])
+            seats = PanelPlaces(int(row["size"]), int(row["joined"]), row["joined_at"], row["state"])
             panels.seats[row["image_id"]][int(row["panel"])] = seats
 
 
@@ -153,7 +155,7 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
     _check_waiting(panels, ruled, manifest, findings)
 
 
-_Panel = tuple[str, int, Seats]
+_Panel = tuple[str, int, PanelPlaces]
 
 
 def _all(panels: Panels) -> Iterator[_Panel]:
@@ -209,7 +211,7 @@ def _counted(panel: _Panel, ruled: Ruled, panels: Panels) -> int:
     return len(counted_ids(ruling, panels)) if ruling is not None else 0
 
 
-def _to_count(seats: Seats) -> int:
+def _to_count(seats: PanelPlaces) -> int:
     """How many answers its newest ruling counted: all, or while others who joined are asked, those before them."""
     if seats.state not in _ASKED:
         return seats.size

@@ -1,4 +1,4 @@
-"""The pictures of a release: every file decodes, and its pixels are the ones its name says (R2).
+"""Checks the pictures of a release: each file decodes, and its pixels match its name (R2).
 
 Pure: standard library only.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Findings, Manifest, Row, check_hash
-from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, Unreadable, is_regular, read_bytes
+from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, UnreadableFile, is_regular, read_bytes
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 
 # Below this many, starting processes takes longer than looking.
@@ -21,7 +21,7 @@ _FEW = 100
 _AT_ONCE = 16
 
 
-class Seen(NamedTuple):
+class PictureFile(NamedTuple):
     """What one file is. `sha256` is empty where it cannot be read. `pixels` is empty and `problem` says why where it
     is no canonical picture."""
 
@@ -51,30 +51,30 @@ def check_pictures(
     findings.figures.append(f"{len(there):,} pictures decoded")
 
 
-def _look_at_all(folder: Path, paths: list[str]) -> Iterator[Seen]:
+def _look_at_all(folder: Path, paths: list[str]) -> Iterator[PictureFile]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if len(paths) < _FEW or cores == 1:
-        yield from map(partial(look_at, folder), paths)
+        yield from map(partial(inspect_picture, folder), paths)
         return
     with ProcessPoolExecutor(cores) as pool:
-        yield from pool.map(partial(look_at, folder), paths, chunksize=_AT_ONCE)
+        yield from pool.map(partial(inspect_picture, folder), paths, chunksize=_AT_ONCE)
 
 
-def look_at(folder: Path, path: str) -> Seen:
+def inspect_picture(folder: Path, path: str) -> PictureFile:
     """Read one picture."""
     try:
         data = read_bytes(folder, path, MOST_PICTURE_BYTES)
-    except Unreadable as error:
-        return Seen(path, "", "", "", str(error))
+    except UnreadableFile as error:
+        return PictureFile(path, "", "", "", str(error))
     sha256 = hashlib.sha256(data).hexdigest()
     try:
         width, height, pixels = decode_png(data)
     except PictureDamaged as error:
-        return Seen(path, sha256, "", "", str(error))
-    return Seen(path, sha256, pixels_sha256(width, height, pixels), f"{width} x {height}", "")
+        return PictureFile(path, sha256, "", "", str(error))
+    return PictureFile(path, sha256, pixels_sha256(width, height, pixels), f"{width} x {height}", "")
 
 
-def _check_picture(seen: Seen, rows: Mapping[str, Row], findings: Findings) -> None:
+def _check_picture(seen: PictureFile, rows: Mapping[str, Row], findings: Findings) -> None:
     name = seen.path.removeprefix(f"{form.PICTURES}/").removesuffix(".png")
     if seen.problem:
         findings.add(seen.path, "picture", seen.problem, "a canonical picture")

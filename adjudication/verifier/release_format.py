@@ -1,4 +1,4 @@
-"""The weekly release as a format (R39): its name, its revisions, its rule books, and the names of its files.
+"""The format of a release (R39): names, revisions, rule books.
 
 Standard library only. The columns are in `release_tables`, how a value is written in `cells`.
 """
@@ -48,7 +48,7 @@ MISTAKES = "mistakes.csv"
 _PICTURE = re.compile(PICTURES + r"/[0-9a-f]{64}\.png")
 
 
-def rule_book_of(revision: int) -> str:
+def rule_book_version(revision: int) -> str:
     """Return the rule book under which releases of this revision are written."""
     return _RULE_BOOKS[revision]
 

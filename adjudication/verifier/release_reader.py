@@ -1,4 +1,4 @@
-"""Reading a release with mistrust: the manifest, the list of files, and tables in their one canonical form.
+"""Reads an untrusted release: manifest, file list, and tables in canonical form.
 
 Pure: standard library only.
 """
@@ -21,7 +21,7 @@ from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
     NotThere,
-    Unreadable,
+    UnreadableFile,
     is_regular,
     names_in,
     pieces,
@@ -168,7 +168,7 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     try:
         data = read_bytes(folder, form.MANIFEST, MOST_MANIFEST_BYTES)
         values = read_json(data)
-    except (Unreadable, ValueError) as error:
+    except (UnreadableFile, ValueError) as error:
         raise NotARelease(f"{folder}: {form.MANIFEST} cannot be read: {error}") from error
     if not isinstance(values, dict) or values.get("format") != form.FORMAT:
         raise NotARelease(f"{folder}: {form.MANIFEST} is not of the format {form.FORMAT}")
@@ -191,8 +191,8 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
     name = form.release_name(manifest.values["week"], manifest.values["part"])
     if manifest.name != name:
         findings.add(form.MANIFEST, "name", manifest.name, name)
-    if manifest.rule_book != form.rule_book_of(manifest.revision):
-        follows = f"{form.rule_book_of(manifest.revision)}, as the revision is {manifest.revision}"
+    if manifest.rule_book != form.rule_book_version(manifest.revision):
+        follows = f"{form.rule_book_version(manifest.revision)}, as the revision is {manifest.revision}"
         findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
     if not manifest.previous_name and manifest.values["previous_name"]:
         findings.add(form.MANIFEST, "previous_name", manifest.values["previous_name"], "the name of a release")
@@ -220,7 +220,7 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
 def _check_file(folder: Path, path: str, sha256: str, findings: Findings) -> None:
     try:
         check_hash(path, sha256, file_sha256(folder, path), findings)
-    except Unreadable as error:
+    except UnreadableFile as error:
         findings.add(path, "file", error, "a file that can be read")
 
 
@@ -286,7 +286,7 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str
             yield cells
     except NotThere:
         return  # found by check_files
-    except Unreadable as error:
+    except UnreadableFile as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
     except csv.Error as error:
         findings.add(name, "text", f"no CSV ({error})", "CSV")
@@ -305,7 +305,7 @@ def compare_text(folder: Path, name: str, follows: str, findings: Findings) -> N
         compare_lines(name, recorded, follows.split("\n"), findings)
     except NotThere:
         return  # found by check_files
-    except Unreadable as error:
+    except UnreadableFile as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
 
 

@@ -1,4 +1,4 @@
-"""The tables of a release (R39): the columns of each file, in their order, and what a cell of each looks like.
+"""The tables of a release (R39): the columns of each file and the format of each cell.
 
 The one place that says so: writers, the verifier, the way back from releases and the documentation follow it. Standard
 library only. What a revision added is a table of its own or stands behind the columns that were there.
@@ -346,7 +346,7 @@ _REVISIONS: tuple[Mapping[str, Mapping[str, str]], ...] = (_TABLES, _SECOND, _TH
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnCheck:
     """What a cell of a column looks like, and, once it is declared, what proves it: empty says that nothing is yet."""
 
     cell: re.Pattern[str]
@@ -354,14 +354,14 @@ class Column:
 
 
 # file -> column name -> the column. The order of the columns is the order in the file.
-Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
+Tables: TypeAlias = Mapping[str, Mapping[str, ColumnCheck]]
 
 
 def _tables(revision: int) -> Tables:
-    tables: dict[str, dict[str, Column]] = {}
+    tables: dict[str, dict[str, ColumnCheck]] = {}
     for added in _REVISIONS[:revision]:
         for file, cells in added.items():
-            columns = {name: Column(re.compile(cell, re.ASCII)) for name, cell in cells.items()}
+            columns = {name: ColumnCheck(re.compile(cell, re.ASCII)) for name, cell in cells.items()}
             tables.setdefault(file, {}).update(columns)
     return MappingProxyType({file: MappingProxyType(columns) for file, columns in tables.items()})
 

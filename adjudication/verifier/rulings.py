@@ -1,4 +1,4 @@
-"""From the raw responses of a release to its rulings, derived again under the rules (R13-R16).
+"""Derives the rulings of a release again from its raw responses (R13-R16).
 
 Pure: standard library only.
 """
@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from adjudication.enums import DecidedBy, Verdict
-from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.derived import Counted, outline_box
+from adjudication.verifier.derived import CountedResponse, outline_box
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
 from adjudication.verifier.release_reader import Findings, Manifest, Row
 from labeling.enums import Answer
@@ -28,15 +28,15 @@ _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
 @dataclass(frozen=True)
-class Numbers:
+class PolicyNumbers:
     """What one policy version says, as far as a release can be checked against it."""
 
-    rules: Policy
+    rules: VerdictPolicy
     panel_size: int
     evaluation_runs: int
 
 
-def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
+def read_policies(manifest: Manifest, findings: Findings) -> dict[str, PolicyNumbers]:
     """Return version -> numbers."""
     read = {}
     for version, numbers in manifest.values["policy"].items():
@@ -47,11 +47,11 @@ def read_policies(manifest: Manifest, findings: Findings) -> dict[str, Numbers]:
     return read
 
 
-def _numbers(numbers: Mapping[str, Any]) -> Numbers:
+def _numbers(numbers: Mapping[str, Any]) -> PolicyNumbers:
     named = _BEFORE | dict(numbers)
-    rules = Policy(**{each.name: _READ[each.name](named[each.name]) for each in fields(Policy)})
+    rules = VerdictPolicy(**{each.name: _READ[each.name](named[each.name]) for each in fields(VerdictPolicy)})
     panel_size = _whole(numbers["panel_size"], SMALLEST_PANEL, LARGEST_PANEL)
-    return Numbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
+    return PolicyNumbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
 
 
 def _share(text: str) -> Fraction:
@@ -104,7 +104,7 @@ def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Fin
     return panels
 
 
-def _gather(response: Counted, image_id: str, panels: Panels, findings: Findings) -> None:
+def _gather(response: CountedResponse, image_id: str, panels: Panels, findings: Findings) -> None:
     """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
     panel = panels.counted[image_id][response.panel]
     if len(panel) < LARGEST_PANEL:
@@ -114,8 +114,8 @@ def _gather(response: Counted, image_id: str, panels: Panels, findings: Findings
         findings.add(form.RESPONSES, row, f"counted on {image_id} panel {response.panel}", "the panel was full")
 
 
-def _response(row: Row, image: Row, findings: Findings) -> Counted:
-    return Counted(
+def _response(row: Row, image: Row, findings: Findings) -> CountedResponse:
+    return CountedResponse(
         int(row["response_id"]),
         int(row["panel"]),
         row["tasker_id"],
@@ -147,7 +147,7 @@ def check_rulings(
     rows: Sequence[Row],
     images: Mapping[str, Row],
     panels: Panels,
-    policies: Mapping[str, Numbers],
+    policies: Mapping[str, PolicyNumbers],
     manifest: Manifest,
     findings: Findings,
 ) -> dict[str, Row]:
@@ -172,7 +172,7 @@ def check_rulings(
 
 
 def _check_ruling(
-    row: Row, identity: str, image: Row, panels: Panels, policies: Mapping[str, Numbers], findings: Findings
+    row: Row, identity: str, image: Row, panels: Panels, policies: Mapping[str, PolicyNumbers], findings: Findings
 ) -> None:
     policy = policies.get(row["policy_version"])
     if policy is None:
@@ -188,7 +188,12 @@ def _check_ruling(
 
 
 def _check_size(
-    row: Row, identity: str, counted: int, policy: Numbers, policies: Mapping[str, Numbers], findings: Findings
+    row: Row,
+    identity: str,
+    counted: int,
+    policy: PolicyNumbers,
+    policies: Mapping[str, PolicyNumbers],
+    findings: Findings,
 ) -> None:
     """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
     if counted != policy.panel_size and counted not in {each.panel_size for each in policies.values()}:
@@ -198,7 +203,7 @@ def _check_size(
 
 
 def _check_decision(
-    row: Row, identity: str, image: Row, counted: Sequence[Counted], policy: Policy, findings: Findings
+    row: Row, identity: str, image: Row, counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
 ) -> None:
     if not counted or image["width"] == "0" or image["height"] == "0":
         return
@@ -216,8 +221,8 @@ def _check_decision(
             findings.add(form.RULINGS, identity, f"{column} {row[column]}", f"{column} {value}")
 
 
-def _opinion(response: Counted) -> Opinion:
-    return Opinion(
+def _opinion(response: CountedResponse) -> CountedOpinion:
+    return CountedOpinion(
         Answer(response.bird),
         Answer(response.bicycle),
         response.box,
@@ -239,7 +244,7 @@ def _check_none_missing(
     images: Mapping[str, Row],
     newest: Mapping[str, Row],
     panels: Panels,
-    policies: Mapping[str, Numbers],
+    policies: Mapping[str, PolicyNumbers],
     manifest: Manifest,
     findings: Findings,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The one way by which the verifier and the mirror print: what strangers wrote appears as text, on every terminal.
+"""Prints untrusted text safely on any terminal, for the verifier and the mirror.
 
 Pure: standard library only.
 """

@@ -1,4 +1,4 @@
-"""The one way by which the verifier and the mirror read files that a stranger made: regular files, within bounds.
+"""Reads untrusted files safely, for the verifier and the mirror: regular files only, within size limits.
 
 Pure: standard library only.
 """
@@ -31,11 +31,11 @@ for _name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
     _FLAGS |= getattr(os, _name, 0)
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """What is there is no file that can be read; the text says why."""
 
 
-class NotThere(Unreadable):
+class NotThere(UnreadableFile):
     """There is nothing of this name."""
 
 
@@ -43,16 +43,16 @@ def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> Binary
     """Open a regular file of at most `most` bytes below `folder`, which no link leads to; raises Unreadable."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise Unreadable("a path that leads elsewhere")
+        raise UnreadableFile("a path that leads elsewhere")
     try:
         for parent in reversed(path.parents[:-1]):
             if not stat.S_ISDIR(os.lstat(folder / parent).st_mode):
-                raise Unreadable(f"{parent} is no folder")
+                raise UnreadableFile(f"{parent} is no folder")
         return _checked(os.open(folder / path, _FLAGS), most)
     except FileNotFoundError as error:
         raise NotThere("no such file") from error
     except (OSError, ValueError) as error:
-        raise Unreadable(_why(folder / path, error)) from error
+        raise UnreadableFile(_why(folder / path, error)) from error
 
 
 def _checked(descriptor: int, most: int) -> BinaryIO:
@@ -61,8 +61,8 @@ def _checked(descriptor: int, most: int) -> BinaryIO:
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
     if not stat.S_ISREG(found.st_mode):
-        raise Unreadable("no regular file")
-    raise Unreadable(f"{found.st_size:,} bytes, and {most:,} are the most that is read")
+        raise UnreadableFile("no regular file")
+    raise UnreadableFile(f"{found.st_size:,} bytes, and {most:,} are the most that is read")
 
 
 def _why(path: Path, error: Exception) -> str:
@@ -79,7 +79,7 @@ def is_regular(folder: Path, name: str) -> bool:
     """Say whether `open_regular` would open a file, whatever its size."""
     try:
         open_regular(folder, name, most=1 << 62).close()
-    except Unreadable:
+    except UnreadableFile:
         return False
     return True
 
@@ -90,9 +90,9 @@ def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
         try:
             data = file.read(most + 1)
         except OSError as error:
-            raise Unreadable(_why(folder / name, error)) from error
+            raise UnreadableFile(_why(folder / name, error)) from error
     if len(data) > most:
-        raise Unreadable(f"more than {most:,} bytes")
+        raise UnreadableFile(f"more than {most:,} bytes")
     return data
 
 
@@ -103,7 +103,7 @@ def pieces(folder: Path, name: str) -> Iterator[bytes]:
             while piece := file.read(_PIECE):
                 yield piece
         except OSError as error:
-            raise Unreadable(_why(folder / name, error)) from error
+            raise UnreadableFile(_why(folder / name, error)) from error
 
 
 def read_lines(folder: Path, name: str) -> Iterator[str]:
@@ -114,10 +114,10 @@ def read_lines(folder: Path, name: str) -> Iterator[str]:
             while line := file.readline(MOST_LINE_BYTES + 1):
                 number += 1
                 if len(line) > MOST_LINE_BYTES:
-                    raise Unreadable(f"line {number} has more than {MOST_LINE_BYTES:,} bytes")
+                    raise UnreadableFile(f"line {number} has more than {MOST_LINE_BYTES:,} bytes")
                 yield line.decode()
         except (OSError, UnicodeDecodeError) as error:
-            raise Unreadable(f"line {number}: {type(error).__name__}") from error
+            raise UnreadableFile(f"line {number}: {type(error).__name__}") from error
 
 
 def names_in(folder: Path) -> list[str]:

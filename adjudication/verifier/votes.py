@@ -1,4 +1,4 @@
-"""Reading the votes that a release keeps of a case, and counting them again (R19-R21).
+"""Reads the votes of a case from a release and counts them again (R19-R21).
 
 Pure: standard library only. The count is the board's own function.
 """

@@ -1,1 +1,1 @@
-"""The audit trail: its rows, their chain and its check."""
+"""The audit trail: entries, their hash chain, and its check."""

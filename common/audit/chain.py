@@ -1,4 +1,5 @@
-"""The audit trail as a chain: what of a row is public, and how each row holds the hash of the one before it.
+"""The audit trail as a hash chain: which part of an entry is public, and how each entry includes the hash of the one
+before.
 
 Pure: standard library only. The trail is sealed and checked with this module, and the standalone verifier of releases
 reads with it.
@@ -20,7 +21,7 @@ BEGINNING = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainRow:
     """A row of the chain: its number from 1 on, both parts, and the hashes of the row before it and of itself."""
 
     number: int
@@ -31,7 +32,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ChainEnd:
     """Where a chain stands: the number and the hash of its last row."""
 
     number: int = 0
@@ -80,10 +81,10 @@ def moment(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def sealed(before: End, public: Mapping[str, Any], private_sha256: str) -> Link:
+def sealed(before: ChainEnd, public: Mapping[str, Any], private_sha256: str) -> ChainRow:
     """Return the row that follows `before` with these parts."""
     number = before.number + 1
-    return Link(number, public, private_sha256, before.sha256, _hash(number, before.sha256, public, private_sha256))
+    return ChainRow(number, public, private_sha256, before.sha256, _hash(number, before.sha256, public, private_sha256))
 
 
 def _hash(number: int, previous: str, public: Mapping[str, Any], private_sha256: str) -> str:
@@ -91,7 +92,7 @@ def _hash(number: int, previous: str, public: Mapping[str, Any], private_sha256:
     return hashlib.sha256(said.encode()).hexdigest()
 
 
-def problem(before: End, link: Link) -> str:
+def problem(before: ChainEnd, link: ChainRow) -> str:
     """Return in words why `link` does not follow `before`, empty when it does."""
     if link.number != before.number + 1:
         return f"follows row {before.number:,}, so it should have number {before.number + 1:,}"

@@ -1,4 +1,4 @@
-"""From where something is done: a page, a program's call, a command of the server, a task or a sweep.
+"""The origin of an audited action: a page, an API call, a command, a task or a sweep.
 
 Who writes into the audit trail stands far below the request. The origin waits beside the call, in a context variable,
 so that no service needs another parameter; every request, command, task and sweep says its own when it begins.
@@ -23,26 +23,26 @@ _PLACE_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RequestOrigin:
     """From where: words such as `page`, `command add_user` or `sweep rulings`, and of a request the place's digest."""
 
     words: str
     place: str = ""
 
 
-_SHELL = Origin("shell")
-_origin: ContextVar[Origin] = ContextVar("origin", default=_SHELL)
+_SHELL = RequestOrigin("shell")
+_origin: ContextVar[RequestOrigin] = ContextVar("origin", default=_SHELL)
 
 
-def origin() -> Origin:
+def origin() -> RequestOrigin:
     """Return from where the work at hand is done."""
     return _origin.get()
 
 
 @contextmanager
-def acting_from(words: str, address: str | None = None) -> Iterator[None]:
+def audit_origin(words: str, address: str | None = None) -> Iterator[None]:
     """Inside, what is done is done from there."""
-    token = _origin.set(Origin(words, place_of(address) if address else ""))
+    token = _origin.set(RequestOrigin(words, place_of(address) if address else ""))
     try:
         yield
     finally:
@@ -66,7 +66,7 @@ class OriginMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with acting_from("program" if _is_program(request) else "page", client_address(request)):
+        with audit_origin("program" if _is_program(request) else "page", client_address(request)):
             return self.get_response(request)
 
 
@@ -75,5 +75,5 @@ class RecordedCommand(ContestCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         """Run the command as usual."""
-        with acting_from(f"command {type(self).__module__.rpartition('.')[2]}"):
+        with audit_origin(f"command {type(self).__module__.rpartition('.')[2]}"):
             return super().execute(*args, **options)

@@ -1,4 +1,4 @@
-"""Sealing the audit trail row by row, and checking that nothing of it was changed since."""
+"""Seals entries of the audit trail, and checks that none was changed since."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from common.audit.chain import End, Link, digest, private_part, problem, public_part, sealed
+from common.audit.chain import ChainEnd, ChainRow, digest, private_part, problem, public_part, sealed
 from common.models import AuditCheck, AuditEntry, AuditSeal, AuditUnsealed
 
 AT_ONCE = 1_000
@@ -33,7 +33,7 @@ def seal_entries() -> int:
         return 0
 
 
-def _seal_after(end: End) -> int:
+def _seal_after(end: ChainEnd) -> int:
     waiting = AuditUnsealed.objects.select_related("entry").order_by("entry")[:AT_ONCE]
     entries = [row.entry for row in waiting]
     AuditSeal.objects.bulk_create(_seals(end, entries))
@@ -41,10 +41,10 @@ def _seal_after(end: End) -> int:
     return len(entries)
 
 
-def _seals(end: End, entries: list[AuditEntry]) -> Iterator[AuditSeal]:
+def _seals(end: ChainEnd, entries: list[AuditEntry]) -> Iterator[AuditSeal]:
     for entry in entries:
         link = sealed(end, public_of(entry), digest(private_of(entry)))
-        end = End(link.number, link.sha256)
+        end = ChainEnd(link.number, link.sha256)
         yield AuditSeal(
             number=link.number,
             entry=entry,
@@ -54,10 +54,10 @@ def _seals(end: End, entries: list[AuditEntry]) -> Iterator[AuditSeal]:
         )
 
 
-def chain_end() -> End:
+def chain_end() -> ChainEnd:
     """Return where the chain stands."""
     last = AuditSeal.objects.order_by("-number").first()
-    return End(last.number, last.sha256) if last else End()
+    return ChainEnd(last.number, last.sha256) if last else ChainEnd()
 
 
 def public_of(entry: AuditEntry) -> dict[str, object]:
@@ -83,9 +83,9 @@ def private_of(entry: AuditEntry) -> dict[str, object]:
     )
 
 
-def link_of(seal: AuditSeal) -> Link:
+def link_of(seal: AuditSeal) -> ChainRow:
     """Return a sealed row as the chain sees it, its public part as it is now."""
-    return Link(seal.number, public_of(seal.entry), seal.private_sha256, seal.previous, seal.sha256)
+    return ChainRow(seal.number, public_of(seal.entry), seal.private_sha256, seal.previous, seal.sha256)
 
 
 def chain_check(*, now: datetime) -> AuditCheck:
@@ -94,12 +94,12 @@ def chain_check(*, now: datetime) -> AuditCheck:
     What an earlier check reached has to be there with the same hash: a chain that was cut off, or made anew with other
     rows, fits in itself.
     """
-    end, alone, wrong = End(), 0, ""
+    end, alone, wrong = ChainEnd(), 0, ""
     reached = dict(AuditCheck.objects.filter(through__gt=0).values_list("through", "sha256"))
     for seal in seals().iterator(chunk_size=_CHUNK):
         if wrong := _problem(end, seal, reached.get(seal.number, seal.sha256)):
             break
-        end, alone = End(seal.number, seal.sha256), alone + (not seal.entry.salt)
+        end, alone = ChainEnd(seal.number, seal.sha256), alone + (not seal.entry.salt)
     wrong = wrong or _lost() or _cut_off(end, reached)
     found = {"through": end.number, "sha256": end.sha256, "by_hash_alone": alone, "wrong": wrong}
     return AuditCheck.objects.create(checked_at=now, **found)
@@ -121,14 +121,14 @@ def newest_check() -> AuditCheck | None:
     return AuditCheck.objects.order_by("-checked_at", "-pk").first()
 
 
-def _problem(end: End, seal: AuditSeal, sha256: str) -> str:
+def _problem(end: ChainEnd, seal: AuditSeal, sha256: str) -> str:
     wrong = problem(end, link_of(seal)) or _private_problem(seal)
     if not wrong and seal.sha256 != sha256:
         wrong = f"had the hash {sha256} when it was checked before, and now another one that fits"
     return f"Row {seal.number:,} {wrong}." if wrong else ""
 
 
-def _cut_off(end: End, reached: Mapping[int, str]) -> str:
+def _cut_off(end: ChainEnd, reached: Mapping[int, str]) -> str:
     last = max(reached, default=0)
     return f"The trail ends with row {end.number:,}, and had {last:,} rows before." if last > end.number else ""
 

@@ -1,4 +1,4 @@
-"""The audit trail: who did what, when, why and from where, written in the transaction of the act itself.
+"""Writes audit entries (who, what, when, why, from where) in the transaction of the action.
 
 `audit` adds a row; a sweep seals the rows into a chain later (`common.audit.seals`), so that no act waits for another.
 """
@@ -73,6 +73,6 @@ def role_of(user: User | None) -> str:
     return role
 
 
-def places_forget(user: User) -> None:
+def forget_origins(user: User) -> None:
     """Forget from where an account acted: it is going."""
     AuditPlace.objects.filter(entry__user=user).delete()

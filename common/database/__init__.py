@@ -1,1 +1,1 @@
-"""What Django's models do not say to the database: triggers, prepared lookups, lock conflicts."""
+"""Database features outside Django's models: triggers, prepared queries, lock conflicts."""

@@ -1,4 +1,4 @@
-"""Facts are append-only, and the database itself says so: a step of migrations."""
+"""A migration operation that makes a table append-only by triggers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -39,6 +39,12 @@ def append_only(*tables: str, forgetting: Mapping[str, str] | None = None) -> mi
                 editor.execute(f"DROP TRIGGER IF EXISTS {table}_no_{operation}{on};", params=None)
 
     return migrations.RunPython(forwards, backwards)
+
+
+def allow_changes(*tables: str, forgetting: Mapping[str, str] | None = None) -> migrations.RunPython:
+    """Return the migration step that undoes `append_only`, before a table is renamed."""
+    step = append_only(*tables, forgetting=forgetting)
+    return migrations.RunPython(step.reverse_code or migrations.RunPython.noop, step.code)
 
 
 def _protect(vendor: str, table: str, account: str, columns: Sequence[str]) -> Iterator[str]:

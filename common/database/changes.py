@@ -1,4 +1,4 @@
-"""Whether anybody wrote to the database, at the price of one tiny question."""
+"""Detects cheaply whether anybody wrote to the database."""
 
 from django.db import connection
 

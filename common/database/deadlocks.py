@@ -1,4 +1,4 @@
-"""Transactions that lock many rows may meet others that lock them the other way round; one of them gives way."""
+"""Retries transactions that PostgreSQL ends because of a deadlock."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The demo's clock goes forward only, and the database itself says so: a step of migrations."""
+"""A migration operation: the demo's clock can only go forward."""
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor

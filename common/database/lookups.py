@@ -1,8 +1,9 @@
-"""Queries that are asked for every label: composed once by this process, planned once by each database connection.
+"""Prepared queries for the labeling loop: composed once per process, planned once per database connection.
 
 The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
-joins of labeling both take longer than the answer itself. A `Lookup` is an ordinary queryset, a `Change` an ordinary
-`update`, with a `Given` wherever a value differs from call to call; a `Statement` is SQL that the ORM cannot write.
+joins of labeling both take longer than the answer itself. A `PreparedLookup` is an ordinary queryset, a
+`PreparedUpdate` an ordinary `update`, with a `Parameter` wherever a value differs from call to call; a
+`PreparedStatement` is SQL that the ORM cannot write.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +28,7 @@ def _connection() -> Any:
     return connections[DEFAULT_DB_ALIAS]
 
 
-class Given(Expression):
+class Parameter(Expression):
     """A value that each call gives by name, of the type that `output_field` stores."""
 
     def __init__(self, name: str, output_field: "Field[Any, Any]") -> None:
@@ -43,8 +44,8 @@ class Given(Expression):
         return self._field.get_db_prep_value(given[self.name], connection)
 
 
-class Statement:
-    """SQL with a `%s` for each of `parameters`: a `Given`, or a value that is always the same.
+class PreparedStatement:
+    """SQL with a `%s` for each of `parameters`: a `Parameter`, or a value that is always the same.
 
     `name` is what PostgreSQL calls it, and has to be its own. A constant is part of the plan, so that an index on
     part of a table is found.
@@ -52,7 +53,7 @@ class Statement:
 
     def __init__(self, name: str, sql: str, parameters: Sequence[Any]) -> None:
         self.name, self._sql, self._parameters = name, sql, parameters
-        self._given = [each for each in parameters if isinstance(each, Given)]
+        self._given = [each for each in parameters if isinstance(each, Parameter)]
         self._call = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._given))})" if self._given else "")
 
     def rows(self, **given: Any) -> list[Values]:
@@ -79,7 +80,7 @@ class Statement:
     def _plan(self, connection: Any) -> None:
         planned = _planned.setdefault(connection.connection, set())
         if self.name not in planned:
-            constants = [each for each in self._parameters if not isinstance(each, Given)]
+            constants = [each for each in self._parameters if not isinstance(each, Parameter)]
             with connection.wrap_database_errors, connection.connection.cursor() as cursor:
                 cursor.execute(f"PREPARE {self.name} AS {self._numbered()}", constants)
             planned.add(self.name)
@@ -87,34 +88,34 @@ class Statement:
     def _numbered(self) -> str:
         """Return the SQL with $1, $2, … where a value is given; constants keep their %s."""
         numbers = count(1)
-        marks = [f"${next(numbers)}" if isinstance(each, Given) else "%s" for each in self._parameters]
+        marks = [f"${next(numbers)}" if isinstance(each, Parameter) else "%s" for each in self._parameters]
         first, *others = self._sql.split("%s")
         return first + "".join(mark + text for mark, text in zip(marks, others, strict=True))
 
 
 def _value(parameter: Any, given: dict[str, Any], connection: Any) -> Any:
-    return parameter.stored(given, connection) if isinstance(parameter, Given) else parameter
+    return parameter.stored(given, connection) if isinstance(parameter, Parameter) else parameter
 
 
-class Lookup(Generic[Row]):
+class PreparedLookup(Generic[Row]):
     """A queryset of one model, with what `select_related` and `only` name, composed when it is first asked."""
 
     def __init__(self, name: str, compose: Callable[[], QuerySet[Row]]) -> None:
         self._name, self._compose = name, compose
-        self._composed: tuple[Statement, Callable[[list[Values]], list[Row]]] | None = None
+        self._composed: tuple[PreparedStatement, Callable[[list[Values]], list[Row]]] | None = None
 
     def __call__(self, **given: Any) -> list[Row]:
-        """Return the rows for these values; every `Given` of the queryset has to be given."""
+        """Return the rows for these values; every `Parameter` of the queryset has to be given."""
         if self._composed is None:
             self._composed = _composed(self._name, self._compose())
         statement, read = self._composed
         return read(statement.rows(**given))
 
 
-def _composed(name: str, queryset: QuerySet[Row]) -> tuple[Statement, Callable[[list[Values]], list[Row]]]:
+def _composed(name: str, queryset: QuerySet[Row]) -> tuple[PreparedStatement, Callable[[list[Values]], list[Row]]]:
     """Return the queryset's statement, and what makes instances of its rows as the queryset would."""
     compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
-    statement = Statement(name, *compiler.as_sql())
+    statement = PreparedStatement(name, *compiler.as_sql())
     kind, columns = compiler.klass_info, compiler.select
     first, last = kind["select_fields"][0], kind["select_fields"][-1] + 1
     attributes = [column.target.attname for column, _, _ in columns[first:last]]
@@ -133,12 +134,12 @@ def _composed(name: str, queryset: QuerySet[Row]) -> tuple[Statement, Callable[[
     return statement, read
 
 
-class Change:
+class PreparedUpdate:
     """`queryset.update(**values)`, composed when it is first made."""
 
     def __init__(self, name: str, compose: Callable[[], tuple[QuerySet[Any], dict[str, Any]]]) -> None:
         self._name, self._compose = name, compose
-        self._statement: Statement | None = None
+        self._statement: PreparedStatement | None = None
 
     def __call__(self, **given: Any) -> int:
         """Change the rows for these values and return how many there were."""
@@ -146,5 +147,5 @@ class Change:
             queryset, values = self._compose()
             query: Any = queryset.query.chain(UpdateQuery)
             query.add_update_values(values)
-            self._statement = Statement(self._name, *query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
+            self._statement = PreparedStatement(self._name, *query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
         return self._statement.changed(**given)

@@ -1,4 +1,4 @@
-"""Whether the database has the tables that this code expects."""
+"""Checks that the database has all migrations of this code."""
 
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor

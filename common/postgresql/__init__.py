@@ -1,1 +1,1 @@
-"""Django's database engine for PostgreSQL, with a cheaper check of kept connections."""
+"""Django's PostgreSQL backend with a cheaper check of kept connections."""

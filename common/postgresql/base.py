@@ -1,4 +1,4 @@
-"""PostgreSQL, whose kept connections are looked at before a request uses them, without asking the server anything.
+"""Checks a kept connection before a request uses it, without a round trip to the server.
 
 A connection that waits for nothing has nothing to read, unless the server ended it: then its farewell is there, and
 the next statement would fail. Looking costs a system call, asking would cost a round trip for each request (decision

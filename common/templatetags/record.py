@@ -1,10 +1,12 @@
-"""How pages write times and figures."""
+"""Template filters for times, numbers, IDs and pagers."""
 
 import re
 from datetime import datetime
 from typing import Any
 
 from django import template
+from django.core.paginator import Page
+from django.template import Context
 from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
@@ -62,3 +64,20 @@ def when(moment: datetime | None, now: datetime, zone: str, missing: Any = "") -
         relative(moment, now),
         absolute(moment, zone),
     )
+
+
+@register.inclusion_tag("common/_pager.html", takes_context=True)
+def pager(context: Context, page: Page[Any], label: str, name: str = "page", anchor: str = "") -> dict[str, Any]:
+    """Link the previous and the next page of a list; other parameters of the address stay."""
+    query = context["request"].GET.copy()
+
+    def address(number: int) -> str:
+        query[name] = str(number)
+        return f"?{query.urlencode()}" + (f"#{anchor}" if anchor else "")
+
+    return {
+        "page": page,
+        "label": label,
+        "previous": address(page.previous_page_number()) if page.has_previous() else "",
+        "next": address(page.next_page_number()) if page.has_next() else "",
+    }

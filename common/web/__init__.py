@@ -1,1 +1,1 @@
-"""What every request and answer has in common."""
+"""Shared code of requests and responses."""

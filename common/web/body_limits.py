@@ -1,4 +1,4 @@
-"""How long the body of a request may be, view by view: decided before anything of it is read or taken apart.
+"""Limits the size of request bodies per view, before anything is read.
 
 A view without a limit of its own takes DEFAULT_BYTES. What is stated and what arrives are the same number here: Django
 reads no more than `Content-Length` says, and a body that comes in chunks without a length is read up to the limit.
@@ -27,7 +27,7 @@ MOST_FIELDS = 1_000  # of a form
 _View = TypeVar("_View")
 
 
-def takes_at_most(most: int) -> Callable[[_View], _View]:
+def limit_body(most: int) -> Callable[[_View], _View]:
     """Let a view, or all methods of a class, take bodies of at most `most` bytes."""
 
     def decorate(view: _View) -> _View:
@@ -37,7 +37,7 @@ def takes_at_most(most: int) -> Callable[[_View], _View]:
     return decorate
 
 
-def most_body_bytes(view: Any) -> int:
+def body_limit(view: Any) -> int:
     """Return how many bytes the body of a request to `view` may have."""
     for place in (view, getattr(view, "cls", None), getattr(view, "view_class", None)):
         found = getattr(place, "most_body_bytes", None)
@@ -60,7 +60,7 @@ class BodyLimits:
         self, request: HttpRequest, view: Callable[..., Any], args: Any, values: Any
     ) -> HttpResponse | None:
         """Return the refusal; None lets the view have the request."""
-        most = most_body_bytes(view)
+        most = body_limit(view)
         stated = request.META.get("CONTENT_LENGTH") or "0"
         if stated.isascii() and stated.isdecimal() and (len(stated) > _MOST_DIGITS or int(stated) > most):
             return _refused(request, view, _too_large(most))

@@ -1,4 +1,4 @@
-"""Whose wrong passwords are counted together: the client's address, also behind proxies."""
+"""The client's address, also behind proxies, for counting wrong passwords."""
 
 from functools import cache
 from ipaddress import ip_address

@@ -1,19 +1,19 @@
-"""What a refusal is in HTTP: its status, and its body of one shape: {"code", "detail"} and, for a 400, "fields"."""
+"""Maps domain errors to HTTP: the status, and a body {"code", "detail"} and, for a 400, "fields"."""
 
 from http import HTTPStatus
 from typing import Any
 
 from common.errors import (
-    Busy,
     Conflict,
     DomainError,
     InvalidInput,
     NotAllowed,
     NotFound,
+    ServerBusy,
+    ServiceUnavailable,
     StorageFull,
     TooLarge,
     TooMany,
-    Unavailable,
     WrongFields,
 )
 
@@ -25,8 +25,8 @@ _STATUS: list[tuple[type[DomainError], int]] = [
     (TooMany, HTTPStatus.TOO_MANY_REQUESTS),
     (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (StorageFull, HTTPStatus.INSUFFICIENT_STORAGE),
-    (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
-    (Busy, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ServiceUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ServerBusy, HTTPStatus.SERVICE_UNAVAILABLE),
 ]
 
 

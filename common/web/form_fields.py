@@ -1,4 +1,4 @@
-"""What the account's pages share: what was typed, what is wrong with it, and where to go afterwards."""
+"""Helpers of the account pages: typed values, their errors, and safe redirects."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ def secret(request: HttpRequest, name: str) -> str:
     return request.POST.get(name, "")[:1000]
 
 
-def account_typed(request: HttpRequest, make: Callable[[str, str], User]) -> User:
+def typed_account(request: HttpRequest, make: Callable[[str, str], User]) -> User:
     """Return what `make` makes of the typed user name and password; WrongFields under the names of the form."""
     password = secret(request, "new_password")
     if password != secret(request, "new_password_again"):

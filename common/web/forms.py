@@ -1,14 +1,16 @@
-"""The base of all forms: one template for a field, and errors of services beside the field they are about."""
+"""Base classes of all forms: one field template, and service errors beside their field."""
 
 from collections.abc import Callable, Mapping
+from datetime import date, timedelta
 from typing import Any, ClassVar, Self
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest
 
-from common.errors import DomainError
+from common.errors import DomainError, InvalidInput
 from common.typed import whole_number
 from common.web.error_status import http_status
 from common.web.form_fields import errors_of
@@ -26,17 +28,22 @@ class TextField(forms.CharField):
     The server does not validate it here: the service says what is missing or too long, for pages and programs alike.
     """
 
-    def __init__(self, label: Any, *, most: int, rows: int = 0, required: bool = True, **attributes: Any) -> None:
+    def __init__(
+        self, label: Any, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
+    ) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:
             shown["required"] = True
-        widget = forms.Textarea({"rows": rows, "cols": None, **shown}) if rows else forms.TextInput(shown)
-        super().__init__(label=label, required=False, widget=widget)
+        widget = forms.Textarea({"rows": rows, "cols": False, **shown}) if rows else forms.TextInput(shown)
+        super().__init__(label=label, required=False, widget=widget, help_text=help_text)
         self._most = most
 
     def to_python(self, value: Any) -> str:
-        """Return the text without surrounding white space and NUL characters."""
-        return str(value or "").replace("\x00", "").strip()[: self._most + 1]
+        """Return the text without surrounding white space and NUL characters.
+
+        The end of a line is one character, as in the browser's count; it is sent as two.
+        """
+        return str(value or "").replace("\x00", "").replace("\r\n", "\n").strip()[: self._most + 1]
 
 
 class WholeNumberField(forms.Field):
@@ -55,6 +62,17 @@ class WholeNumberField(forms.Field):
         return number
 
 
+class RowNumberField(forms.Field):
+    """The number of a row in a hidden input; 0, which no row has, for anything else."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, widget=forms.HiddenInput)
+
+    def to_python(self, value: Any) -> int:
+        """Return the number."""
+        return whole_number(str(value or "").strip()) or 0
+
+
 class Form(forms.Form):
     """A form whose `save` calls a service. `refused` is the error that the service raised.
 
@@ -70,10 +88,11 @@ class Form(forms.Form):
         self.refused: DomainError | None = None
 
     @classmethod
-    def of(cls, request: HttpRequest, /, *, action: str = "", **named: Any) -> Self:
+    def of(cls, request: HttpRequest, /, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
         """Return the form as it was sent, or an empty one. On a page with several forms `action` is the value of this
-        one's button."""
-        sent = request.method == "POST" and request.POST.get("action", "") == action
+        one's button, or those of its buttons."""
+        actions = (action,) if isinstance(action, str) else action
+        sent = request.method == "POST" and request.POST.get("action", "") in actions
         return cls(request.POST if sent else None, **named)
 
     def submit(self, **context: Any) -> Any:
@@ -89,7 +108,7 @@ class Form(forms.Form):
     def refuse(self, error: DomainError) -> None:
         """Show an error of a service, beside its field where it has one."""
         self.refused = error
-        if not self.is_bound:
+        if not self.is_valid() and not self.is_bound:
             self.full_clean()
             self.cleaned_data: dict[str, Any] = {}
         for name, words in errors_of(error).items():
@@ -102,3 +121,46 @@ class Form(forms.Form):
         if self.refused is not None:
             return http_status(self.refused)
         return 400 if self.errors else 200
+
+
+class RowForm(Form):
+    """A form that every row of a list has. Its hidden fields, named in `keys`, say which row it is about."""
+
+    keys: ClassVar[tuple[str, ...]]
+
+    def for_row(self, *keys: object, **named: Any) -> Self:
+        """Return the form of a row: this one if it was sent for it, an empty one for any other row."""
+        given = dict(zip(self.keys, map(str, keys), strict=True))
+        is_sent = self.is_bound and all(self.data.get(name, "") == key for name, key in given.items())
+        form = self if is_sent else type(self)(initial=given, **named)
+        form.auto_id = f"%s-{'-'.join(filter(None, given.values()))}"
+        return form
+
+
+class DayField(forms.DateField):
+    """A calendar day such as 2026-11-18, with room for one more day after it."""
+
+    _wrong = "Write a day such as 2026-11-18."
+
+    def __init__(self, label: str, *, missing: str = "", **named: Any) -> None:
+        messages = {"invalid": self._wrong, "required": missing}
+        widget = forms.DateInput({"type": "date", **({"required": True} if missing else {})}, format="%Y-%m-%d")
+        super().__init__(
+            label=label,
+            required=bool(missing),
+            widget=widget,
+            input_formats=["%Y-%m-%d"],
+            error_messages=messages,
+            validators=[MaxValueValidator(date.max - timedelta(days=1), self._wrong)],
+            **named,
+        )
+
+
+def sent_form(request: HttpRequest, *choices: Form) -> Form | None:
+    """Return the form that was sent, None where none was; InvalidInput for a POST of none of the page's forms."""
+    if request.method != "POST":
+        return None
+    sent = next((form for form in choices if form.is_bound), None)
+    if sent is None:
+        raise InvalidInput("Use one of the forms of this page.", "invalid")
+    return sent

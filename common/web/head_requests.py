@@ -1,4 +1,4 @@
-"""Answers to HEAD: the headers of the page alone."""
+"""Answers HEAD requests with the headers of GET."""
 
 from collections.abc import Callable
 from typing import Any

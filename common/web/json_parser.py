@@ -1,4 +1,4 @@
-"""The one parser of the API: JSON that the checks behind it can trust to be storable and shallow."""
+"""The JSON parser of the API, with limits on size and depth."""
 
 import re
 from collections.abc import Iterable

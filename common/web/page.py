@@ -1,4 +1,4 @@
-"""How a page is declared: who may open it, its methods, and how it is cached."""
+"""The decorator that declares a page: its roles, methods and caching."""
 
 from collections.abc import Callable
 from functools import wraps

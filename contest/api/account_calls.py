@@ -1,4 +1,4 @@
-"""The account's calls of the API: a token for programs, and who am I."""
+"""API calls of accounts: issuing a token, and the account of a token."""
 
 import hashlib
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from accounts.tokens import TokenAuthentication, end_token, issue_token
 from common import rates
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
-from common.web.body_limits import SMALL_BYTES, takes_at_most
+from common.web.body_limits import SMALL_BYTES, limit_body
 from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
 from contest.attacks import quota
 from contest.core.roles import roles_of
@@ -40,7 +40,7 @@ def _reading_tokens() -> tuple[type[BaseAuthentication], ...]:
     return tuple(each for each in classes if issubclass(each, TokenAuthentication))
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class Token(APIView):
     """A token: given for the name and the password, taken back by itself."""
 
@@ -124,7 +124,7 @@ class Token(APIView):
 def _count_token_request(request: HttpRequest, *, now: datetime) -> None:
     """Raise TooMany (`too_many_tokens`) when the address requested too many tokens in this hour."""
     address = hashlib.sha256((counted_address(request) or "").encode()).hexdigest()
-    if rates.count(f"tokens requested from {address}", now=now) > MOST_TOKENS_AN_HOUR:
+    if rates.read_count(f"tokens requested from {address}", now=now) > MOST_TOKENS_AN_HOUR:
         words = f"Your address requested {MOST_TOKENS_AN_HOUR} tokens in this hour, which is the limit. "
         words += "Keep the token that you have: it is valid for 90 days."
         raise TooMany(words, "too_many_tokens", retry_after=rates.seconds_left(now))
@@ -159,6 +159,6 @@ class Me(APIView):
                 "roles": list(roles_of(user).names),
                 "tasker_id": tasker.public_id if tasker else None,
                 "teams": [{"id": team.public_id, "name": team.name} for team in teams],
-                "quota_left": quota.left(teams[0], policy=policy_at(now), now=now) if teams else None,
+                "quota_left": quota.quota_left(teams[0], policy=policy_at(now), now=now) if teams else None,
             }
         )

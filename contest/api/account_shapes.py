@@ -1,4 +1,4 @@
-"""The shapes of the contest's part of the API."""
+"""Serializers of the account calls."""
 
 from collections.abc import Mapping
 from typing import Any

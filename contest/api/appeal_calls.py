@@ -1,4 +1,4 @@
-"""The calls of the API that send appeals and list one's own."""
+"""API calls of appeals: sending one, and listing the team's own."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.web.json_parser import JSONParser
 from contest.api.appeal_shapes import EXAMPLE, AppealedOut, AppealIn, AppealOut, AppealsOut
-from contest.appeals.grounds import Appealed, reader_for
+from contest.appeals.grounds import AlreadyAppealed, reader_for
 from contest.appeals.services import appeal_send, appeals_of, decision_of, is_changed
 from contest.board.models import Appeal
 from contest.core.enums import CaseState
@@ -62,10 +62,10 @@ class Appeals(APIView):
         """Appeal the ruling that holds on a picture (R18); the answer is the receipt.
 
         A valid verdict is appealed by a team whose defense was at stake when the ruling was made, unless its time was
-        over when the picture was sent, and that did not send it; a rejection by a team that sent the picture. 404
-        `not_found` for a picture that the caller may not see; 403 `wrong_side`; 409 `not_ruled`, `window_over`,
-        `being_decided` while more taskers are asked, and `appealed` with the earlier receipt: a team has one appeal per
-        picture, so that sending again after a lost answer is safe.
+        over when the picture was sent, and that did not send it; a rejection by a team that sent the picture. 400
+        `says_too_little` for an argument that is too short; 404 `not_found` for a picture that the caller may not see;
+        403 `wrong_side`; 409 `not_ruled`, `window_over`, `being_decided` while more taskers are asked, and `appealed`
+        with the earlier receipt: a team has one appeal per picture, so that sending again after a lost answer is safe.
         """
         team, now = own_team_of(request.user), domain_now()
         body = AppealIn(data=request.data)
@@ -80,7 +80,7 @@ class Appeals(APIView):
                 by=request.user,  # type: ignore[arg-type]  # a member is signed in
                 now=now,
             )
-        except Appealed as error:
+        except AlreadyAppealed as error:
             told = {"code": error.code, "detail": error.message, "receipt": error.appeal.public_id}
             return Response(told, status=status.HTTP_409_CONFLICT)
         return Response(appeal_json(appeal), status=status.HTTP_201_CREATED)

@@ -1,4 +1,4 @@
-"""The shapes of the API of appeals, for its schema."""
+"""Serializers of appeals."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from contest.appeals.services import LEAST, MOST_CHARACTERS, MOST_IN_MARK, MOST_MARKS
+from contest.appeals.services import MINIMUM_TEXT, MOST_CHARACTERS, MOST_IN_MARK, MOST_MARKS
 from contest.core.enums import AppealSide, CaseOutcome, CaseState
 
 EXAMPLE = {
@@ -40,7 +40,7 @@ class Mark(serializers.Serializer[Any]):
 
 @extend_schema_field(Mark(many=True))
 class Marks(serializers.ListField):
-    """What `contest.appeals.services.marks_said` reads, as it came."""
+    """What `contest.appeals.services.validate_marks` reads, as it came."""
 
     child = serializers.JSONField()
 
@@ -52,7 +52,7 @@ class AppealIn(serializers.Serializer[Any]):
     image = serializers.CharField(max_length=16, help_text="The ID of the picture.")
     argument = serializers.CharField(
         trim_whitespace=True,
-        help_text=f"Why the ruling is wrong: {LEAST}, and at most {MOST_CHARACTERS:,} characters.",
+        help_text=f"Why the ruling is wrong: {MINIMUM_TEXT}, and at most {MOST_CHARACTERS:,} characters.",
     )
     marks = Marks(
         required=False,

@@ -1,4 +1,4 @@
-"""The calls of the API that send attacks and list one's own."""
+"""API calls of attacks: sending, and listing the team's own."""
 
 from django.core.paginator import Paginator
 from django.urls import reverse
@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from common.web.body_limits import takes_at_most
+from common.web.body_limits import limit_body
 from contest.api.attack_shapes import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
 from contest.attacks import quota
-from contest.attacks.attack_states import standings
+from contest.attacks.attack_states import attack_statuses
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
 from contest.attacks.services import SentBefore, attack_receive
@@ -35,7 +35,7 @@ def _refuse_several(request: Request) -> None:
         raise InvalidInput(words, "several_pictures", field="image")
 
 
-@takes_at_most(MOST_UPLOAD_BYTES)
+@limit_body(MOST_UPLOAD_BYTES)
 class Attacks(APIView):
     """The attacks of the caller's team."""
 
@@ -100,7 +100,7 @@ class Attacks(APIView):
         except SentBefore as error:
             return Response(refusal_json(error, error.attack), status=status.HTTP_409_CONFLICT)
         receipt = receipt_json(receipt_of(attack, unrestricted=False, now=now))
-        left = quota.left(team, policy=policy, now=now)
+        left = quota.quota_left(team, policy=policy, now=now)
         return Response(receipt | {"quota_left": left}, status=status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -132,12 +132,12 @@ class Attacks(APIView):
         team, now = own_team_of(request.user), domain_now()
         page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
-        found = standings(shown, unrestricted=False, now=now)
+        found = attack_statuses(shown, unrestricted=False, now=now)
         following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
         return Response(
             {
                 "count": page.paginator.count,
-                "quota_left": quota.left(team, policy=policy_in_force(now).policy, now=now),
+                "quota_left": quota.quota_left(team, policy=policy_in_force(now).policy, now=now),
                 "next": following,
                 "results": [
                     receipt_json(receipt_of(each, unrestricted=False, now=now), state=found[each.pk]) for each in shown

@@ -1,4 +1,4 @@
-"""The shapes of the API of attacks, for its schema."""
+"""Serializers of attacks."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The call of the API by which members of the board vote on an appeal, and confirm what the votes decide."""
+"""API call of the board: voting on an appeal, and confirming the decision."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
-    LEAST_SAID,
+    MINIMUM_TEXT,
     MOST_WORDS,
-    Count,
+    VoteCount,
     ballot_of,
     case_opened_by,
     count_of,
@@ -68,7 +68,7 @@ class DecisionIn(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=MOST_WORDS,
-        help_text=f"Your own words on your vote: none, or {LEAST_SAID}.",
+        help_text=f"Your own words on your vote: none, or {MINIMUM_TEXT}.",
     )
     public = serializers.BooleanField(required=False, help_text="Publish your words with the decision.")
     seen = serializers.CharField(
@@ -184,7 +184,7 @@ def _act(case: Case, given: Mapping[str, Any], member: User) -> None:
     )
 
 
-def _standing(case: Case, count: Count, member: User) -> dict[str, Any]:
+def _standing(case: Case, count: VoteCount, member: User) -> dict[str, Any]:
     decision = getattr(case, "decision", None)
     mine = next(vote for vote in count.votes if vote.member_id == member.pk)
     return {

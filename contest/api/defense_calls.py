@@ -1,4 +1,4 @@
-"""The calls of the API that hand in defenses and list them."""
+"""API calls of defenses: submitting and listing."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,23 +15,23 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from common.queues import hint
-from common.web.body_limits import takes_at_most
+from common.web.body_limits import limit_body
 from common.web.json_parser import JSONParser
 from contest.api.defense_shapes import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
 from contest.core.enums import UploadKind
 from contest.core.roles import own_team_of, roles_of
-from contest.core.upload_rates import refusals_counted
+from contest.core.upload_rates import count_refusals
 from contest.defenses import entries, selectors
 from contest.defenses.eligibility import eligibilities_waiting, failures
 from contest.defenses.stake_rows import defense_json, newest_stakes
-from contest.record.defense_figures import breaks_shown
-from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_hand_in
+from contest.record.defense_figures import defense_breaks
+from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_submission
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 
 
-@takes_at_most(MOST_BYTES)
+@limit_body(MOST_BYTES)
 class Defenses(APIView):
     """The defenses of the contest."""
 
@@ -86,15 +86,15 @@ class Defenses(APIView):
         team, now = own_team_of(request.user), domain_now()
         policy = policy_in_force(now).policy
         entries.refuse_beyond_quota(team, policy, now)
-        with refusals_counted(team, UploadKind.DEFENSE):
+        with count_refusals(team, UploadKind.DEFENSE):
             texts, files = _parts(request)
-            given = read_hand_in(texts, files, request._request)
+            given = read_submission(texts, files, request._request)
             now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
-            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
+            entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials.task)
         stake = newest_stakes([entry.defense], now).get(entry.defense_id)
         known = eligibilities_waiting([entry.defense], now=now)
-        standing = selectors.standings([entry.defense], now=now, known=known)[entry.defense_id]
+        standing = selectors.defense_states([entry.defense], now=now, known=known)[entry.defense_id]
         failed = failures([entry.defense], now=now, known=known).get(entry.defense_id, ())
         body = defense_json(entry.defense, standing, stake, failed=failed, unrestricted=True)
         return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
@@ -115,7 +115,7 @@ class Defenses(APIView):
         own = {entry.defense_id for entry in selectors.entries_of(own_team_of(request.user))} if roles.teams else set()
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         known = eligibilities_waiting(rows, now=now)
-        found = selectors.standings(rows, now=now, breaks=breaks_shown(public=not roles.organizer), known=known)
+        found = selectors.defense_states(rows, now=now, breaks=defense_breaks(public=not roles.organizer), known=known)
         stakes, failed = newest_stakes(rows, now), failures(rows, now=now, known=known)
         return Response(
             [

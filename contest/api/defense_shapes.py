@@ -1,11 +1,11 @@
-"""The shapes of the calls of defenses, for the API's schema; what is right and wrong is decided in contest.defenses."""
+"""Serializers of defenses; contest.defenses validates."""
 
 from typing import Any
 
 from rest_framework import serializers
 
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 
 EXAMPLE_STAKE = {
     "by": "board",
@@ -56,7 +56,7 @@ EXAMPLE_NOT_ELIGIBLE = EXAMPLE_RECEIVED | {
 class FailureOut(serializers.Serializer[Any]):
     """A condition of publication that a defense failed (R31), in totals: no picture is named."""
 
-    condition = serializers.ChoiceField(choices=[condition.value for condition in Condition])
+    condition = serializers.ChoiceField(choices=[condition.value for condition in EligibilityCondition])
     words = serializers.CharField()
     advice = serializers.CharField()
 

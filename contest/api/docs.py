@@ -1,4 +1,4 @@
-"""The API's documentation page, made from its OpenAPI schema: calls, bodies, answers, errors, examples."""
+"""The API's documentation page, generated from its OpenAPI schema."""
 
 import json
 import re
@@ -38,7 +38,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """One answer of a call: the status, what it means, its fields, and an example as JSON text.
 
     `same_as` names the status of an earlier answer with the very same fields.
@@ -63,8 +63,8 @@ class Call:
     signed_in: bool
     body: tuple[Field, ...]
     body_example: str
-    answers: tuple[Answer, ...]
-    errors: tuple[Answer, ...]
+    answers: tuple[CallAnswer, ...]
+    errors: tuple[CallAnswer, ...]
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +105,7 @@ def _call(schema: Schema, path: str, method: str, operation: Schema) -> Call:
     )
 
 
-def _without_repeats(answers: Iterable[Answer]) -> Iterator[Answer]:
+def _without_repeats(answers: Iterable[CallAnswer]) -> Iterator[CallAnswer]:
     shown: dict[tuple[Field, ...], str] = {}
     for answer in answers:
         if answer.fields and answer.fields in shown:
@@ -124,10 +124,10 @@ def _json_content(holder: Schema) -> Schema:
     return content
 
 
-def _answer(schema: Schema, status: str, answer: Schema) -> Answer:
+def _answer(schema: Schema, status: str, answer: Schema) -> CallAnswer:
     content = _json_content(answer)
     meaning = answer.get("description") or HTTPStatus(int(status)).phrase
-    return Answer(status, meaning, tuple(_fields(schema, content.get("schema", {}))), _example(schema, content))
+    return CallAnswer(status, meaning, tuple(_fields(schema, content.get("schema", {}))), _example(schema, content))
 
 
 def _resolved(schema: Schema, part: Schema) -> Schema:

@@ -1,4 +1,4 @@
-"""The call of the API that tells the leaderboard."""
+"""API call of the leaderboard."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class LeaderboardCall(APIView):
         (403 `not_for_taskers`). 404 `unknown_week` for a week that is not over.
         """
         now = domain_now()
-        found = snapshots.shown(request.query_params.get("week", ""), now=now)
+        found = snapshots.leaderboard_tables(request.query_params.get("week", ""), now=now)
         tables = found.tables
         answer = {
             "week": found.week,

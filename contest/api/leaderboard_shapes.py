@@ -1,4 +1,4 @@
-"""The shapes of the leaderboard in the API."""
+"""Serializers of the leaderboard."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The calls of the API about one picture and the rulings on it."""
+"""API calls of a picture and its rulings."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -1,4 +1,4 @@
-"""The shapes of the calls about a picture and its rulings, for the schema, and the rows written in them."""
+"""Serializers of pictures and rulings."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
 from contest.api.appeal_shapes import Marks
 from contest.core.enums import AppealSide, CaseOutcome
-from contest.core.picture_access import Known
+from contest.core.picture_access import KnownImage
 from contest.record.closed_cases import appeals_json
 from contest.releases.tables import ratio_of
 from labeling.enums import Label, Origin
@@ -147,7 +147,7 @@ class ImageOut(serializers.Serializer[Any]):
     )
 
 
-def image_json(known: Known, url: str) -> dict[str, Any]:
+def image_json(known: KnownImage, url: str) -> dict[str, Any]:
     """Return a picture as the API writes it; `url` is an address of its pixels."""
     image = known.image
     return {

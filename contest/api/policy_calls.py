@@ -1,4 +1,4 @@
-"""The versions of the policy for programs."""
+"""API call of the policy's versions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from contest.policy_changes.selectors import Recorded, State, history
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, policy_history
 from policy.numbers import Policy
 
 _EXAMPLE: dict[str, Any] = {
@@ -32,7 +32,7 @@ class PolicyOut(serializers.Serializer[Any]):
     """One version. One that is `never in force` was called back before its time."""
 
     version = serializers.IntegerField()
-    standing = serializers.ChoiceField(choices=[each.value for each in State])
+    standing = serializers.ChoiceField(choices=[each.value for each in PolicyState])
     since = serializers.DateTimeField(help_text="From when on it holds, or would have.")
     until = serializers.DateTimeField(allow_null=True, help_text="When the next one holds, where one is recorded.")
     reason = serializers.CharField()
@@ -66,10 +66,10 @@ class Policies(APIView):
 
         Rulings, runs and releases name the version they used. Nobody has to be signed in.
         """
-        return Response(PoliciesOut({"policies": [_shown(each) for each in history(now=domain_now())]}).data)
+        return Response(PoliciesOut({"policies": [_shown(each) for each in policy_history(now=domain_now())]}).data)
 
 
-def _shown(each: Recorded) -> dict[str, Any]:
+def _shown(each: PolicyVersionRow) -> dict[str, Any]:
     return {
         "version": each.version,
         "standing": each.state.value,

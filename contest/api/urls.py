@@ -1,4 +1,4 @@
-"""The calls of the API, and its description."""
+"""URLs of the API."""
 
 from django.urls import URLPattern, path
 from drf_spectacular.views import SpectacularAPIView

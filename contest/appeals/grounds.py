@@ -1,4 +1,4 @@
-"""What a team may appeal now, on which side, and until when; or what stands against it (R18)."""
+"""What a team may appeal now, on which side and until when, or why it may not (R18)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from common.errors import Conflict, DomainError, NotAllowed
 from common.times import to_the_second
 from contest.board.cases import newest_ruling_of, open_case_of
 from contest.board.models import Appeal
-from contest.core.appeal_window import closes_at, closes_for_senders, first_receipts, longest_window
+from contest.core.appeal_window import first_receipts, longest_window, window_closes_at, window_closes_for_senders
 from contest.core.embargo import public_attacks, published
 from contest.core.enums import AppealSide, CaseState, StakeEnd
 from contest.core.models import Attack, Case, Stake, Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
-from contest.defenses.selectors import breaks_of_stake, first_sent, unbroken_until
+from contest.defenses.selectors import breaks_of_stake, first_sent_at, unbroken_until
 from labeling.models import Image
 from policy.selectors import policy_at
 from scoring.models import Defense
@@ -29,7 +29,7 @@ _BY_BREAKS = (StakeEnd.BROKEN, StakeEnd.VOID)
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AppealGround:
     """That a team may appeal `ruling` before `until`. A defender's names the defense that is at stake longest."""
 
     side: AppealSide
@@ -38,7 +38,7 @@ class Ground:
     until: datetime
 
 
-class Appealed(Conflict):
+class AlreadyAppealed(Conflict):
     """The team has appealed this picture before (R18); `appeal` is that one."""
 
     def __init__(self, appeal: Appeal) -> None:
@@ -59,17 +59,17 @@ def appeal_of(team: Team, image: Image) -> Appeal | None:
     return Appeal.objects.filter(team__in=teams_counted_together(team), image=image).order_by("pk").first()
 
 
-def appeal_ground(image: Image, team: Team, now: datetime) -> Ground:
+def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
     """Return what a team may appeal of a picture.
 
-    Raises NotFound (`not_found`) for a picture that it may not see, in the words for one that is not there; Conflict
-    where there is no ruling yet that it may know (`not_ruled`), it has `appealed` (Appealed), more taskers are at it
-    (`being_decided`) or it is too late (`window_over`); NotAllowed (`wrong_side`) for who is on neither side.
+    Raises NotFound (`not_found`) for a picture that it may not see, in the words for a missing one; Conflict where
+    there is no ruling yet that it may know (`not_ruled`), it has `appealed` (AlreadyAppealed), more taskers are at it
+    (`being_decided`) or it is too late (`window_over`); NotAllowed (`wrong_side`) for a team on neither side.
     """
     reader = reader_for(team)
     picture_seen_by(image.public_id, reader, now=now)
     if (earlier := appeal_of(team, image)) is not None:
-        raise Appealed(earlier)
+        raise AlreadyAppealed(earlier)
     ground = next(_grounds(rulings_in_force().filter(image=image), reader, now), None)
     if ground is None:
         raise _no_side(image, reader, now)
@@ -83,7 +83,7 @@ def appeal_ground(image: Image, team: Team, now: datetime) -> Ground:
     return ground
 
 
-def ground_of(image: Image, team: Team, now: datetime) -> Ground | None:
+def ground_of(image: Image, team: Team, now: datetime) -> AppealGround | None:
     """Return what a team may appeal of a picture; None where anything stands against it."""
     try:
         return appeal_ground(image, team, now)
@@ -106,7 +106,7 @@ def _no_side(image: Image, reader: Reader, now: datetime) -> Conflict | NotAllow
     return NotAllowed(words, "wrong_side")
 
 
-def appealable(team: Team, now: datetime) -> list[Ground]:
+def appealable(team: Team, now: datetime) -> list[AppealGround]:
     """Return what a team may appeal now, on either side, the nearest end first."""
     reader, since = reader_for(team), now - longest_window(now)
     copies = Attack.objects.filter(team__in=reader.teams, copy_of__isnull=False).values("image")
@@ -122,25 +122,25 @@ def appealable(team: Team, now: datetime) -> list[Ground]:
 # The two sides --------------------------------------------------------------------------------------------------------
 
 
-def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
     """Yield the rulings, which hold, that the teams have a side in; whatever time it is."""
     rows = rulings.select_related("image", "panel", "policy").order_by("decided_at", "pk")
     yield from _of_senders(rows, reader, now)
     yield from _of_defenders(rows, reader, now)
 
 
-def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
     """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
     sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
     first = first_receipts(reader.teams).filter(image=OuterRef("image"))
     rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
     for ruling in rejected.filter(Q(first=True) | released("image__")):
-        until = closes_for_senders(ruling, sent_first=ruling.first)
+        until = window_closes_for_senders(ruling, sent_first=ruling.first)
         assert until is not None, "who sent a copy has a ground once it is released"
-        yield Ground(AppealSide.ATTACKER, ruling, None, until)
+        yield AppealGround(AppealSide.ATTACKER, ruling, None, until)
 
 
-def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[Ground]:
+def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
     """Whose defense was at stake appeals a valid verdict, but not on a picture of their own."""
     begun = Stake.objects.filter(staked_at__isnull=False, defense__entry__team__in=reader.teams)
     stakes = list(begun.select_related("defense__entry").order_by("staked_at", "pk"))
@@ -148,10 +148,10 @@ def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iter
         return
     own = Attack.objects.filter(team__in=reader.teams, withdrawn_at=None).values("image")
     valid = rows.filter(published("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
-    for ruling in valid.annotate(sent_at=first_sent()):
+    for ruling in valid.annotate(sent_at=first_sent_at()):
         stake = next((each for each in stakes if _at_stake(each, ruling, ruling.sent_at)), None)
         if stake is not None:
-            yield Ground(AppealSide.DEFENDER, ruling, stake.defense, closes_at(ruling))
+            yield AppealGround(AppealSide.DEFENDER, ruling, stake.defense, window_closes_at(ruling))
 
 
 def _at_stake(stake: Stake, ruling: Ruling, sent_at: datetime) -> bool:

@@ -1,4 +1,4 @@
-"""What teams are written of appeals, in the transaction of the appeal (R18)."""
+"""Messages to teams about appeals, written in the appeal's transaction (R18)."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from contest.board.models import Appeal
 from contest.core.enums import CaseState, MessageKind
 from contest.core.models import Case, Team
 from contest.core.teams import final_team
-from contest.outbox.writing import was_told, write
+from contest.outbox.writing import notify, was_notified
 from policy.selectors import policy_in_force
 
 
@@ -19,7 +19,7 @@ def notify_appeal(appeal: Appeal, *, now: datetime) -> None:
     others = _may_answer(appeal.case, now)
     about = reverse("appeal", args=[appeal.public_id])
     receipt = _facts(appeal) | {"answer_until": _until(appeal, now) if others else ""}
-    write(appeal.team, MessageKind.APPEAL_RECEIVED, about=about, now=now, key=appeal.public_id, **receipt)
+    notify(appeal.team, MessageKind.APPEAL_RECEIVED, about=about, now=now, key=appeal.public_id, **receipt)
     for team in others:
         notify_appeal_against(appeal, team, now=now)
 
@@ -27,16 +27,16 @@ def notify_appeal(appeal: Appeal, *, now: datetime) -> None:
 def notify_appeal_against(appeal: Appeal, team: Team, *, now: datetime) -> int:
     """Tell a team of an appeal in a case that is about it; return how many people are told."""
     about, told = reverse("appeal-case", args=[appeal.case.public_id]), _facts(appeal) | {"until": _until(appeal, now)}
-    return write(team, MessageKind.APPEAL_AGAINST, about=about, now=now, key=appeal.public_id, **told)
+    return notify(team, MessageKind.APPEAL_AGAINST, about=about, now=now, key=appeal.public_id, **told)
 
 
-def appeals_tell_late(case: Case, team: Team, *, now: datetime) -> int:
+def notify_late_appeals(case: Case, team: Team, *, now: datetime) -> int:
     """Tell a team that may know of an open case only now of the appeals in it that it was not told of, where it may
     answer; return how many people are told."""
     if case.state != CaseState.OPEN or team not in _may_answer(case, now):
         return 0
     appeals = case.appeals.select_related("case", "image").order_by("pk")
-    not_notified = [each for each in appeals if not was_told(team, MessageKind.APPEAL_AGAINST, each.public_id)]
+    not_notified = [each for each in appeals if not was_notified(team, MessageKind.APPEAL_AGAINST, each.public_id)]
     return sum(notify_appeal_against(each, team, now=now) for each in not_notified)
 
 

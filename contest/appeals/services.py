@@ -1,4 +1,4 @@
-"""Appeals: sending one, what the other side answers, and what became of them (R18)."""
+"""Sending appeals, answers of the other side, and the state of an appeal (R18)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,22 +10,20 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from common.errors import Conflict, InvalidInput, NotFound
-from common.typed import Least, words_enough
-from contest.appeals.grounds import Appealed, Ground, appeal_ground, appeal_of, appealable
+from common.typed import MinimumText, validate_text
+from contest.appeals.grounds import appeal_ground
 from contest.appeals.letters import notify_appeal
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.case_visibility import cases_known_to
-from contest.board.cases import case_seen_by, image_held, open_case_of, parties_add, party_add, picture_case
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.cases import case_seen_by, lock_image, open_case_of, parties_add, party_add, picture_case
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.enums import CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
 from labeling.models import Image
 
-__all__ = ["Appealed", "Ground", "appeal_ground", "appeal_of", "appealable"]
-
-# What an argument has at least, so that it says something, and what answers it; and at most.
-LEAST, MOST_CHARACTERS = Least(characters=40, words=6), 8_000
+# Of an argument, and of the other side's answer.
+MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
 MOST_MARKS, MOST_IN_MARK = 20, 200
 _SIDES = ("x", "y", "width", "height")
 
@@ -39,8 +37,8 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
     `marks` are `{"x", "y", "width", "height", "words"}` in whole pixels inside the picture. Raises what `appeal_ground`
     does, and InvalidInput at `argument` or `marks`.
     """
-    said, drawn = argument_said(argument), marks_said(marks, image)
-    held = image_held(image.pk)
+    said, drawn = validate_argument(argument), validate_marks(marks, image)
+    held = lock_image(image.pk)
     final = final_team(Team.objects.get(pk=team.pk))
     ground = appeal_ground(held, final, now)
     opened = open_case_of(held) is None
@@ -66,20 +64,20 @@ def appeal_send(*, image: Image, team: Team, argument: str, marks: Sequence[Any]
     return appeal
 
 
-def argument_said(typed: str) -> str:
+def validate_argument(typed: str) -> str:
     """Return an argument without what is around it; InvalidInput (`argument`) for one that says too little or is too
     long."""
     ask = "Write why the ruling is wrong."
-    return words_enough(typed, field="argument", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="argument", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
-def answer_said(typed: str) -> str:
+def validate_answer(typed: str) -> str:
     """Return what answers an argument, without what is around it; InvalidInput (`words`) as for an argument."""
     ask = "Write what the board should know."
-    return words_enough(typed, field="words", ask=ask, least=LEAST, most=MOST_CHARACTERS)
+    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_CHARACTERS)
 
 
-def marks_said(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
+def validate_marks(typed: Sequence[Any], image: Image) -> list[dict[str, Any]]:
     """Return the marks on a picture as they are kept; InvalidInput (`marks`) says which one is wrong, and why."""
     if len(typed) > MOST_MARKS:
         raise _wrong_mark(f"Draw at most {MOST_MARKS} marks; there are {len(typed)}.")
@@ -110,19 +108,19 @@ def _wrong_mark(words: str) -> InvalidInput:
 
 
 @transaction.atomic
-def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> Statement:
+def statement_send(*, case: Case, team: Team, words: str, by: User, now: datetime) -> AppealStatement:
     """Record what a team that a case is about, and that did not appeal, says to it; once, while members vote.
 
     Raises NotFound for who is no such team, InvalidInput (`words`), Conflict for who `appealed` or `stated` something
     already, and once it is `decided`.
     """
-    said = answer_said(words)
+    said = validate_answer(words)
     known = case_of_party(case.public_id, team, now=now)
     if known.image_id is not None:
-        image_held(known.image_id)
+        lock_image(known.image_id)
     held = Case.objects.select_for_update(of=("self",)).get(pk=known.pk)
     refuse_statement(held, team)
-    return Statement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
+    return AppealStatement.objects.create(case=held, team=final_team(team), words=said, sent_at=now, sent_by=by)
 
 
 def refuse_statement(case: Case, team: Team) -> None:
@@ -136,9 +134,9 @@ def refuse_statement(case: Case, team: Team) -> None:
         raise Conflict("The board has decided this case. Nothing more is taken for it.", "decided")
 
 
-def statement_of(case: Case, team: Team) -> Statement | None:
+def statement_of(case: Case, team: Team) -> AppealStatement | None:
     """Return what a team, or one merged into it, answered in a case."""
-    rows = Statement.objects.filter(case=case, team__in=teams_counted_together(team))
+    rows = AppealStatement.objects.filter(case=case, team__in=teams_counted_together(team))
     return rows.select_related("team").order_by("pk").first()
 
 
@@ -185,7 +183,7 @@ def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class CaseClock:
     """How far a case is: members vote until `due_at`, which is `late` once it is over; `decided_at` and `closed_at`."""
 
     state: CaseState
@@ -195,12 +193,12 @@ class Clock:
     closed_at: datetime | None
 
 
-def clock_of(case: Case, now: datetime) -> Clock:
+def clock_of(case: Case, now: datetime) -> CaseClock:
     """Return the clock of a case (R19)."""
     decision = decision_of(case)
     state = CaseState(case.state)
     decided = decision.decided_at if decision else None
-    return Clock(state, case.due_at, state is CaseState.OPEN and case.due_at <= now, decided, case.closed_at)
+    return CaseClock(state, case.due_at, state is CaseState.OPEN and case.due_at <= now, decided, case.closed_at)
 
 
 def decision_of(case: Case) -> CaseDecision | None:

@@ -1,1 +1,1 @@
-"""Attacks: pictures that teams send, their receipts, and what becomes of them (R23-R26)."""
+"""Attacks: submitted pictures, their receipts and their states (R23-R26)."""

@@ -1,4 +1,4 @@
-"""Where an attack stands, from its receipt to the break of a defense."""
+"""The state of an attack, from its receipt to a break."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q
 
 from adjudication.enums import Verdict
 from adjudication.selectors import newest_rulings
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack
 from contest.core.publication import released
@@ -53,7 +53,7 @@ LOOKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AttackStatus:
     """Where one attack stands, and how many defenses it broke."""
 
     state: AttackState
@@ -72,7 +72,7 @@ class Standing:
         return str(self.state)
 
 
-def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, Standing]:
+def attack_statuses(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -> dict[int, AttackStatus]:
     """Return attack id -> where it stands, with as many questions for a page of them as for one.
 
     `unrestricted` is for organizers: what comes of a copy is told to others with the release of the picture's week.
@@ -80,11 +80,11 @@ def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -
     unreleased = set() if unrestricted else unreleased_copies(attacks)
     images = [attack.image_id for attack in attacks]
     rulings, broken, scored = newest_rulings(images), _breaks_of(images), _scored_images(images, now)
-    kept = kept_out(attacks)
+    kept = kept_out_pictures(attacks)
     began = week_at(now).start
     waits = state_of_unscored()
 
-    def standing(attack: Attack) -> Standing:
+    def standing(attack: Attack) -> AttackStatus:
         ruling = rulings.get(attack.image_id)
         held_back = {
             AttackState.WITHDRAWN: attack.withdrawn_at is not None,
@@ -96,15 +96,15 @@ def standings(attacks: Sequence[Attack], *, unrestricted: bool, now: datetime) -
         }
         for state, applies in held_back.items():
             if applies:
-                return Standing(state)
+                return AttackStatus(state)
         if found := broken.get(attack.image_id):
-            return Standing(AttackState.BROKE, found)
-        return Standing(AttackState.UNBROKEN if attack.image_id in scored else waits)
+            return AttackStatus(AttackState.BROKE, found)
+        return AttackStatus(AttackState.UNBROKEN if attack.image_id in scored else waits)
 
     return {attack.pk: standing(attack) for attack in attacks}
 
 
-def kept_out(attacks: Iterable[Attack]) -> set[int]:
+def kept_out_pictures(attacks: Iterable[Attack]) -> set[int]:
     """Return the pictures that are kept out: one that a report holds before its first ruling, and one that the contest
     has among its own, which is never published (R5, R6). Neither who sent it nor the page says which of the two."""
     images = Image.objects.filter(pk__in={attack.image_id for attack in attacks})
@@ -122,7 +122,7 @@ def unreleased_copies(attacks: Iterable[Attack]) -> set[int]:
 
 
 def _breaks_of(images: Iterable[int]) -> dict[int, int]:
-    pairs = set(standing_breaks().filter(image__in=images).values_list("image", "defense"))
+    pairs = set(breaks_in_force().filter(image__in=images).values_list("image", "defense"))
     found: dict[int, int] = {}
     for image, _ in pairs:
         found[image] = found.get(image, 0) + 1
@@ -153,5 +153,5 @@ def rounds_done(images: Iterable[int]) -> dict[int, int]:
 
 
 def attack_rows(shown: list[Attack], now: datetime) -> list[dict[str, Any]]:
-    found = standings(shown, unrestricted=False, now=now)
+    found = attack_statuses(shown, unrestricted=False, now=now)
     return [{"attack": each, "standing": found[each.pk], "url": picture_url(each.image, now=now)} for each in shown]

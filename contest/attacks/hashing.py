@@ -1,4 +1,4 @@
-"""A perceptual hash of pictures, and which of many are near, in NumPy.
+"""A perceptual hash of pictures, and the search for similar hashes, in NumPy.
 
 The hash is the difference hash: the picture in grey, shrunk to nine columns and eight rows by the mean of each block;
 a bit says whether a block is brighter than its neighbour to the right. Resizing, recompression and a change of

@@ -1,4 +1,4 @@
-"""What is written to people about attacks."""
+"""Messages about attacks."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -16,14 +16,14 @@ from contest.core.models import Attack
 from contest.core.teams import final_team, team_of
 from contest.core.weeks import week_called, zone_of
 from contest.outbox.models import Message
-from contest.outbox.writing import write
+from contest.outbox.writing import notify
 from policy.numbers import Policy
 
 # The letter of an upload waits for its last picture; one whose process died leaves after this long.
 _UPLOAD_TAKES = timedelta(minutes=1)
 
 
-def receipt_write(attack: Attack, *, by: User, policy: Policy, now: datetime) -> None:
+def write_receipt(attack: Attack, *, by: User, policy: Policy, now: datetime) -> None:
     """Write the receipt of an attack (R26) to who sent it. Call it in the transaction that records the attack.
 
     Pictures that were sent together share one message, which grows with each of them until its letter leaves.
@@ -42,14 +42,14 @@ def receipt_write(attack: Attack, *, by: User, policy: Policy, now: datetime) ->
         _write([attack], attack.public_id, by=by, policy=policy, now=now)
 
 
-def upload_ended(upload: str, *, by: User) -> None:
+def notify_upload_ended(upload: str, *, by: User) -> None:
     """Let the letter of an upload leave: no more of its pictures come."""
     Message.objects.filter(user=by, kind=MessageKind.ATTACK_RECEIVED, key=upload, tries=0).update(not_before=None)
 
 
 def _write(attacks: Sequence[Attack], key: str, *, by: User, policy: Policy, now: datetime) -> None:
     about = reverse("attack", args=[attacks[0].public_id])
-    write(by, MessageKind.ATTACK_RECEIVED, about=about, now=now, key=key, **_facts(attacks, by, policy, now))
+    notify(by, MessageKind.ATTACK_RECEIVED, about=about, now=now, key=key, **_facts(attacks, by, policy, now))
 
 
 def _facts(attacks: Sequence[Attack], by: User, policy: Policy, now: datetime) -> dict[str, Any]:
@@ -63,17 +63,17 @@ def _facts(attacks: Sequence[Attack], by: User, policy: Policy, now: datetime) -
         "received_at": to_the_second(first.received_at, zone),
         "week": week.name,
         "ends_at": to_the_second(week.end, zone),
-        "left": quota.left(first.team, policy=policy, now=now),
+        "left": quota.quota_left(first.team, policy=policy, now=now),
         "receipts": [_receipt(attack, against_all(first)) for attack in attacks],
     }
 
 
-def tell_withdrawn(attack: Attack, *, by: User, now: datetime) -> None:
+def notify_withdrawn(attack: Attack, *, by: User, now: datetime) -> None:
     """Write to who took an attack back, and to who sent it where that is another member of the team now."""
     readers = {person.pk: person for person in (by, attack.sent_by) if person is not None}
     for reader in readers.values():
         if reader == by or team_of(reader) == final_team(attack.team):
-            write(
+            notify(
                 reader,
                 MessageKind.ATTACK_WITHDRAWN,
                 about=reverse("attack", args=[attack.public_id]),

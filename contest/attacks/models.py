@@ -1,4 +1,4 @@
-"""What is counted and compared when an attack is received (R25, R26)."""
+"""Quotas, perceptual hashes and near duplicates (R25, R26)."""
 
 from django.conf import settings
 from django.db import models

@@ -63,21 +63,21 @@ def _pairs(
         yield NearDuplicate(image=image, like_id=known[place], distance=distance, found_at=now)
 
 
-def pairs_to_see(*, seen: bool) -> QuerySet[NearDuplicate]:
+def unreviewed_pairs(*, seen: bool) -> QuerySet[NearDuplicate]:
     """Return the pairs that nobody has looked at yet, the nearest first; with `seen` those that somebody has."""
     rows = NearDuplicate.objects.filter(seen_at__isnull=not seen).select_related("image", "like", "seen_by")
     rows = rows.prefetch_related("image__attacks__team", "like__attacks__team")
     return rows.order_by("-seen_at", "-pk") if seen else rows.order_by("distance", "pk")
 
 
-def alike(image: Image) -> list[tuple[Image, int]]:
+def near_duplicates_of(image: Image) -> list[tuple[Image, int]]:
     """Return the pictures that look like this one, each with the bits in which their hashes differ (R26)."""
     rows = NearDuplicate.objects.filter(Q(image=image) | Q(like=image)).select_related("image", "like")
     return [(row.like if row.image_id == image.pk else row.image, row.distance) for row in rows]
 
 
 @transaction.atomic
-def pair_see(*, pair_id: int, by: User, now: datetime) -> None:
+def pair_review(*, pair_id: int, by: User, now: datetime) -> None:
     """Record that an organizer looked at a pair; the first time counts. NotFound for a pair that is not there."""
     rows = NearDuplicate.objects.filter(pk=pair_id)
     if rows.filter(seen_at__isnull=True).update(seen_by=by, seen_at=now):

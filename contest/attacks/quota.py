@@ -1,4 +1,4 @@
-"""How many pictures a team may send on a day (R25): a calendar day in the contest's zone, whatever that day's length.
+"""The daily quota of pictures per team (R25), by calendar day in the contest's zone.
 
 Teams that were merged count together. Every change holds the row of the team they became part of, so that two uploads
 at nine of ten cannot both be the tenth.
@@ -18,16 +18,16 @@ from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
 
 
-def used(team: Team, day: date) -> int:
+def quota_used(team: Team, day: date) -> int:
     """Return how many pictures the team and those counted with it sent on `day`; withdrawn ones count."""
     rows = QuotaDay.objects.filter(team__in=teams_counted_together(team), day=day)
     total: int | None = rows.aggregate(total=Sum("used"))["total"]
     return total or 0
 
 
-def left(team: Team, *, policy: Policy, now: datetime) -> int:
+def quota_left(team: Team, *, policy: Policy, now: datetime) -> int:
     """Return how many pictures the team may still send on the day of `now`."""
-    return max(policy.attacks_per_day - used(team, day_of(now, policy.time_zone)), 0)
+    return max(policy.attacks_per_day - quota_used(team, day_of(now, policy.time_zone)), 0)
 
 
 def day_ends(policy: Policy, now: datetime) -> datetime:
@@ -35,19 +35,19 @@ def day_ends(policy: Policy, now: datetime) -> datetime:
     return day_span(day_of(now, policy.time_zone), policy.time_zone)[1]
 
 
-def check(team: Team, *, policy: Policy, now: datetime) -> None:
+def check_quota(team: Team, *, policy: Policy, now: datetime) -> None:
     """Raise TooMany (`quota_used`) when nothing is left: before a picture is stored, and without a lock."""
-    if not left(team, policy=policy, now=now):
+    if not quota_left(team, policy=policy, now=now):
         raise _used_up(policy, now)
 
 
-def take(whole: Team, *, policy: Policy, now: datetime) -> int:
+def take_quota(whole: Team, *, policy: Policy, now: datetime) -> int:
     """Count one picture more, inside the transaction that records it; return the how many-th of the day it is.
 
-    `whole` is what `team_held` returned. Raises TooMany (`quota_used`).
+    `whole` is what `lock_team_quota` returned. Raises TooMany (`quota_used`).
     """
     day = day_of(now, policy.time_zone)
-    number = used(whole, day) + 1
+    number = quota_used(whole, day) + 1
     if number > policy.attacks_per_day:
         raise _used_up(policy, now)
     row, _ = QuotaDay.objects.get_or_create(team=whole, day=day)
@@ -56,7 +56,7 @@ def take(whole: Team, *, policy: Policy, now: datetime) -> int:
     return number
 
 
-def team_held(team: Team) -> Team:
+def lock_team_quota(team: Team) -> Team:
     """Lock and return what the team is part of now; asked again, because it may be merged while the lock is awaited."""
     while True:
         whole = final_team(team)

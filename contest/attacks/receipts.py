@@ -1,4 +1,4 @@
-"""A receipt as programs read it, and the words that the page of sending needs (R26)."""
+"""Receipts of attacks as JSON, for programs and for the upload page (R26)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from django.urls import reverse
 from common.errors import DomainError
 from common.times import to_the_second
 from contest.attacks import quota
-from contest.attacks.attack_states import Standing
+from contest.attacks.attack_states import AttackStatus
 from contest.attacks.selectors import known_pixels
-from contest.attacks.upload_intake import Outcome
+from contest.attacks.upload_intake import UploadResult
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import attacks_public
 from contest.core.models import Attack, Team
@@ -51,7 +51,7 @@ def receipt_of(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
     return Receipt(attack, week.end, zone_of(week), targets, first)
 
 
-def receipt_json(receipt: Receipt, *, state: Standing | None = None) -> dict[str, Any]:
+def receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) -> dict[str, Any]:
     """Return a receipt as the API writes it."""
     attack = receipt.attack
     return {
@@ -78,11 +78,11 @@ def refusal_json(error: DomainError, earlier: Attack | None) -> dict[str, Any]:
     return told | ({"receipt": earlier.public_id} if earlier else {})
 
 
-def outcomes_json(outcomes: Sequence[Outcome], *, team: Team, policy: Policy, now: datetime) -> dict[str, Any]:
+def outcomes_json(outcomes: Sequence[UploadResult], *, team: Team, policy: Policy, now: datetime) -> dict[str, Any]:
     """Return what came of an upload, for the script of the page."""
     return {
         "outcomes": [_outcome_json(each, now) for each in outcomes],
-        "quota_left": quota.left(team, policy=policy, now=now),
+        "quota_left": quota.quota_left(team, policy=policy, now=now),
         "day_ends": _day_ends(policy, now),
     }
 
@@ -91,7 +91,7 @@ def _day_ends(policy: Policy, now: datetime) -> str:
     return to_the_second(quota.day_ends(policy, now), policy.time_zone)
 
 
-def _outcome_json(outcome: Outcome, now: datetime) -> dict[str, Any]:
+def _outcome_json(outcome: UploadResult, now: datetime) -> dict[str, Any]:
     told: dict[str, Any] = {"name": outcome.name}
     if outcome.attack is not None:
         receipt = receipt_of(outcome.attack, unrestricted=False, now=now)
@@ -113,7 +113,7 @@ def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
         "mostPixels": MAX_PIXELS,
         "mostUpload": MOST_BYTES,
         "mostEntries": MOST_ENTRIES,
-        "left": quota.left(team, policy=policy, now=now),
+        "left": quota.quota_left(team, policy=policy, now=now),
         "aDay": policy.attacks_per_day,
         "dayEnds": _day_ends(policy, now),
         "dayLeft": (quota.day_ends(policy, now) - now).total_seconds(),

@@ -1,4 +1,4 @@
-"""What is read of attacks: whose they are, who may see which."""
+"""Queries for attacks, and who may see which."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -1,5 +1,4 @@
-"""Taking attacks in, and taking them back: bit-exact, within the quota, under embargo until their week ends (R2,
-R23-R26)."""
+"""Receiving and withdrawing attacks: bit-exact, within the quota, embargoed until their week ends (R2, R23-R26)."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -10,7 +9,7 @@ from django.db import transaction
 
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.attacks import quota
-from contest.attacks.letters import receipt_write
+from contest.attacks.letters import write_receipt
 from contest.attacks.selectors import waiting_for_board
 from contest.core import upload_rates
 from contest.core.enums import RELEASED_ORIGINS, UploadKind
@@ -22,7 +21,7 @@ from contest.teams.selectors import is_entitled
 from labeling.enums import KnownUse, Origin
 from labeling.models import Image, KnownPicture
 from labeling.pictures.intake import image_add
-from picture_files.decoding import Picture, read_attack
+from picture_files.decoding import CanonicalPicture, read_attack
 from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -70,16 +69,16 @@ def attack_receive(
     aimed = targets_of(targets, now=now)
     # What was sent before is told also to who has nothing left: an upload whose answer was lost is sent again.
     _refuse_sent_before(team, original_sha256=sha256(data).hexdigest())
-    quota.check(team, policy=policy, now=now)
-    with upload_rates.refusals_counted(team, UploadKind.ATTACK, counted):
+    quota.check_quota(team, policy=policy, now=now)
+    with upload_rates.count_refusals(team, UploadKind.ATTACK, counted):
         picture = read_attack(data, size=policy.image_size)
-    with upload_rates.refusals_counted(team, UploadKind.ATTACK):
+    with upload_rates.count_refusals(team, UploadKind.ATTACK):
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
         _refuse_example(picture)
     with storing_files():  # before the rows are locked, as for everybody who stores files
-        whole = quota.team_held(team)
+        whole = quota.lock_team_quota(team)
         _refuse_sent_before(team, image__pixels_sha256=picture.pixels_sha256)
-        of_quota = quota.take(whole, policy=policy, now=now)
+        of_quota = quota.take_quota(whole, policy=policy, now=now)
         image = _image_held(picture, team, now)
         _refuse_example(picture)
         attack = Attack.objects.create(
@@ -100,7 +99,7 @@ def attack_receive(
         _settle_whose_it_is(image)
         attack.refresh_from_db()
         if by is not None:
-            receipt_write(attack, by=by, policy=policy, now=now)
+            write_receipt(attack, by=by, policy=policy, now=now)
     return attack
 
 
@@ -166,7 +165,7 @@ def one_line(text: str) -> str:
     return "".join(each for each in text if each.isprintable())[:LONGEST_NAME]
 
 
-def _image_held(picture: Picture, team: Team, now: datetime) -> Image:
+def _image_held(picture: CanonicalPicture, team: Team, now: datetime) -> Image:
     """Return the locked row of the picture, new or known: from here on its attacks are changed one at a time."""
     image, _ = image_add(
         picture,
@@ -186,7 +185,7 @@ def _refuse_sent_before(team: Team, **same: str) -> None:
         raise SentBefore(before)
 
 
-def _refuse_example(picture: Picture) -> None:
+def _refuse_example(picture: CanonicalPicture) -> None:
     """Raise InvalidInput (`an_example`) for a worked example of the tutorial, which everybody can see (R5).
 
     Of the pictures whose answers are secret the sender is told nothing (R6): they get a receipt like any other.

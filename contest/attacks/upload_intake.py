@@ -1,4 +1,4 @@
-"""One upload with all its pictures: each gets its own receipt or its own refusal, in order (R26)."""
+"""Processes one upload: each of its pictures gets a receipt or a refusal, in order (R26)."""
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator
@@ -8,9 +8,9 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from common.errors import DomainError
-from contest.attacks.letters import upload_ended
+from contest.attacks.letters import notify_upload_ended
 from contest.attacks.services import SentBefore, attack_receive, check_entitled, targets_of
-from contest.attacks.uploads import Part
+from contest.attacks.uploads import UploadedFile
 from contest.core import upload_rates
 from contest.core.enums import UploadKind
 from contest.core.models import Attack, Team
@@ -18,7 +18,7 @@ from policy.numbers import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UploadResult:
     """What came of one picture: its receipt, or why it was refused. `earlier` is the receipt of the same picture."""
 
     name: str
@@ -32,8 +32,8 @@ class Outcome:
 
 
 def pictures_send(
-    *, team: Team, by: User, parts: Iterable[Part], targets: Collection[str], policy: Policy, now: datetime
-) -> list[Outcome]:
+    *, team: Team, by: User, parts: Iterable[UploadedFile], targets: Collection[str], policy: Policy, now: datetime
+) -> list[UploadResult]:
     """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
 
     Raises what concerns all of them: NotAllowed (`not_entitled`), TooMany (`too_many_refused`), InvalidInput
@@ -46,19 +46,19 @@ def pictures_send(
     outcomes = list(_outcomes(team, by, parts, targets, policy, now, upload))
     if outcomes and (refused := outcomes[0].refused) and refused.code == upload_rates.TOO_MANY_REFUSED:
         raise refused
-    upload_ended(upload, by=by)
+    notify_upload_ended(upload, by=by)
     return outcomes
 
 
 def _outcomes(
     team: Team,
     by: User,
-    parts: Iterable[Part],
+    parts: Iterable[UploadedFile],
     targets: Collection[str],
     policy: Policy,
     now: datetime,
     upload: str,
-) -> Iterator[Outcome]:
+) -> Iterator[UploadResult]:
     counted = upload_rates.UploadCount()
     for part in parts:
         outcome = _outcome(team, by, part, targets, policy, now, upload, counted)
@@ -70,16 +70,16 @@ def _outcomes(
 def _outcome(
     team: Team,
     by: User,
-    part: Part,
+    part: UploadedFile,
     targets: Collection[str],
     policy: Policy,
     now: datetime,
     upload: str,
     counted: upload_rates.UploadCount,
-) -> Outcome:
+) -> UploadResult:
     try:
         if part.refused is not None:
-            with upload_rates.refusals_counted(team, UploadKind.ATTACK, counted):
+            with upload_rates.count_refusals(team, UploadKind.ATTACK, counted):
                 raise part.refused
         attack = attack_receive(
             team=team,
@@ -93,5 +93,5 @@ def _outcome(
             file_name=part.name,
         )
     except DomainError as error:
-        return Outcome(part.name, refused=error)
-    return Outcome(part.name, attack=attack)
+        return UploadResult(part.name, refused=error)
+    return UploadResult(part.name, attack=attack)

@@ -1,4 +1,4 @@
-"""What one upload holds: pictures by themselves, or archives of them, read one at a time and within bounds.
+"""Reads the pictures of an upload, single files or archives, one at a time and within limits.
 
 An archive is a stranger's file: its list is measured before it is read, nothing in it is unpacked to disk, and an
 archive inside it is refused.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from common.errors import DomainError, InvalidInput
-from common.zips import TAIL_BYTES, ZipRefused, measure
+from common.zips import TAIL_BYTES, ZipRefused, zip_size
 from picture_files.decoding import MAX_BYTES
 from picture_files.refusals import refused
 
@@ -43,7 +43,7 @@ class Uploaded(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UploadedFile:
     """One picture of an upload: its bytes, or why it cannot be read."""
 
     name: str
@@ -51,7 +51,7 @@ class Part:
     refused: DomainError | None = None
 
 
-def parts_of(files: Iterable[Uploaded]) -> Iterator[Part]:
+def read_uploaded_files(files: Iterable[Uploaded]) -> Iterator[UploadedFile]:
     """Yield the pictures of an upload in order: of an archive each, of anything else the file itself."""
     for file in files:
         name, data = file.name or "", file.read(MOST_BYTES + 1)
@@ -61,13 +61,13 @@ def parts_of(files: Iterable[Uploaded]) -> Iterator[Part]:
             yield _checked(name, data)
 
 
-def _checked(name: str, data: bytes) -> Part:
+def _checked(name: str, data: bytes) -> UploadedFile:
     if len(data) > MAX_BYTES:
-        return Part(name, refused=refused("too_many_bytes", most=MAX_BYTES // 1024**2))
-    return Part(name, data)
+        return UploadedFile(name, refused=refused("too_many_bytes", most=MAX_BYTES // 1024**2))
+    return UploadedFile(name, data)
 
 
-def _archive(name: str, data: bytes) -> Iterator[Part]:
+def _archive(name: str, data: bytes) -> Iterator[UploadedFile]:
     try:
         _measure(data)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -78,10 +78,12 @@ def _archive(name: str, data: bytes) -> Iterator[Part]:
                 raise _wrong(TOO_MANY_PICTURES.format(count=len(entries), most=MOST_ENTRIES), "wrong_zip")
             yield from _entries(archive, entries)
     except InvalidInput as error:
-        yield Part(name, refused=error)
+        yield UploadedFile(name, refused=error)
     # NotImplementedError is how the library refuses a zip of a later version of the format than it reads.
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, UnicodeError):
-        yield Part(name, refused=_wrong("The zip is damaged: its list cannot be read. Make it again.", "damaged_zip"))
+        yield UploadedFile(
+            name, refused=_wrong("The zip is damaged: its list cannot be read. Make it again.", "damaged_zip")
+        )
 
 
 def _measure(data: bytes) -> None:
@@ -89,7 +91,7 @@ def _measure(data: bytes) -> None:
     if len(data) > MOST_BYTES:
         raise _wrong(f"The zip has more than {MOST_BYTES // 1024**2} MiB. Send several smaller ones.", "too_many_bytes")
     try:
-        measure(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
+        zip_size(data[-TAIL_BYTES:], most_listed=_MOST_LISTED, most_list_bytes=_MOST_LIST_BYTES)
     except ZipRefused as error:
         raise _wrong(f"{error} Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip") from None
 
@@ -103,7 +105,7 @@ def _is_meant(entry: zipfile.ZipInfo) -> bool:
     return not entry.is_dir() and not hidden and parts[-1].lower() not in ("thumbs.db", "desktop.ini")
 
 
-def _entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo]) -> Iterator[Part]:
+def _entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo]) -> Iterator[UploadedFile]:
     room = MOST_BYTES
     for entry in entries:
         try:
@@ -111,7 +113,7 @@ def _entries(archive: zipfile.ZipFile, entries: Iterable[zipfile.ZipInfo]) -> It
             room -= len(data)
             yield _checked(entry.filename, data)
         except InvalidInput as error:
-            yield Part(entry.filename, refused=error)
+            yield UploadedFile(entry.filename, refused=error)
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> bytes:

@@ -1,1 +1,1 @@
-"""The review board: who steps aside, what it votes on, and what follows (R18-R21)."""
+"""The review board: conflicts, cases, votes, motions and decisions (R18-R21)."""

@@ -1,4 +1,4 @@
-"""Who is told of a case, in the transaction of what they are told of: never a member who steps aside (R21).
+"""Messages about cases, never to a member who is recused (R21).
 
 Members are written to about a case while they may judge it; a conflict that comes later takes those messages back.
 """
@@ -14,15 +14,15 @@ from adjudication.models import Ruling
 from common.times import absolute
 from contest.board.case_visibility import teams_informed
 from contest.board.models import CaseDecision
-from contest.board.recusal import judges_of, quorum_of, recused_from
+from contest.board.recusal import judges_for, quorum_of, recused_from
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.core.models import Attack, Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.defenses.selectors import owner_of
-from contest.outbox.grouped_facts import told_to_senders
-from contest.outbox.writing import take_back, was_told, write
+from contest.outbox.grouped_facts import senders_notified
+from contest.outbox.writing import notify, retract, was_notified
 from labeling.models import Image
 from policy.selectors import policy_in_force
 
@@ -48,7 +48,7 @@ OUTCOME_WORDS = {
 }
 
 
-def what_of(case: Case) -> str:
+def describe_case(case: Case) -> str:
     """Return in words what a case is about, without naming a team."""
     if case.kind == CaseKind.MOTION:
         return MOTION_WORDS[DecisionKind(case.motion)]
@@ -66,12 +66,12 @@ def _zone(now: datetime) -> str:
 
 def notify_case_opened(case: Case, *, now: datetime, but: User | None = None) -> None:
     """Tell the members who may judge a case that it is open, but who opened it."""
-    _notify_board(case, MessageKind.CASE_OPENED, [each for each in judges_of(case) if each != but], now)
+    _notify_board(case, MessageKind.CASE_OPENED, [each for each in judges_for(case) if each != but], now)
 
 
 def notify_case_due(case: Case, *, now: datetime) -> None:
     """Tell the members who may judge a case, once, that its clock ends soon."""
-    _notify_board(case, MessageKind.CASE_DUE, judges_of(case), now)
+    _notify_board(case, MessageKind.CASE_DUE, judges_for(case), now)
 
 
 def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, now: datetime) -> None:
@@ -83,22 +83,22 @@ def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, 
 def _notify_board(
     case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", reminder: str = ""
 ) -> None:
-    told = {"case": case.public_id, "what": what_of(case), "due": absolute(case.due_at, _zone(now))}
+    told = {"case": case.public_id, "what": describe_case(case), "due": absolute(case.due_at, _zone(now))}
     asked = {"reminder": reminder} if reminder else {}
-    write(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
+    notify(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
 
 
 def notify_no_quorum(case: Case, *, now: datetime) -> None:
     """Tell organizers that too few members are left to decide a case (R21); of what it is about, its kind alone."""
-    write(
+    notify(
         ORGANIZERS,
         MessageKind.CASE_NO_QUORUM,
         about=reverse("organizer-conflicts"),
         now=now,
         case=case.public_id,
-        what=what_of(case),
+        what=describe_case(case),
         needed=quorum_of(case),
-        left=len(judges_of(case)),
+        left=len(judges_for(case)),
     )
 
 
@@ -106,7 +106,7 @@ def retract_messages(case: Case) -> None:
     """Forget what members were told about a case that they step aside from by now."""
     recused = recused_from(case)
     if recused:
-        take_back(_case_page(case), users=User.objects.filter(pk__in=recused))
+        retract(_case_page(case), users=User.objects.filter(pk__in=recused))
 
 
 def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | None = None) -> int:
@@ -120,7 +120,7 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
         return 0
     told = {
         "case": case.public_id,
-        "what": what_of(case),
+        "what": describe_case(case),
         "outcome": OUTCOME_WORDS[CaseOutcome(decision.outcome)],
         "decided_at": absolute(decision.decided_at, _zone(now)),
         "explanation": decision.explanation,
@@ -128,12 +128,12 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
     about = reverse("appeal-case", args=[case.public_id])
     teams = _not_notified(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_informed(case, now=now)
     return sum(
-        write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
+        notify(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
     )
 
 
 def _not_notified(late: Team, kind: MessageKind, key: str) -> list[Team]:
-    return [] if was_told(late, kind, key) else [late]
+    return [] if was_notified(late, kind, key) else [late]
 
 
 def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
@@ -141,14 +141,14 @@ def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team 
     ruling of before (R19); `late` as for `notify_case_decided`. Return how many people are told."""
     told = {
         "case": case.public_id,
-        "what": what_of(case),
+        "what": describe_case(case),
         "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling.words}",
         "decided_at": absolute(ruling.decided_at, _zone(now)),
         "explanation": "",
     }
     about, key = reverse("appeal-case", args=[case.public_id]), f"{case.public_id} ruled"
     teams = _not_notified(late, MessageKind.CASE_DECIDED, key) if late else teams_informed(case, now=now)
-    return sum(write(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
+    return sum(notify(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
 
 
 def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
@@ -166,7 +166,7 @@ def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Te
     }
     about, key = reverse("picture-record", args=[holds.image.public_id]), f"ruling {holds.pk}"
     teams = _not_notified(late, MessageKind.RULING_CHANGED, key) if late else _concerned(holds.image, now)
-    return sum(write(team, MessageKind.RULING_CHANGED, about=about, now=now, key=key, **told) for team in teams)
+    return sum(notify(team, MessageKind.RULING_CHANGED, about=about, now=now, key=key, **told) for team in teams)
 
 
 def _followed(was: Ruling, holds: Ruling) -> str:
@@ -176,7 +176,7 @@ def _followed(was: Ruling, holds: Ruling) -> str:
 
 
 def _concerned(image: Image, now: datetime) -> list[Team]:
-    sent = Attack.objects.filter(told_to_senders(now=now), image=image).select_related("team__merged_into")
+    sent = Attack.objects.filter(senders_notified(now=now), image=image).select_related("team__merged_into")
     parties = [
         team for case in Case.objects.filter(image=image).order_by("pk") for team in teams_informed(case, now=now)
     ]

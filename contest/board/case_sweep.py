@@ -1,4 +1,4 @@
-"""The sweep of the board's cases: what the facts of now ask for and is not on record yet. Twice changes nothing."""
+"""The sweep of cases: opens, reminds and closes what is due. Idempotent."""
 
 from datetime import datetime, timedelta
 
@@ -7,9 +7,9 @@ from django.core.cache import cache
 from django.db import OperationalError, transaction
 
 from contest.board.case_messages import DUE_SOON, notify_case_due, notify_no_quorum, retract_messages
-from contest.board.cases import image_held, parties_add
+from contest.board.cases import lock_image, parties_add
 from contest.board.decisions import cases_close
-from contest.board.recusal import judges_of, quorum_of
+from contest.board.recusal import judges_for, quorum_of
 from contest.core.enums import CaseState
 from contest.core.models import Case
 
@@ -18,7 +18,7 @@ _LAST_LOOK = "cases-last-look"
 log = structlog.get_logger(__name__)
 
 
-def cases_tend(*, now: datetime) -> int:
+def sweep_cases(*, now: datetime) -> int:
     """Close what more taskers were ruled upon, add the teams that a case is about by now, and look whether members
     enough are left; return how many cases that changed (R19, R21).
 
@@ -41,14 +41,14 @@ def cases_tend(*, now: datetime) -> int:
 def cases_tend_periodically(*, now: datetime) -> int:
     """Close at once what was ruled upon, and look at the others when nobody has for LOOK_EVERY: for sweeps that come
     oftener. Forgetting when that was costs a look."""
-    return cases_tend(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)
+    return sweep_cases(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)
 
 
 @transaction.atomic
 def _tend(case_id: int, now: datetime) -> bool:
     image = Case.objects.filter(pk=case_id).values_list("image", flat=True).first()
     if image is not None:
-        image_held(image)  # before the case, as whoever appeals or votes does
+        lock_image(image)  # before the case, as whoever appeals or votes does
     rows = Case.objects.select_for_update(of=("self",), skip_locked=True).filter(pk=case_id, state=CaseState.OPEN)
     case = rows.select_related("image", "policy").first()
     if case is None:
@@ -62,7 +62,7 @@ def _tend(case_id: int, now: datetime) -> bool:
 
 def _watch_quorum(case: Case, now: datetime) -> bool:
     """Tell organizers when too few members are left, once until there are enough again."""
-    enough = len(judges_of(case)) >= quorum_of(case)
+    enough = len(judges_for(case)) >= quorum_of(case)
     if enough == (case.told_at is None):
         return False
     case.told_at = None if enough else now

@@ -1,4 +1,4 @@
-"""Which of the teams that a picture's case is about may know of it: as far as they may know of its ruling (R24, R29).
+"""Which teams may know of a case: those that may know of the picture's ruling (R24, R29).
 
 A case is about more teams than may know of it, so that nobody judges a team that they are tied to (R21): who sent a
 copy knows rulings no earlier than everybody else, and whose defense was broken learns by which picture with its
@@ -18,7 +18,7 @@ from contest.core.models import Attack, Case, Team
 from contest.core.publication import released
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import attacks_aimed_at
-from contest.outbox.grouped_facts import told_to_senders
+from contest.outbox.grouped_facts import senders_notified
 
 
 def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
@@ -38,7 +38,7 @@ def teams_informed(case: Case, *, now: datetime) -> list[Team]:
 
 def _told(teams: Sequence[Team], now: datetime) -> Q:
     """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
-    sent = Attack.objects.filter(told_to_senders(now=now), team__in=teams).values("image")
+    sent = Attack.objects.filter(senders_notified(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
     aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")
     return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))

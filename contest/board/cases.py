@@ -1,4 +1,4 @@
-"""Cases: how one is opened, which teams it is about, and how members vote on it (R18-R21)."""
+"""Cases: opening, parties, and votes of members (R18-R21)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit.trail import audit
-from common.errors import Busy, Conflict, InvalidInput, NotAllowed
-from common.typed import Least, words_enough
+from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy
+from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
-from contest.board.models import Appeal, CaseParty, Disclosure, Statement, Vote
+from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure, Vote
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
@@ -33,15 +33,15 @@ from labeling.models import Image
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-# What a member says on a vote or moves something for has at least, so that it says something.
-LEAST_SAID = Least(characters=20, words=4)
+# Of a member's own words on a vote, and of the reason of a motion.
+MINIMUM_TEXT = MinimumText(characters=20, words=4)
 MOST_WORDS = 4_000
 SECONDS_UNTIL_RECORDED = 15
 
 # Opening --------------------------------------------------------------------------------------------------------------
 
 
-def image_held(image_id: int) -> Image:
+def lock_image(image_id: int) -> Image:
     """Lock a picture: whoever appeals, opens a case or decides one of it waits for the others."""
     return Image.objects.select_for_update(no_key=True, of=("self",)).get(pk=image_id)
 
@@ -111,7 +111,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
-    held = image_held(image.pk)
+    held = lock_image(image.pk)
     ruling = newest_ruling_of(held)
     if ruling is None:
         raise Conflict("There is no ruling on this picture yet.", "not_ruled")
@@ -160,7 +160,7 @@ def _met(image: Image, sent: Iterable[Attack]) -> Iterator[Defense]:
     for attack in sent:
         for stake in stakes_aimed_at(attack).select_related("defense__entry__team").order_by("pk"):
             yield stake.defense
-    broken = standing_breaks().filter(image=image, defense__stakes__staked_at__isnull=False)
+    broken = breaks_in_force().filter(image=image, defense__stakes__staked_at__isnull=False)
     for each in broken.select_related("defense__entry__team").order_by("pk"):
         yield each.defense
 
@@ -189,7 +189,7 @@ def refuse_missing_parties(case: Case, *, now: datetime) -> None:
     """Raise Busy while a team is part of a case and not recorded yet: nobody looks at it before the sweep (R21)."""
     if _misses_parties(case, now):
         words = "Another team has just become part of this case. The case opens again as soon as that is recorded."
-        raise Busy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
+        raise ServerBusy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
 
 
 @transaction.atomic
@@ -199,7 +199,7 @@ def parties_refresh(public_id: str, *, now: datetime) -> None:
     case = named.first() if public_id.isprintable() else None
     if case is None or case.image is None or not _misses_parties(case, now):
         return
-    image_held(case.image.pk)
+    lock_image(case.image.pk)
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     parties_add(case, now=now)
 
@@ -230,7 +230,7 @@ def case_opened_by(member: User, public_id: str) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class VoteCount:
     """The votes that count now, one of each member, in the order in which they were cast. `waiting` are those of
     members who are still to say whether anything ties them to a team that the case is about by now.
 
@@ -262,7 +262,7 @@ class Count:
         return self.judges >= self.quorum
 
 
-def count_of(case: Case) -> Count:
+def count_of(case: Case) -> VoteCount:
     """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
     recused, teams = recused_from(case), {team.pk for team in teams_of(case)}
     judges = {member.pk: member for member in board_members().exclude(pk__in=recused)}
@@ -270,7 +270,7 @@ def count_of(case: Case) -> Count:
     said = [vote for pk, vote in newest.items() if pk is not None and teams <= disclosed([case], judges[pk])[case.pk]]
     votes = tuple(sorted(said, key=lambda vote: vote.pk))
     ballots = [ballot_of(vote) for vote in votes]
-    return Count(
+    return VoteCount(
         votes=votes,
         judges=len(judges),
         quorum=quorum_of(case),
@@ -284,7 +284,7 @@ def count_of(case: Case) -> Count:
 
 def _mark(case: Case, votes: Iterable[Vote]) -> str:
     """A hash: the numbers of the rows would tell how much is voted on elsewhere."""
-    rows = (Appeal.objects, Statement.objects, CaseParty.objects)
+    rows = (Appeal.objects, AppealStatement.objects, CaseParty.objects)
     seen = [[vote.pk for vote in votes]]
     seen += [list(each.filter(case=case).order_by("pk").values_list("pk", flat=True)) for each in rows]
     return sha256(f"{case.public_id} {seen}".encode()).hexdigest()[:16]
@@ -311,7 +311,7 @@ def vote_cast(
 
     Http404 for who steps aside, Conflict (`disclose_first`, `decided`), InvalidInput for what cannot be voted for.
     """
-    held = case_held(by, case.public_id, now=now)
+    held = lock_case(by, case.public_id, now=now)
     ballot = _ballot(held, choice, label, reasons)
     said = _own_words(words, public)
     told = {"choice": ballot.choice, "label": ballot.label, "reasons": list(ballot.reasons)}
@@ -323,14 +323,14 @@ def _own_words(typed: str, public: bool) -> str:
     if not public and not typed.replace("\x00", "").strip():
         return ""
     ask = "Write what is to be published, or leave it unpublished." if public else "Say more on your vote, or nothing."
-    return words_enough(typed, field="words", ask=ask, least=LEAST_SAID, most=MOST_WORDS)
+    return validate_text(typed, field="words", ask=ask, minimum=MINIMUM_TEXT, most=MOST_WORDS)
 
 
-def case_held(by: User, public_id: str, *, now: datetime) -> Case:
+def lock_case(by: User, public_id: str, *, now: datetime) -> Case:
     """Lock a case that `by` may vote on, and its picture before it; errors as `vote_cast`."""
     case = case_opened_by(by, public_id)
     if case.image_id is not None:
-        image_held(case.image_id)
+        lock_image(case.image_id)
     Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
     if case.state == CaseState.OPEN:
         parties_add(case, now=now)
@@ -361,7 +361,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
     return Ballot(choice, label, ordered)
 
 
-def counted(count: Count) -> dict[str, Any]:
+def counted(count: VoteCount) -> dict[str, Any]:
     """Return what a decision keeps of a count: no names, and the words that their members publish."""
     votes = [
         {

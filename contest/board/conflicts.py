@@ -1,4 +1,4 @@
-"""The registry of conflicts (R21): declared by members and organizers, or found, and then dismissed with a reason."""
+"""Conflicts of interest (R21): declared by members and organizers, or found by a sweep and dismissed with a reason."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict as Refused
 from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
 from common.models import AuditEntry
-from common.typed import words_said
+from common.typed import clean_words
 from contest.board.case_messages import retract_messages
-from contest.board.models import Ties
+from contest.board.models import Affiliations
 from contest.board.recusal import EVER
 from contest.core.conflicts import board_members
 from contest.core.enums import CaseState, ConflictKind, EntitlementKind
-from contest.core.models import Case, Conflict, Member, Team
+from contest.core.models import Case, ConflictOfInterest, Member, Team
 from contest.core.teams import final_team, teams_counted_together
 from contest.teams.arxiv import paper_id
 from contest.teams.inboxes import inbox, institution
@@ -37,7 +37,7 @@ _ASK_WHY = "Give the reason: it stays on record beside the conflict."
 @transaction.atomic
 def conflict_declare(
     *, member: User, team: Team, kind: ConflictKind, since: datetime, words: str, by: User, now: datetime
-) -> Conflict:
+) -> ConflictOfInterest:
     """Record that `member` does not judge `team` since `since`; they say so themselves, or an organizer does.
 
     Raises NotAllowed for others, InvalidInput for a moment to come, Conflict (`declared`) for the same once more.
@@ -54,7 +54,7 @@ def conflict_declare(
     _refuse_same(member, team, kind)
     held = _hold_cases([team])
     made = {"kind": kind, "since": since, "words": told, "declared_by": by, "declared_at": now}
-    conflict = Conflict.objects.create(member=member, team=final_team(team), **made)
+    conflict = ConflictOfInterest.objects.create(member=member, team=final_team(team), **made)
     _record("conflict.declare", conflict, by, now, why=told)
     for case in held:
         retract_messages(case)
@@ -66,7 +66,7 @@ def _check_may(by: User, member: User) -> None:
         raise NotAllowed("Only the member and organizers declare a conflict.", "not_yours")
 
 
-def _record(action: str, conflict: Conflict, by: User | None, now: datetime, *, why: str = "") -> None:
+def _record(action: str, conflict: ConflictOfInterest, by: User | None, now: datetime, *, why: str = "") -> None:
     """Who steps aside for whom is nobody's business outside: nothing of it is published but that it was recorded."""
     told = {"member": conflict.member_id, "team": conflict.team_id, "kind": conflict.kind, "words": why}
     audit(action, by=by, subject={"conflict": [conflict.pk]}, now=now, private=told)
@@ -82,19 +82,19 @@ def _hold_cases(teams: Iterable[Team]) -> list[Case]:
 
 def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
     together = teams_counted_together(team)
-    same = Conflict.objects.filter(member=member, team__in=together, kind=kind, until=None, dismissed_at=None)
+    same = ConflictOfInterest.objects.filter(member=member, team__in=together, kind=kind, until=None, dismissed_at=None)
     if same.exists():
         raise Refused(f"This conflict with team {final_team(team).name} is on record already.", "declared")
 
 
 @transaction.atomic
-def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> Conflict:
+def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> ConflictOfInterest:
     """Record that a conflict is over from now on, and why; cases that are open stay closed to the member (R21).
 
     InvalidInput without a reason, NotAllowed for a member whose conflict an organizer declared: an organizer ends that.
     One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
     """
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     _check_may(by, found.member)
     if found.found:
@@ -109,7 +109,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ConflictEnd:
     """How a declared conflict was ended: `by` is empty where the account is gone, `why` where no reason was asked for
     yet."""
 
@@ -117,27 +117,27 @@ class Ended:
     why: str
 
 
-def ends_of(rows: Iterable[Conflict]) -> dict[int, Ended]:
+def conflict_ends(rows: Iterable[ConflictOfInterest]) -> dict[int, ConflictEnd]:
     """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
     numbers = [each.pk for each in rows if each.until is not None]
     entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
-    return {each.subject["conflict"][0]: _ended(each) for each in entries}
+    return {each.subject["conflict"][0]: _conflict_end(each) for each in entries}
 
 
-def _ended(entry: AuditEntry) -> Ended:
+def _conflict_end(entry: AuditEntry) -> ConflictEnd:
     by = entry.user.get_username() if entry.user is not None else ""
-    return Ended(by, entry.private.get("words", ""))
+    return ConflictEnd(by, entry.private.get("words", ""))
 
 
 @transaction.atomic
-def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) -> Conflict:
+def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) -> ConflictOfInterest:
     """Record that what the contest found is no conflict: it counts for nothing any more, and is not found again.
 
     Raises NotAllowed for anybody but organizers and for what was declared, InvalidInput without a reason.
     """
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(conflict_id)
     if not found.found:
         raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")
@@ -148,15 +148,15 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     return found
 
 
-def _held(conflict_id: int) -> Conflict:
-    rows = Conflict.objects.select_for_update(of=("self",)).select_related("member", "team")
+def _held(conflict_id: int) -> ConflictOfInterest:
+    rows = ConflictOfInterest.objects.select_for_update(of=("self",)).select_related("member", "team")
     found = rows.filter(pk=conflict_id).first()
     if found is None:
         raise NotFound("There is no such conflict.", "not_found")
     return found
 
 
-def _refuse_over(found: Conflict) -> None:
+def _refuse_over(found: ConflictOfInterest) -> None:
     if found.until is not None or found.dismissed_at is not None:
         raise Refused("This conflict is over already.", "over")
 
@@ -167,7 +167,7 @@ def _refuse_over(found: Conflict) -> None:
 @transaction.atomic
 def declare_ties(
     *, member: User, domains: Iterable[str], people: Iterable[str], papers: Iterable[str], now: datetime
-) -> Ties:
+) -> Affiliations:
     """Keep what a member says of themselves: domains of institutions, addresses of people, arXiv IDs of papers.
 
     Raises WrongFields for what is none of these; a conflict that was found by what is taken out stays.
@@ -178,7 +178,7 @@ def declare_ties(
     if any(wrong.values()):
         raise WrongFields({name: words for name, words in wrong.items() if words})
     clean = {name: sorted({str(readers[name][0](each)) for each in rows}) for name, rows in told.items()}
-    made, _ = Ties.objects.update_or_create(member=member, defaults={**clean, "told_at": now})
+    made, _ = Affiliations.objects.update_or_create(member=member, defaults={**clean, "told_at": now})
     return made
 
 
@@ -223,7 +223,7 @@ def _record_found(now: datetime) -> int:
     for member, team, kind in new:
         # What the contest finds says nothing of when it began.
         told = {"since": EVER, "found": True, "declared_at": now}
-        conflict = Conflict.objects.create(member_id=member, team_id=team, kind=kind, **told)
+        conflict = ConflictOfInterest.objects.create(member_id=member, team_id=team, kind=kind, **told)
         _record("conflict.find", conflict, None, now)
     for case in held:
         retract_messages(case)
@@ -236,19 +236,19 @@ _Tie = tuple[int, int, str]
 def _new(rows: QuerySet[User]) -> list[_Tie]:
     """Return (member, team, kind) of what is not on record."""
     members = list(rows)
-    ties = {each.member_id: each for each in Ties.objects.filter(member__in=members)}
+    ties = {each.member_id: each for each in Affiliations.objects.filter(member__in=members)}
     addresses = _addresses()
     papers = set(Entitlement.objects.filter(kind=EntitlementKind.PAPER).values_list("team", "arxiv_id"))
     found = {key for each in members for key in _alike(each, ties.get(each.pk), addresses, papers)}
     past = PastMember.objects.filter(user__in=members).values_list("user", "team")
     found |= {(member, team, ConflictKind.MEMBER.value) for member, team in past if member is not None}
-    return sorted(found - set(Conflict.objects.filter(found=True).values_list("member", "team", "kind")))
+    return sorted(found - set(ConflictOfInterest.objects.filter(found=True).values_list("member", "team", "kind")))
 
 
 _Said = Collection[tuple[int, str]]
 
 
-def _alike(member: User, ties: Ties | None, addresses: _Said, papers: _Said) -> Iterator[_Tie]:
+def _alike(member: User, ties: Affiliations | None, addresses: _Said, papers: _Said) -> Iterator[_Tie]:
     """Yield what ties a member to a team by an address or a paper that is the team's, each with its team's number."""
     domains = {institution(member.email), *(ties.domains if ties else ())} - {""}
     people, own = set(ties.people if ties else ()), set(ties.papers if ties else ())

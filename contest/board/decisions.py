@@ -1,4 +1,4 @@
-"""The moment a case is decided: votes are counted, and what they decide is done in one transaction (R19-R22)."""
+"""Deciding a case: the votes are counted and carried out in one transaction (R19-R22)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,25 +9,25 @@ from django.db import transaction
 from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.services import MOST_CHARACTERS, board_ruling_check, explanation_said, rule_by_board
+from adjudication.services import MOST_CHARACTERS, board_ruling_check, rule_by_board, validate_explanation
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotAllowed
 from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
-from contest.board.cases import Count, case_held, count_of, counted, newest_ruling_of
+from contest.board.cases import VoteCount, count_of, counted, lock_case, newest_ruling_of
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import carry_out
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from labeling.enums import Label
 from labeling.models import Image, Panel
-from labeling.more_taskers import kept_out, panel_fresh, panel_join, room_in
+from labeling.more_taskers import is_kept_out, panel_fresh, panel_join, room_in
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DecisionResult:
     """What came of a decision: the ruling that holds now, or the panel that was asked."""
 
     ruling: Ruling | None = None
@@ -44,12 +44,12 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
     `tie` may still be broken, the `ruling_changed`, or what a motion asks for cannot be done any more: then nothing is
     recorded. InvalidInput where an overrule has no explanation that says something (R20).
     """
-    held = case_held(by, case.public_id, now=now)
+    held = lock_case(by, case.public_id, now=now)
     count = count_of(held)
     _refuse(held, count, seen, by, now)
     decides = count.decides
     outcome = OUTCOMES[decides.choice]
-    said = explanation_said(explanation) if outcome is CaseOutcome.OVERRULE else _remarks(explanation)
+    said = validate_explanation(explanation) if outcome is CaseOutcome.OVERRULE else _remarks(explanation)
     made = _do(held, decides, said, by, now)
     decision = CaseDecision.objects.create(
         case=held,
@@ -78,7 +78,7 @@ def _remarks(typed: str) -> str:
     return said
 
 
-def _refuse(case: Case, count: Count, seen: str, by: User, now: datetime) -> None:
+def _refuse(case: Case, count: VoteCount, seen: str, by: User, now: datetime) -> None:
     if not any(vote.member_id == by.pk for vote in count.votes):
         raise NotAllowed("Vote first: only a member who voted confirms the decision.", "no_vote")
     if not count.is_enough:
@@ -95,7 +95,7 @@ def _refuse(case: Case, count: Count, seen: str, by: User, now: datetime) -> Non
         raise Conflict("There is a newer ruling on this picture. Nothing was decided.", "ruling_changed")
 
 
-def refuse_undecided(case: Case, count: Count, *, now: datetime) -> None:
+def refuse_undecided(case: Case, count: VoteCount, *, now: datetime) -> None:
     """Raise Conflict where the votes decide nothing yet: a `tie` that another member may still break before the clock
     is over, and an overrule whose reasons, put together, are those of the ruling (`same`)."""
     if count.tied and not count.all_voted and now < case.due_at:
@@ -108,17 +108,17 @@ def refuse_undecided(case: Case, count: Count, *, now: datetime) -> None:
         raise Conflict(words, "same")
 
 
-def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> Made:
+def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> DecisionResult:
     if case.kind == CaseKind.MOTION:
         if decides.choice is VoteChoice.IN_FAVOUR:
             carry_out(case, by=by, now=now)
-        return Made()
+        return DecisionResult()
     assert case.image is not None and case.ruling is not None, "a picture's case has both"
     if decides.choice is VoteChoice.MORE_TASKERS:
-        return Made(panel=_ask_more(case, now))
+        return DecisionResult(panel=_ask_more(case, now))
     if decides.choice is VoteChoice.UPHOLD:
-        return Made(ruling=case.ruling)
-    return Made(ruling=overrule(case.image, decides, explanation, now=now))
+        return DecisionResult(ruling=case.ruling)
+    return DecisionResult(ruling=overrule(case.image, decides, explanation, now=now))
 
 
 def overrule_check(image: Image, decides: Ballot) -> None:
@@ -147,13 +147,13 @@ def overrule(image: Image, decides: Ballot, explanation: str, *, now: datetime) 
 def _ask_more(case: Case, now: datetime) -> Panel:
     """Let new taskers join the panel of a valid verdict, or give a rejected picture a fresh panel (R19)."""
     assert case.image is not None and case.ruling is not None
-    asked = taskers_asked(case.ruling, policy_in_force(now).policy)
+    asked = taskers_to_ask(case.ruling, policy_in_force(now).policy)
     if case.ruling.verdict == Verdict.VALID:
         return panel_join(case.ruling.panel, asked, now=now)
     return panel_fresh(case.image, asked, now=now)
 
 
-def taskers_asked(ruling: Ruling, policy: Policy) -> int:
+def taskers_to_ask(ruling: Ruling, policy: Policy) -> int:
     """Return how many taskers are asked where the board wants more: of those who join, as many as the panel has room
     for; where it has none, one is asked for, and refused with the reason."""
     if ruling.verdict == Verdict.REJECTED:
@@ -161,7 +161,7 @@ def taskers_asked(ruling: Ruling, policy: Policy) -> int:
     return max(min(policy.appeal_taskers, room_in(ruling.panel)), 1)
 
 
-def _close(case: Case, made: Made, now: datetime) -> None:
+def _close(case: Case, made: DecisionResult, now: datetime) -> None:
     case.state = CaseState.CLOSED if made.panel is None else CaseState.PANEL
     case.closed_at = now if made.panel is None else None
     case.result = made.ruling
@@ -194,7 +194,7 @@ def _close_ruled(case_id: int, now: datetime) -> bool:
         return False
     later = Ruling.objects.filter(image=case.image, panel=case.decision.panel, number__gt=case.ruling.number)
     # Nobody answers about a picture that an organizer keeps out after a report: then the ruling stays as it is.
-    ruling = later.order_by("number").first() or (case.ruling if kept_out(case.image.pk) else None)
+    ruling = later.order_by("number").first() or (case.ruling if is_kept_out(case.image.pk) else None)
     if ruling is None:
         return False
     case.state, case.closed_at, case.result = CaseState.CLOSED, now, ruling

@@ -1,4 +1,4 @@
-"""The board's sweep before an award: every rejected picture is looked at and confirmed as invalid (R37).
+"""The board's examination before an award: members confirm that every rejected picture is invalid (R37).
 
 A picture is confirmed under the rejection that holds: after another ruling it is looked at anew, and while the board
 has a case of it its confirmations do not count. The policy says how many members confirm each. Who steps aside for a
@@ -37,7 +37,7 @@ def may_examine(member: User, defense: Defense, *, now: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ExaminationQueue:
     """What of the sweep is left: for this member, `in_cases` what waits for a case that they may know of, and
     `by_others` the rest: this one confirmed it, or steps aside from what it waits for."""
 
@@ -46,7 +46,7 @@ class Queue:
     in_cases: int
 
 
-def queue_of(defense: Defense, member: User, *, now: datetime) -> Queue:
+def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQueue:
     """Return what is still to examine for an award, the first received first."""
     left = rejected_pictures(defense).exclude(fully_examined(now, defense))
     free = left.exclude(pk__in=open_cases().values("image"))
@@ -55,7 +55,7 @@ def queue_of(defense: Defense, member: User, *, now: datetime) -> Queue:
     theirs = Attack.objects.filter(attacks_public(now=now), team__in=teams_stepped_aside_for(member, now=now))
     confirmed = confirmations_in_force(defense).filter(confirmed_by=member).values("image")
     mine = free.exclude(pk__in=theirs.values("image")).exclude(pk__in=confirmed).order_by("received_at", "pk")
-    return Queue(mine, left.count() - mine.count() - in_cases, in_cases)
+    return ExaminationQueue(mine, left.count() - mine.count() - in_cases, in_cases)
 
 
 def members_for(image: Image, defense: Defense) -> int:

@@ -1,4 +1,4 @@
-"""What a decision on a picture would change, derived from the facts of that moment (R22).
+"""Previews what a decision on a picture would change (R22).
 
 The functions by which breaks, stakes and money follow from rulings are given a ruling that is only supposed, and a
 ledger on paper: what is shown before a decision is what the next sweeps will do. Nothing is written, and nothing is
@@ -13,13 +13,13 @@ from django.db.models import Q
 
 from adjudication.counting import Ballot
 from adjudication.enums import Verdict
-from contest.board.decisions import overrule_check, taskers_asked
-from contest.core.breaks import standing_breaks, suppose
+from contest.board.decisions import overrule_check, taskers_to_ask
+from contest.core.breaks import breaks_in_force, suppose_ruling
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Release, Stake
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
-from contest.defenses.stake_ends import stakes_supposed
+from contest.defenses.stake_ends import stakes_under_supposition
 from contest.ledger.dry_run import DryRun
 from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import Settlement
@@ -30,8 +30,8 @@ from scoring.selectors import defenses_in_force, predictions_in_force
 
 
 @dataclass(frozen=True, slots=True)
-class StakeTurn:
-    """A stake that would stand otherwise: how it had ended, and how it would have; empty is in force."""
+class ChangedStake:
+    """A stake that would change: how it has ended, and how it would have ended; empty while it is in force."""
 
     stake: Stake
     before: str
@@ -39,48 +39,51 @@ class StakeTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Follows:
-    """What would follow. `to_run` are the published defenses that never answered to the picture; `entries` what the
-    ledger would gain at once, without what is due for those of `unposted`: their money cannot be settled; `released`
-    the last part published of the picture's week, which errata would correct."""
+class Impact:
+    """The consequences of a decision.
+
+    `to_run` are the published defenses that never answered to the picture, `entries` what the ledger gains at once,
+    `unposted` the defenses whose money cannot be settled, `released` the newest part of the picture's week,
+    which errata would correct, and `taskers` how many more are asked; with `joins` they join the panel.
+    """
 
     broken: tuple[Defense, ...] = ()
     unbroken: tuple[Defense, ...] = ()
     to_run: tuple[Defense, ...] = ()
-    stakes: tuple[StakeTurn, ...] = ()
+    stakes: tuple[ChangedStake, ...] = ()
     entries: tuple[LedgerEntry, ...] = ()
     unposted: tuple[Defense, ...] = ()
     released: Release | None = None
-    asked: int = 0
+    taskers: int = 0
     joins: bool = False
     changes: bool = field(default=True)
 
 
-NOTHING = Follows(changes=False)
+NOTHING = Impact(changes=False)
 
 
-def what_follows(case: Case, ballot: Ballot, *, now: datetime) -> Follows:
-    """Return what would follow at once if `ballot` were decided on a picture's case; nothing is kept."""
+def preview_impact(case: Case, ballot: Ballot, *, now: datetime) -> Impact:
+    """Return what deciding `ballot` on a picture's case would change at once; nothing is kept."""
     if case.image is None or case.ruling is None or ballot.choice is VoteChoice.UPHOLD:
         return NOTHING
     if ballot.choice is VoteChoice.MORE_TASKERS:
         joins = case.ruling.verdict == Verdict.VALID
-        return Follows(asked=taskers_asked(case.ruling, policy_in_force(now).policy), joins=joins)
-    return overrule_follows(case.image, ballot, now)
+        return Impact(taskers=taskers_to_ask(case.ruling, policy_in_force(now).policy), joins=joins)
+    return overrule_impact(case.image, ballot, now)
 
 
-def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
-    """Return what would follow at once from an overrule of a picture's ruling; errors as of `overrule`."""
+def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
+    """Return what overruling a picture's ruling would change at once; errors as of `overrule`."""
     overrule_check(image, ballot)
-    supposed = suppose(image, ballot.label, now=now)
+    supposed = suppose_ruling(image, ballot.label, now=now)
     broken_before, stakes_before = _broken(image), _stakes()
-    stakes = [each for each in stakes_supposed(supposed, now=now) if each.staked_at is not None]
+    stakes = [each for each in stakes_under_supposition(supposed, now=now) if each.staked_at is not None]
     book = DryRun()
     settlement = Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed)
     settlement.settle()
     broken_after = set(_published(each.defense_id for each in supposed.breaks))
     concerned = broken_before | broken_after
-    return Follows(
+    return Impact(
         broken=tuple(_defenses(broken_after - broken_before)),
         unbroken=tuple(_defenses(broken_before - broken_after)),
         to_run=tuple(_never_run(image)) if ballot.label else (),
@@ -92,7 +95,7 @@ def overrule_follows(image: Image, ballot: Ballot, now: datetime) -> Follows:
 
 
 def _broken(image: Image) -> set[int]:
-    rows = standing_breaks().filter(image=image, defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(image=image, defense__published_at__isnull=False)
     return set(rows.values_list("defense", flat=True))
 
 
@@ -104,10 +107,10 @@ def _stakes() -> dict[int, str]:
     return dict(Stake.objects.filter(staked_at__isnull=False).values_list("pk", "end"))
 
 
-def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[StakeTurn]:
+def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[ChangedStake]:
     for stake in sorted(stakes, key=lambda each: each.pk):
         if before.get(stake.pk, "") != stake.end:
-            yield StakeTurn(stake, before.get(stake.pk, ""), stake.end)
+            yield ChangedStake(stake, before.get(stake.pk, ""), stake.end)
 
 
 def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: set[int]) -> Iterator[LedgerEntry]:

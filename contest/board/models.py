@@ -1,4 +1,4 @@
-"""Cases: who is concerned, what was argued, the votes, the decision (R18-R21)."""
+"""Cases: parties, appeals, votes and decisions (R18-R21)."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ from policy.models import PolicyVersion
 from scoring.models import Defense
 
 
-class Ties(models.Model):
+class Affiliations(models.Model):
     """What a member of the board says of themselves, so that conflicts are found (R21): domains of their institutions,
     addresses of recent co-authors, advisors and advisees, and the arXiv IDs of recent papers."""
 
@@ -95,7 +95,7 @@ class Appeal(models.Model):
         return self.public_id
 
 
-class Statement(models.Model):
+class AppealStatement(models.Model):
     """What a team of the other side answers to an appeal; once. Append-only but for forgetting the account."""
 
     case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="statements", db_index=False)

@@ -1,4 +1,4 @@
-"""What members of the board move beside pictures, each kind with the rows and values that it keeps (R21).
+"""Builds motions of each kind with the rows and values they store (R21).
 
 `contest.board.motion_handlers` turns them into the services' calls again. All take the mover and the public reason,
 return the open case, and raise what `motion_open` raises: also what the service of the kind would refuse now.
@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from common.typed import words_said
+from common.typed import clean_words
 from contest.board.motions import motion_open
 from contest.core.enums import DecisionKind
 from contest.core.models import Award, Case, Stake, Team
@@ -27,7 +27,7 @@ from scoring.models import Defense
 
 def stakes_move(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> Case:
     """Move to stake defenses together, by criteria that are published (R32)."""
-    said = words_said(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
+    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
     subject = {"defense": [each.pk for each in defenses]}
     return motion_open(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=said)
 
@@ -63,7 +63,7 @@ def revoke_move(grant: Entitlement, *, reason: str, by: User, now: datetime) -> 
 
 def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: datetime) -> Case:
     """Move to award the prize to a stake and to those that share it now, with a public statement (R36)."""
-    said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     group = sharing(stake, now=now)
     subject = {"stake": [each.pk for each in group], "defense": [each.defense_id for each in group]}
     told = {"statement": said, "stake": stake.pk}

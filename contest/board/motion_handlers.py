@@ -1,4 +1,4 @@
-"""What is done when most votes are for a motion: each kind by the contest's own service, with a mandate (R21).
+"""Carries out a motion by the service of its kind, with a mandate (R21).
 
 A motion keeps rows and plain values (`motion_factories` says which, by kind); here they become a call again.
 """
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.core.decisions import Mandate
+from contest.core.decisions import MotionMandate
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses import staking as stakes
@@ -22,12 +22,12 @@ from contest.ledger.withholding import money_return, money_withhold
 from contest.prizes import forfeits
 from contest.prizes.awards import award_check, award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold
-from contest.prizes.lost_races import ending_check, race_end
+from contest.prizes.lost_races import ending_check, race_close
 from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-_Carrier = Callable[[Mandate, datetime], object]
+_Carrier = Callable[[MotionMandate, datetime], object]
 
 
 @transaction.atomic
@@ -36,10 +36,10 @@ def carry_out(case: Case, *, by: User, now: datetime) -> None:
 
     Raises what the service of its kind raises, when it cannot be done (any more): then nothing is.
     """
-    CARRIERS[DecisionKind(case.motion)](Mandate(case, by), now)
+    CARRIERS[DecisionKind(case.motion)](MotionMandate(case, by), now)
 
 
-def rehearse(case: Case, *, by: User, now: datetime) -> None:
+def dry_run(case: Case, *, by: User, now: datetime) -> None:
     """Refuse at once what could not be carried out now, with the same errors; nothing of it stays done."""
     with transaction.atomic():
         carry_out(case, by=by, now=now)
@@ -49,13 +49,13 @@ def rehearse(case: Case, *, by: User, now: datetime) -> None:
 # Stakes ---------------------------------------------------------------------------------------------------------------
 
 
-def _stake(by: Mandate, now: datetime) -> None:
+def _stake(by: MotionMandate, now: datetime) -> None:
     motion = by.motion
     defenses = Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk")
     stake_batch(list(defenses), motion.details["criteria"], motion.reason, by=by, now=now)
 
 
-def _return(by: Mandate, now: datetime) -> None:
+def _return(by: MotionMandate, now: datetime) -> None:
     """Give money back, or answer a team that wants its defense back."""
     motion = by.motion
     if "defense" not in motion.subject:
@@ -65,8 +65,8 @@ def _return(by: Mandate, now: datetime) -> None:
     return_decide(_stake_of(motion), granted=motion.details["granted"], reason=motion.reason, by=by, now=now)
 
 
-def _end(by: Mandate, now: datetime) -> None:
-    race_end(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
+def _end(by: MotionMandate, now: datetime) -> None:
+    race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
 
 
 def _stake_of(motion: Case) -> Stake:
@@ -76,19 +76,19 @@ def _stake_of(motion: Case) -> Stake:
 # Grants ---------------------------------------------------------------------------------------------------------------
 
 
-def _grant(by: Mandate, now: datetime) -> None:
+def _grant(by: MotionMandate, now: datetime) -> None:
     team = Team.objects.get(pk=by.motion.subject["team"][0])
     entitlement_grant(team=team, reason=by.motion.reason, by=by, now=now)
 
 
-def _revoke(by: Mandate, now: datetime) -> None:
+def _revoke(by: MotionMandate, now: datetime) -> None:
     grant_revoke(number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now)
 
 
 # Prizes ---------------------------------------------------------------------------------------------------------------
 
 
-def _award(by: Mandate, now: datetime) -> None:
+def _award(by: MotionMandate, now: datetime) -> None:
     motion = by.motion
     stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
     told = {"statement": motion.details["statement"], "reason": motion.reason}
@@ -102,7 +102,7 @@ def _refuse_other_group(motion: Case, stakes: Iterable[int]) -> None:
         raise Conflict(words, "others_share")
 
 
-def _withhold(by: Mandate, now: datetime) -> None:
+def _withhold(by: MotionMandate, now: datetime) -> None:
     motion = by.motion
     if "award" in motion.subject:
         award_withhold(award=_award_of(motion), reason=motion.reason, by=by, now=now)
@@ -111,7 +111,7 @@ def _withhold(by: Mandate, now: datetime) -> None:
     money_withhold(of=_account(motion), team=_sharer(motion), cents=cents, reason=motion.reason, by=by, now=now)
 
 
-def _forfeit(by: Mandate, now: datetime) -> None:
+def _forfeit(by: MotionMandate, now: datetime) -> None:
     award_forfeit(award=_award_of(by.motion), reason=by.motion.reason, by=by, now=now)
 
 

@@ -1,4 +1,4 @@
-"""Motions: staking, grants, withholding and awards, which the board votes on and which are done when carried (R21).
+"""Motions on stakes, grants, withholding and awards: opening, voting and dropping (R21).
 
 A motion keeps what it asks for as plain values in its case; `motion_handlers` does it once most votes are for it, in
 the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
@@ -16,16 +16,16 @@ from accounts.roles import is_on_board
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
-from common.typed import words_enough
-from contest.board.cases import LEAST_SAID, case_held, count_of, counted, disclose, motion_case, vote_cast
+from common.typed import validate_text
+from contest.board.cases import MINIMUM_TEXT, count_of, counted, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
-from contest.board.motion_handlers import rehearse
+from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Team
 from contest.defenses.selectors import owner_of
-from contest.defenses.stake_ends import defenses_locked
+from contest.defenses.stake_ends import lock_defenses
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
@@ -51,7 +51,7 @@ def motion_open(
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board decide this.", "not_on_board")
-    said = words_enough(reason, field="reason", ask=ASK_REASON, least=LEAST_SAID, most=MOST_REASON_CHARACTERS)
+    said = validate_text(reason, field="reason", ask=ASK_REASON, minimum=MINIMUM_TEXT, most=MOST_REASON_CHARACTERS)
     rows = {table: sorted(numbers) for table, numbers in subject.items()}
     teams = teams_concerned(rows)
     _hold(teams, rows)
@@ -61,7 +61,7 @@ def motion_open(
     _refuse_moved(case)
     disclose(case=case, teams=[team.public_id for team in teams_of(case)], by=by, now=now)
     vote_cast(case=case, by=by, choice=VoteChoice.IN_FAVOUR, now=now)
-    rehearse(case, by=by, now=now)
+    dry_run(case, by=by, now=now)
     return case
 
 
@@ -70,7 +70,7 @@ def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
     first's motion, also where no team owns what it is about."""
     held = Team.objects.select_for_update(no_key=True, of=("self",)).filter(pk__in=[team.pk for team in teams])
     list(held.order_by("pk").values_list("pk", flat=True))
-    defenses_locked(rows.get("defense", ()))
+    lock_defenses(rows.get("defense", ()))
 
 
 def _refuse_moved(case: Case) -> None:
@@ -102,9 +102,9 @@ def teams_concerned(subject: Mapping[str, Iterable[int]]) -> list[Team]:
 def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
     """Let who moved something take it back while it is open; the motion and its votes stay on record.
 
-    NotAllowed (`not_yours`) for others, and errors as `case_held`.
+    NotAllowed (`not_yours`) for others, and errors as `lock_case`.
     """
-    held = case_held(by, case.public_id, now=now)
+    held = lock_case(by, case.public_id, now=now)
     if held.kind != CaseKind.MOTION or held.opened_by_id != by.pk:
         raise NotAllowed("Only who moved this takes it back. Vote against it instead.", "not_yours")
     made = CaseDecision.objects.create(

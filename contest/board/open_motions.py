@@ -1,4 +1,4 @@
-"""The open motions that a page beside the board's own shows: to members who do not step aside from them alone (R21)."""
+"""Open motions shown on other pages, to members who are not recused (R21)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from contest.board.case_messages import what_of
+from contest.board.case_messages import describe_case
 from contest.board.cases import count_of
 from contest.board.motions import motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
@@ -16,11 +16,11 @@ from scoring.models import Defense
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
-    """An open motion: what it is about, who moved it, and how many of the votes it needs are there.
+class OpenMotion:
+    """An open motion: what it is about, and how many of the votes that it needs are there.
 
-    `mine` says that the member who looks moved it, `voted` that they have a vote on it. `open` is False until they
-    said that nothing ties them to its teams: what it is about is not told before.
+    `mine` says that the reader moved it, `voted` that they have a vote on it. `open` is False until they said that
+    nothing ties them to its teams: what it is about is not shown before.
     """
 
     case: Case
@@ -37,31 +37,45 @@ class Moved:
         return DecisionKind(self.case.motion)
 
     @property
-    def what(self) -> str:
-        """Return in words what is moved."""
-        return what_of(self.case)
-
-    @property
     def link(self) -> str:
         """Return the address at which members vote."""
         return reverse("board-case", args=[self.case.public_id])
+
+    @property
+    def words(self) -> str:
+        """Return who moved what, how many voted, and what the reader may do at the link that follows."""
+        if not self.open:
+            return "A motion waits for you. Say first whether anything ties you to its teams, at"
+        if self.votes >= self.needed:
+            next_step = "the count can be confirmed at"
+        else:
+            next_step = "others vote at" if self.mine or self.voted else "you vote at"
+        what = describe_case(self.case)
+        moved = f"Moved by {self._mover}, {self.votes} of {self.needed} votes"
+        return f"{what[:1].upper()}{what[1:]}: {self.about}. {moved}; {next_step}"
+
+    @property
+    def _mover(self) -> str:
+        if self.mine:
+            return "you"
+        return self.case.opened_by.get_username() if self.case.opened_by is not None else "an account that is gone"
 
     def names(self, table: str, row: int) -> bool:
         """Say whether the motion is about this row."""
         return row in self.case.subject.get(table, ())
 
 
-def moved_for(member: User, *kinds: DecisionKind) -> list[Moved]:
+def open_motions_for(member: User, *kinds: DecisionKind) -> list[OpenMotion]:
     """Return the open motions of these kinds that a member may judge, the oldest first."""
     rows = motions_open(*kinds) & cases_seen_by(member)
-    return [_moved(each, member) for each in rows.select_related("policy", "opened_by")]
+    return [_open_motion(each, member) for each in rows.select_related("policy", "opened_by")]
 
 
-def _moved(case: Case, member: User) -> Moved:
+def _open_motion(case: Case, member: User) -> OpenMotion:
     votes = count_of(case).votes
-    return Moved(
+    return OpenMotion(
         case=case,
-        about=about_of(case),
+        about=motion_subject(case),
         votes=len(votes),
         needed=quorum_of(case),
         mine=case.opened_by_id == member.pk,
@@ -70,7 +84,7 @@ def _moved(case: Case, member: User) -> Moved:
     )
 
 
-def about_of(case: Case) -> str:
+def motion_subject(case: Case) -> str:
     """Return the names of what a motion is about, for members who may judge it."""
     subject = case.subject
     teams = list(Team.objects.filter(pk__in=subject.get("team", ())).order_by("pk"))
@@ -85,8 +99,8 @@ def _defenses(subject: dict[str, list[int]]) -> Iterable[Defense]:
     return (stakes | named).distinct().order_by("name", "pk")
 
 
-def moved_words(case: Case) -> str:
-    """Return what a member is told who just moved something."""
+def opened_words(case: Case) -> str:
+    """Return what a member reads who just opened a motion."""
     needed = quorum_of(case)
     votes = "your vote is enough" if needed == 1 else f"{needed} votes are needed, and yours is the first"
     return f"Moved as case {case.public_id}: {votes}. It is done when a member who voted confirms the count there."

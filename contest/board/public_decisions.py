@@ -1,4 +1,4 @@
-"""A decision of the board as the public reads it, without names of members (R20, R21)."""
+"""Decisions of the board as the public reads them, without names of members (R20, R21)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from adjudication.counting import OUTCOMES, Ballot
 from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
 from contest.board.case_messages import OUTCOME_WORDS
-from contest.board.cases import Count, counted
+from contest.board.cases import VoteCount, counted
 from contest.core.enums import CaseOutcome, VoteChoice
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {
@@ -32,15 +32,22 @@ def ballot_words(ballot: Ballot) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones stand in the
-    explanation already, where their member offered them, and are not shown a second time."""
+class PublicRemark:
+    """Words that a member publishes, or several in the same words, and what they voted. `repeated` ones are part of the
+    explanation already, and are not shown a second time."""
 
     vote: str
     words: str
     dissent: bool
     repeated: bool
     members: int
+
+    @property
+    def who(self) -> str:
+        """Return who publishes it, in words."""
+        dissenting = "dissenting " if self.dissent else ""
+        who = f"{self.members} {dissenting}members" if self.members > 1 else f"A {dissenting}member"
+        return f"{who}," if self.dissent else who
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class PublicDecision:
     verdict: str
     explanation: str
     tally: tuple[tuple[str, int], ...]
-    remarks: tuple[Remark, ...]
+    remarks: tuple[PublicRemark, ...]
     quorum: int
     recused: int
     decided_at: datetime | None
@@ -65,15 +72,15 @@ class PublicDecision:
 
 def public_decision(decision: Any) -> PublicDecision:
     """Return a recorded decision (contest.board.models.CaseDecision) as the public reads it."""
-    told = (decision.outcome, decision.label, decision.reasons, decision.explanation)
-    return _public(*told, decision.votes, decision.quorum, decision.recused, decision.decided_at)
+    decided = (decision.outcome, decision.label, decision.reasons, decision.explanation)
+    return _public(*decided, decision.votes, decision.quorum, decision.recused, decision.decided_at)
 
 
-def decision_to_come(count: Count, explanation: str) -> PublicDecision:
+def decision_to_come(count: VoteCount, explanation: str) -> PublicDecision:
     """Return what the public would read if the votes of now were confirmed with this explanation."""
     decides, kept = count.decides, counted(count)
-    told = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)
-    return _public(*told, kept["votes"], kept["quorum"], kept["recused"], None)
+    decided = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)
+    return _public(*decided, kept["votes"], kept["quorum"], kept["recused"], None)
 
 
 def _public(
@@ -91,8 +98,8 @@ def _public(
         voted = _vote_words(vote)
         tally[voted] = tally.get(voted, 0) + 1
     by_dissent = sorted(votes, key=lambda vote: vote["dissent"])
-    said = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
-    remarks = [Remark(*words, words[1] in explanation, members) for words, members in said.items()]
+    texts = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
+    remarks = [PublicRemark(*words, words[1] in explanation, members) for words, members in texts.items()]
     verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
     return PublicDecision(
         outcome=CaseOutcome(outcome),

@@ -1,5 +1,5 @@
-"""Who steps aside for whom (R21). Everything a member of the board sees of a case goes through `cases_seen_by`, and of
-an award through `stakes_seen_by`.
+"""Recusal of board members (R21). All access of members to cases goes through `cases_seen_by`, to awards through
+`stakes_seen_by`.
 
 A member is recused from a case while a conflict with a team that the case is about was in force at any time since it
 was opened, until it was closed. A conflict that ends meanwhile gives the case not back; one that was dismissed counts
@@ -14,17 +14,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from contest.board.models import CaseParty, Disclosure
 from contest.core.conflicts import board_members, conflicts_in_force
-from contest.core.models import Case, Conflict, Stake, Team
+from contest.core.models import Case, ConflictOfInterest, Stake, Team
 from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
 
-# For how long a member's word that nothing ties them to a team stands, before they are asked again.
-DISCLOSURE_STANDS = timedelta(days=30)
+# For how long a member's word that nothing ties them to a team is valid.
+DISCLOSURE_VALID_FOR = timedelta(days=30)
 # Far enough back to be before everything.
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _meets(conflict: Conflict) -> Q:
+def _meets(conflict: ConflictOfInterest) -> Q:
     """Return the cases that a conflict is with, as a condition."""
     together = teams_counted_together(conflict.team)
     parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
@@ -62,7 +62,7 @@ def stakes_seen_by(member: User, *, now: datetime) -> QuerySet[Stake]:
     return Stake.objects.exclude(defense__entry__team__in=aside).exclude(paid_by__in=aside)
 
 
-def judges_of(case: Case) -> list[User]:
+def judges_for(case: Case) -> list[User]:
     """Return the members of the board who may decide a case: those who do not step aside."""
     return list(board_members().exclude(pk__in=recused_from(case)))
 
@@ -97,10 +97,10 @@ def cases_undisclosed(cases: Sequence[Case], member: User) -> set[int]:
 def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
     """Return by case the teams of which a member said that nothing ties them, by number; merged ones as they are now.
 
-    It is said of a person and a team (R21), so it stands for every case that is opened within `DISCLOSURE_STANDS`. It
-    stands no longer than until a conflict with that team comes on record, and not for a team it was merged into.
+    It is said of a person and a team (R21), so it is valid for every case that is opened within `DISCLOSURE_VALID_FOR`,
+    until a conflict with that team comes on record; not for a team it was merged into.
     """
-    since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_STANDS
+    since = min((case.opened_at for case in cases), default=EVER) - DISCLOSURE_VALID_FOR
     rows = Disclosure.objects.filter(Q(case__in=cases) | Q(made_at__gte=since), member=member)
     doubted = _doubted(member)
     known: dict[int, set[int]] = {case.pk: set() for case in cases}
@@ -109,7 +109,7 @@ def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
         if doubted.get(team, EVER) > said.made_at:
             continue
         for case in cases:
-            elsewhere = said.team_id == team and said.made_at >= case.opened_at - DISCLOSURE_STANDS
+            elsewhere = said.team_id == team and said.made_at >= case.opened_at - DISCLOSURE_VALID_FOR
             if said.case_id == case.pk or elsewhere:
                 known[case.pk].add(team)
     return known
@@ -117,5 +117,5 @@ def disclosed(cases: Sequence[Case], member: User) -> dict[int, set[int]]:
 
 def _doubted(member: User) -> dict[int, datetime]:
     """Return when the newest conflict of a member with a team came on record, whatever became of it."""
-    rows = Conflict.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
+    rows = ConflictOfInterest.objects.filter(member=member).select_related("team__merged_into").order_by("declared_at")
     return {final_team(each.team).pk: each.declared_at for each in rows}

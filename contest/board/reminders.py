@@ -1,4 +1,4 @@
-"""Reminding members of the board of a case that is past its clock, or close to it (R19, R21)."""
+"""Reminders to board members of a case that is due or late (R19, R21)."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from common.errors import Conflict, NotAllowed, NotFound
 from common.models import AuditEntry
 from contest.board.case_messages import DUE_SOON, notify_case_remind
 from contest.board.cases import count_of
-from contest.board.recusal import judges_of
+from contest.board.recusal import judges_for
 from contest.core.enums import CaseState
 from contest.core.models import Case
 
@@ -44,7 +44,7 @@ def case_remind(*, public_id: str, by: User, now: datetime) -> list[User]:
     if case is None:
         raise NotFound("There is no such case.", "not_found")
     _refuse(case, now)
-    judges, voted = judges_of(case), {vote.member_id for vote in count_of(case).votes}
+    judges, voted = judges_for(case), {vote.member_id for vote in count_of(case).votes}
     if not judges:
         words = "No member is left who may judge this case. See who steps aside, or let somebody join the board."
         raise Conflict(words, "nobody")

@@ -1,6 +1,7 @@
-"""What is read of the board's work: cases and what teams say in them, motions, conflicts, and the stakes of awards."""
+"""Queries for cases, appeals, motions and conflicts."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,11 +10,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
 from common.errors import NotFound
-from contest.board.models import Appeal, CaseParty, Statement, Ties, Vote
-from contest.board.recusal import cases_seen_by, judges_of, quorum_of, stakes_seen_by
+from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
+from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
-from contest.core.models import Award, Case, Conflict, Stake, Team
+from contest.core.models import Award, Case, ConflictOfInterest, Stake, Team
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
 from contest.prizes.awards import shares_now
@@ -21,62 +22,38 @@ from contest.teams.models import Entitlement
 from labeling.models import Image
 from scoring.models import Defense
 
-LONGEST_FIND = 80
-
 # The list of cases ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a list is asked for: a state (empty: all), a kind (empty: both), and words to find."""
-
-    state: str = CaseState.OPEN.value
-    kind: str = ""
-    find: str = ""
-
-    @classmethod
-    def of(cls, given: Mapping[str, str]) -> "Asked":
-        """Read an address; what no list has counts as not asked."""
-        state = given.get("state", CaseState.OPEN.value)
-        kind = given.get("kind", "")
-        find = given.get("find", "").replace("\x00", "").strip()[:LONGEST_FIND]
-        return cls(
-            state if state in {*CaseState, "all"} else CaseState.OPEN.value, kind if kind in set(CaseKind) else "", find
-        )
-
-
-def cases_asked(member: User, asked: Asked) -> QuerySet[Case]:
-    """Return the cases that are asked for: open ones that wait for the member's vote first, then by their clocks;
-    closed ones with the newest first. `my_choice` of each is what the member voted for last."""
+def cases_listed(member: User, *, state: str = "", kind: str = "", find: str = "") -> QuerySet[Case]:
+    """Return the cases of a state (empty: all) that fit: open ones that wait for the member's vote first, then by their
+    clocks; closed ones with the newest first. `my_choice` of each is what the member voted for last."""
     mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
-    rows = _found(cases_seen_by(member), asked).annotate(
+    rows = _fitting(member, kind, find).annotate(
         voted=Exists(mine), my_choice=Subquery(mine.order_by("-pk").values("choice")[:1])
     )
-    rows = rows if asked.state == "all" else rows.filter(state=asked.state)
-    order = ("-closed_at", "-pk") if asked.state == CaseState.CLOSED else ("voted", "due_at", "pk")
+    rows = rows.filter(state=state) if state else rows
+    order = ("-closed_at", "-pk") if state == CaseState.CLOSED else ("voted", "due_at", "pk")
     return rows.select_related("image", "decision").order_by(*order)
 
 
-def _found(rows: QuerySet[Case], asked: Asked) -> QuerySet[Case]:
-    if asked.kind:
-        rows = rows.filter(kind=asked.kind)
-    if not asked.find:
+def _fitting(member: User, kind: str, find: str) -> QuerySet[Case]:
+    """Return the cases of a kind (empty: both) that have this ID, or are about what has it (empty: all)."""
+    rows = cases_seen_by(member)
+    rows = rows.filter(kind=kind) if kind else rows
+    if not find:
         return rows
-    named = Appeal.objects.filter(public_id__iexact=asked.find).values("case")
-    team = Q(team__public_id__iexact=asked.find) | Q(team__name__iexact=asked.find)
+    named = Appeal.objects.filter(public_id__iexact=find).values("case")
+    team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
     about = CaseParty.objects.filter(team).values("case")
-    ids = Q(public_id__iexact=asked.find) | Q(image__public_id__iexact=asked.find)
+    ids = Q(public_id__iexact=find) | Q(image__public_id__iexact=find)
     return rows.filter(ids | Q(pk__in=named) | Q(pk__in=about))
 
 
-def counts_of(member: User, asked: Asked) -> dict[str, int]:
-    """Return how many cases of each state fit the rest of what is asked."""
-    rows = _found(cases_seen_by(member), asked).values_list("state", flat=True)
-    found = dict.fromkeys([*map(str, CaseState), "all"], 0)
-    for state in rows:
-        found[state] += 1
-        found["all"] += 1
-    return found
+def count_by_state(member: User, *, kind: str = "", find: str = "") -> dict[str, int]:
+    """Return how many cases of each state fit; `all` of them together."""
+    counts = Counter(_fitting(member, kind, find).values_list("state", flat=True))
+    return {state: counts[state] for state in map(str, CaseState)} | {"all": counts.total()}
 
 
 def to_vote_on(member: User) -> QuerySet[Case]:
@@ -112,7 +89,7 @@ class ShortOfJudges:
 def cases_short_of_judges() -> list[ShortOfJudges]:
     """Return the open cases that organizers were told of and that have too few members left still (R21)."""
     waiting = Case.objects.filter(state=CaseState.OPEN, told_at__isnull=False).select_related("policy").order_by("pk")
-    found = [ShortOfJudges(each, len(judges_of(each)), quorum_of(each)) for each in waiting]
+    found = [ShortOfJudges(each, len(judges_for(each)), quorum_of(each)) for each in waiting]
     return [each for each in found if each.left < each.needed]
 
 
@@ -136,9 +113,9 @@ def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
     return others.exclude(pk=appeal.pk).select_related("case__ruling", "case__result")
 
 
-def statements_in(case: Case) -> list[Statement]:
+def statements_in(case: Case) -> list[AppealStatement]:
     """Return what teams of the other side answered in a case, in the order in which they did."""
-    rows = Statement.objects.filter(case=case).select_related("team")
+    rows = AppealStatement.objects.filter(case=case).select_related("team")
     return list(rows.order_by("sent_at", "pk"))
 
 
@@ -155,9 +132,9 @@ def appeals_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Appeal]:
     return Appeal.objects.filter(image=image, case__in=within).select_related("team", "case", "defense", "ruling")
 
 
-def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[Statement]:
+def statements_on(image: Image, *, within: QuerySet[Case]) -> QuerySet[AppealStatement]:
     """Return what teams of the other side answered about a picture in these cases."""
-    return Statement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
+    return AppealStatement.objects.filter(case__image=image, case__in=within).select_related("team", "case")
 
 
 def closed_cases_like(case: Case, ruling: Ruling, member: User) -> QuerySet[Case]:
@@ -212,20 +189,20 @@ def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
 # Conflicts ------------------------------------------------------------------------------------------------------------
 
 
-def conflicts_of(member: User) -> QuerySet[Conflict]:
+def conflicts_of(member: User) -> QuerySet[ConflictOfInterest]:
     """Return every conflict of a member that is on record, whatever became of it."""
-    return Conflict.objects.filter(member=member)
+    return ConflictOfInterest.objects.filter(member=member)
 
 
-def conflict_of(member: User, number: int) -> Conflict | None:
+def conflict_of(member: User, number: int) -> ConflictOfInterest | None:
     """Return the member's own conflict with this number; None for everybody else's."""
-    return Conflict.objects.filter(pk=number, member=member).select_related("team").first()
+    return ConflictOfInterest.objects.filter(pk=number, member=member).select_related("team").first()
 
 
-def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[Conflict]:
+def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfInterest]:
     """Return the conflicts of all members, newest first: those that are `over`, those in force, or all for None. With
     `find` those of teams with this ID, and of teams and members that have it in their name."""
-    rows = Conflict.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
+    rows = ConflictOfInterest.objects.select_related("member", "team", "declared_by", "dismissed_by").order_by("-pk")
     ended = Q(dismissed_at__isnull=False) | Q(until__isnull=False)
     if over is not None:
         rows = rows.filter(ended) if over else rows.exclude(ended)
@@ -235,9 +212,9 @@ def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[Conflict]:
     return rows.filter(team | Q(member__username__icontains=find))
 
 
-def ties_of(member: User) -> Ties | None:
+def ties_of(member: User) -> Affiliations | None:
     """Return what a member told of themselves, None before they did."""
-    return Ties.objects.filter(member=member).first()
+    return Affiliations.objects.filter(member=member).first()
 
 
 # Stakes, and how their award stands -----------------------------------------------------------------------------------

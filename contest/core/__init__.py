@@ -1,1 +1,1 @@
-"""What every room of the contest asks: weeks, embargo, breaks, teams, the state of a week's pictures."""
+"""Shared by all rooms of the contest: weeks, embargo, breaks, teams."""

@@ -1,4 +1,4 @@
-"""Until when a ruling may be appealed (R18): of the days that the policy gave when it was made.
+"""Until when a ruling may be appealed (R18), by the policy at the time of the ruling.
 
 The one place that knows: pages, calls, letters, the service and the weeks' settlement read it here.
 """
@@ -17,28 +17,28 @@ from policy.selectors import policies_between, policy_at
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
-def closes_at(ruling: Ruling) -> datetime:
+def window_closes_at(ruling: Ruling) -> datetime:
     """Return from when on a ruling cannot be appealed any more, but by who sent a copy."""
-    return closes_after(ruling.decided_at)
+    return window_closes_after(ruling.decided_at)
 
 
-def closes_after(decided_at: datetime) -> datetime:
+def window_closes_after(decided_at: datetime) -> datetime:
     """Return the same for a ruling made at `decided_at`."""
     return decided_at + _days(decided_at)
 
 
-def closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
+def window_closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
     """Return from when on the team that sent `attack` cannot appeal the rejection of its picture any more.
 
     A team that sent a copy alone knows of the ruling since the release of the picture's week, and its days count from
     then (R24): None while it is not released.
     """
-    return closes_for_senders(ruling, sent_first=attack.copy_of_id is None or _sent_first(attack))
+    return window_closes_for_senders(ruling, sent_first=attack.copy_of_id is None or _sent_first(attack))
 
 
-def closes_for_senders(ruling: Ruling, *, sent_first: bool) -> datetime | None:
+def window_closes_for_senders(ruling: Ruling, *, sent_first: bool) -> datetime | None:
     """Return the same for teams that count as one, given whether the picture is one of their `first_receipts`."""
-    return closes_at(ruling) if sent_first else copies_close_at(ruling)
+    return window_closes_at(ruling) if sent_first else copies_close_at(ruling)
 
 
 def first_receipts(teams: Iterable[int]) -> QuerySet[Attack]:

@@ -1,5 +1,4 @@
-"""Breaks: a confident mistake of a published defense on a valid picture that an attack sent (R29), and which of them
-hold (R22).
+"""Breaks (R29): confident mistakes of a published defense on a valid attack, and which are in force (R22).
 
 A `Break` row is recorded for every confident mistake on a valid picture that is ever published. Which of the rows are
 breaks is decided here alone: whoever reads the rows asks one of these functions.
@@ -20,7 +19,7 @@ from contest.core.models import Attack, Break
 from labeling.enums import Label, Origin
 from labeling.models import Image
 from scoring import services as scoring
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Prediction
 from scoring.rules import is_confident_mistake
 from scoring.selectors import predictions_in_force, predictions_of_run, runs_without_assessment
@@ -42,7 +41,7 @@ def all_breaks() -> QuerySet[Break]:
     return recorded_mistakes().filter(sent_as_attack())
 
 
-def standing_breaks() -> QuerySet[Break]:
+def breaks_in_force() -> QuerySet[Break]:
     """Return the breaks that hold: the newest ruling on their picture is valid with the class of their own (R22).
 
     A picture that was ruled on again with the same outcome may have a break under each ruling: count pictures.
@@ -58,7 +57,7 @@ def mistakes_outside() -> QuerySet[Break]:
     return _holding(recorded_mistakes().filter(~sent_as_attack(), image__origin=Origin.DATASET))
 
 
-def came_unknown() -> Q:
+def was_unknown() -> Q:
     """The attacks whose picture was not to be labeled anyhow when it was sent (R26)."""
     return (
         Q(image__origin=Origin.ATTACK)
@@ -70,7 +69,7 @@ def came_unknown() -> Q:
 def sent_as_attack() -> Exists:
     """The rows with an `image` that an attack sent before it was known otherwise, and did not take back: only those
     break a defense (R29)."""
-    return Exists(Attack.objects.filter(came_unknown(), image=OuterRef("image"), withdrawn_at__isnull=True))
+    return Exists(Attack.objects.filter(was_unknown(), image=OuterRef("image"), withdrawn_at__isnull=True))
 
 
 def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
@@ -80,7 +79,7 @@ def _holding(rows: QuerySet[Break]) -> QuerySet[Break]:
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class SupposedRuling:
     """A ruling on a picture that nobody made, and what would break under it, instead of what breaks now.
 
     `label` is empty for a rejection. A break that would be recorded then is on paper only: it is never saved, and its
@@ -95,15 +94,15 @@ class Supposed:
 ON_PAPER = 2**62
 
 
-def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
+def suppose_ruling(image: Image, label: str, *, now: datetime) -> SupposedRuling:
     """Return what would break if the newest ruling on `image` were one of now with the class `label`; nothing is
-    written. It follows `standing_breaks` and `breaks_derive` (R22, R29)."""
+    written. It follows `breaks_in_force` and `breaks_derive` (R22, R29)."""
     if not label:
-        return Supposed(image, "", ())
+        return SupposedRuling(image, "", ())
     rows = all_breaks().filter(image=image, ruling__label=label).select_related("image", "ruling").order_by("pk")
     known = list(rows)
     recorded = {each.defense_id for each in known}
-    wrong = Outcome.BICYCLE if label == Label.BIRD else Outcome.BIRD
+    wrong = DefenseAnswer.BICYCLE if label == Label.BIRD else DefenseAnswer.BIRD
     answered = predictions_in_force().filter(sent_as_attack(), image=image)
     mistaken = answered.filter(item__run__state=RunState.ASSESSED, answer=wrong)
     found = {each.defense_id: each for each in mistaken.order_by("-round")} if image.origin in RELEASED_ORIGINS else {}
@@ -112,12 +111,12 @@ def suppose(image: Image, label: str, *, now: datetime) -> Supposed:
         for defense in sorted(found)
         if defense not in recorded
     ]
-    return Supposed(image, label, (*known, *new))
+    return SupposedRuling(image, label, (*known, *new))
 
 
 def broken_by(images: Iterable[int]) -> dict[int, tuple[Defense, ...]]:
     """Return picture -> the published defenses that it breaks, the first found first. Give it what may be told of."""
-    rows = standing_breaks().filter(image__in=list(images), defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(image__in=list(images), defense__published_at__isnull=False)
     found: dict[int, dict[int, Defense]] = {}
     for each in rows.select_related("defense").order_by("found_at", "pk"):
         found.setdefault(each.image_id, {}).setdefault(each.defense_id, each.defense)
@@ -182,7 +181,7 @@ def _overtaken() -> QuerySet[Prediction]:
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)
     later = later.filter(image__origin__in=RELEASED_ORIGINS)
-    wrong = Case(When(label=Label.BIRD, then=Value(int(Outcome.BICYCLE))), default=Value(int(Outcome.BIRD)))
+    wrong = Case(When(label=Label.BIRD, then=Value(int(DefenseAnswer.BICYCLE))), default=Value(int(DefenseAnswer.BIRD)))
     here = later.filter(image=OuterRef("image")).annotate(wrong=wrong)
     known = Break.objects.filter(defense=OuterRef("defense"), image=OuterRef("image"), ruling=OuterRef("holds"))
     answered = predictions_in_force().filter(image__in=later.values("image"), item__run__state=RunState.ASSESSED)

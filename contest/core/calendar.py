@@ -1,4 +1,4 @@
-"""The contest's calendar, pure (R23, R25).
+"""Weeks and days of the contest (R23, R25). Pure.
 
 A zone is an IANA name, or the zones that held one after the other (`Zones`) where the policy changed it. A week keeps
 the zone it began in; the next one begins when it ends, so weeks neither overlap nor leave a gap, and the first week

@@ -1,4 +1,4 @@
-"""Who is on the review board, and what ties its members to teams (R21)."""
+"""The members of the review board and their conflicts of interest (R21)."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from accounts.roles import REVIEW_BOARD
-from contest.core.models import Conflict
+from contest.core.models import ConflictOfInterest
 
 
 def board_members() -> QuerySet[User]:
@@ -14,7 +14,7 @@ def board_members() -> QuerySet[User]:
     return User.objects.filter(groups__name=REVIEW_BOARD, is_active=True).order_by("pk")
 
 
-def conflicts_in_force(members: Iterable[User] | None = None) -> QuerySet[Conflict]:
+def conflicts_in_force(members: Iterable[User] | None = None) -> QuerySet[ConflictOfInterest]:
     """Return the conflicts that count, whenever they do, of these members (None: of all)."""
-    rows = Conflict.objects.filter(dismissed_at=None)
+    rows = ConflictOfInterest.objects.filter(dismissed_at=None)
     return rows if members is None else rows.filter(member__in=members)

@@ -1,4 +1,4 @@
-"""How long the present week lasts, for every page that says so (R23)."""
+"""The time left in the current week (R23)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

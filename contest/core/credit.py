@@ -1,11 +1,11 @@
-"""Who is credited with a picture (R26): the first receipt of its pixels that was not taken back."""
+"""Credit for a picture (R26): the first receipt of its pixels that was not withdrawn."""
 
 from collections.abc import Iterable
 from datetime import datetime
 
 from django.db.models import Q
 
-from contest.core.breaks import came_unknown
+from contest.core.breaks import was_unknown
 from contest.core.embargo import attacks_public
 from contest.core.models import Attack
 from labeling.enums import Origin
@@ -16,10 +16,10 @@ def has_credit() -> Q:
 
     A picture of the organizers that a team sends afterwards is nobody's merit.
     """
-    return Q(copy_of__isnull=True) & came_unknown()
+    return Q(copy_of__isnull=True) & was_unknown()
 
 
-def was_known(attack: Attack) -> bool:
+def was_already_known(attack: Attack) -> bool:
     """Say whether the picture of an attack was to be labeled anyhow before it was sent."""
     image = attack.image
     return image.origin != Origin.ATTACK and image.label_from is not None and image.label_from <= attack.received_at

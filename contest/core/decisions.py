@@ -1,7 +1,7 @@
-"""Decisions of the board beside pictures: staking, grants, withholding, awards (R21).
+"""Records decisions of the board on stakes, grants, withholding and awards (R21).
 
 Each follows from a motion that the board carried by its votes. Who acts for the board has a mandate, which names the
-motion; `decide` records what was done by it.
+motion; `record_decision` records what was done by it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from django.db import transaction
 from common.audit.trail import Subject as AuditSubject
 from common.audit.trail import audit
 from common.errors import NotAllowed
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.enums import CaseState, DecisionKind
 from contest.core.models import BoardDecision, Case
 from policy.selectors import policy_in_force
@@ -25,7 +25,7 @@ Subject = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mandate:
+class MotionMandate:
     """That most votes were for a motion: `motion` is its case, `member` who confirmed the count.
 
     Made in `contest.board.motion_handlers` alone, in the transaction that closes the case.
@@ -36,8 +36,8 @@ class Mandate:
 
 
 @transaction.atomic
-def decide(
-    kind: DecisionKind, *, subject: Subject, reason: str, by: Mandate, now: datetime, **details: Any
+def record_decision(
+    kind: DecisionKind, *, subject: Subject, reason: str, by: MotionMandate, now: datetime, **details: Any
 ) -> BoardDecision:
     """Record what the board decided; `subject` names rows by table (`{"defense": [3]}`), `details` what about them.
 
@@ -47,7 +47,7 @@ def decide(
     if by.motion.motion != kind or by.motion.state != CaseState.OPEN:
         raise NotAllowed("The board decides this by its votes, once.", "no_mandate")
     ask = "Give the reason: it is published with the decision."
-    said = words_said(reason, field="reason", ask=ask, most=MOST_REASON_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=ask, most=MOST_REASON_CHARACTERS)
     decision = BoardDecision.objects.create(
         kind=kind,
         subject={table: sorted(rows) for table, rows in subject.items()},

@@ -1,4 +1,4 @@
-"""What is public when: the one place that decides it (R24).
+"""The embargo (R24): the one place that decides what is public when.
 
 An attack is under embargo for everybody but its sender and the organizers until its week has ended, and for ever when
 it was withdrawn. Its picture is public from that moment on; answers, rulings and outputs are public with the release

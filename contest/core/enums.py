@@ -1,4 +1,4 @@
-"""Words with a meaning that is stored (the contest's part)."""
+"""Stored choices of the contest."""
 
 from enum import StrEnum
 

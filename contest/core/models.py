@@ -1,4 +1,4 @@
-"""Rows that all rooms of the contest share: teams, attacks, breaks, stakes, cases, decisions, releases."""
+"""Models shared by all rooms of the contest: teams, attacks, breaks, stakes, cases, decisions, releases."""
 
 from functools import partial
 
@@ -94,7 +94,7 @@ class Case(models.Model):
         return self.public_id
 
 
-class Conflict(models.Model):
+class ConflictOfInterest(models.Model):
     """A member of the board and a team that they do not judge, from `since` on and before `until` (R21).
 
     `found` says that the contest found it by itself, which counts like one that was declared until an organizer

@@ -1,5 +1,5 @@
-"""What somebody may know of one picture by its ID (R24): its team from the receipt on, organizers all, others what is
-public."""
+"""What a reader may know of a picture (R24): its team from the receipt on, organizers always, others once it
+is public."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ class Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownImage:
     """A picture as far as a reader knows it. `received_at` is when it first came, as far as that is told.
 
     To who sent it, it is `public` once its week has ended, and `released` with that: that the contest has it among its
@@ -88,7 +88,7 @@ def picture_seen_by(public_id: str, reader: Reader, *, now: datetime) -> Image:
     return image
 
 
-def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
+def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
     """Return what the reader may know of a picture that they may see.
 
     Where it came from, and when it first did, is told with the release of its week: until then it is what was sent.
@@ -97,7 +97,7 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> Known:
     in_record = is_released(image)
     unrestricted = in_record or reader.organizer or not attacks
     ended = () if reader.organizer else tuple(_ended(attacks, now))
-    return Known(
+    return KnownImage(
         image=image,
         origin=image.origin if unrestricted else Origin.ATTACK.value,
         received_at=image.received_at if unrestricted else attacks[0].received_at,

@@ -1,4 +1,4 @@
-"""Which pictures are public because the release of their week is out (R24, R39)."""
+"""Which pictures are public because their week is released (R24, R39)."""
 
 from collections.abc import Collection, Iterable
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Who may open what: strangers learn nothing is there (404), people with another role are told so (403)."""
+"""Access by role: strangers get 404, other roles 403 with an explanation."""
 
 from dataclasses import dataclass
 from typing import Any

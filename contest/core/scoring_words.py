@@ -1,4 +1,4 @@
-"""What waits for a scorer, or for a container engine, that is not there: in words for those who wait and those who act.
+"""Messages about runs and trials that wait for a scorer or a container engine.
 
 Nothing else tells: work that nobody takes looks like work whose turn has not come.
 """
@@ -16,7 +16,7 @@ from scoring.reruns import progress
 from scoring.rules import PLATFORM_FAULTS
 from scoring.selectors import dead_runs
 from scoring.trials.selectors import trials_to_retry
-from scoring.trusted_programs import Known
+from scoring.trusted_programs import TrustedPrograms
 
 # A scorer says every 15 seconds that it is alive; one that only sweeps wakes now and then.
 SILENT_AFTER = timedelta(minutes=2)
@@ -24,7 +24,7 @@ ENGINE = "docker"
 _OPEN = (RunState.QUEUED, RunState.RUNNING)
 
 
-class Missing(StrEnum):
+class MissingCapacity(StrEnum):
     """What there is none of."""
 
     SCORER = "scorer"
@@ -32,10 +32,10 @@ class Missing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckScoring:
     """Runs and trials that nobody can work on now, because `missing` is not there."""
 
-    missing: Missing
+    missing: MissingCapacity
     runs: int
     trials: int
 
@@ -50,25 +50,25 @@ class Stuck:
     def words(self) -> str:
         """Return what is missing and what waits for it, in one line."""
         verb = "waits" if self.runs + self.trials == 1 else "wait"
-        if self.missing is Missing.SCORER:
+        if self.missing is MissingCapacity.SCORER:
             return f"No scorer is at work: {self.count} {verb}"
         return f"No scorer has a container engine: {self.count} {verb} for one"
 
 
-def missing(*, now: datetime) -> Missing | None:
+def missing(*, now: datetime) -> MissingCapacity | None:
     """Return what no scorer offers now; None where one that is alive has an engine, so that everything can run."""
     runtimes = set(Scorer.objects.filter(seen_at__gte=now - SILENT_AFTER).values_list("runtime", flat=True))
     if not runtimes:
-        return Missing.SCORER
-    return None if ENGINE in runtimes else Missing.ENGINE
+        return MissingCapacity.SCORER
+    return None if ENGINE in runtimes else MissingCapacity.ENGINE
 
 
 def needs_engine(defense: Defense) -> bool:
     """Say whether a defense runs in a container: those shipped here do not, nor the programs of a demo."""
-    return bool(defense.image) and not defense.reference and Known.find(defense) is None
+    return bool(defense.image) and not defense.reference and TrustedPrograms.find(defense) is None
 
 
-def stuck(*, now: datetime) -> Stuck | None:
+def stuck(*, now: datetime) -> StuckScoring | None:
     """Return what waits for something that is not there; None where nothing does."""
     what = missing(now=now)
     if what is None:
@@ -76,10 +76,10 @@ def stuck(*, now: datetime) -> Stuck | None:
     # What gave up for want of an engine waits as well: somebody will try it again.
     runs = _by_defense(Run.objects.filter(state__in=_OPEN), runs_to_retry())
     trials = _by_defense(Trial.objects.filter(state__in=_OPEN), trials_to_retry())
-    if what is Missing.ENGINE:
+    if what is MissingCapacity.ENGINE:
         sealed = {each.pk for each in Defense.objects.filter(pk__in=runs | trials) if needs_engine(each)}
         runs, trials = (Counter({pk: n for pk, n in each.items() if pk in sealed}) for each in (runs, trials))
-    return Stuck(what, runs.total(), trials.total()) if runs or trials else None
+    return StuckScoring(what, runs.total(), trials.total()) if runs or trials else None
 
 
 def _by_defense(*work: "QuerySet[Run] | QuerySet[Trial]") -> Counter[int]:
@@ -97,12 +97,12 @@ def why_stuck(defense: Defense, *, now: datetime) -> str:
     if not waits and not gave_up:
         return ""
     what = missing(now=now)
-    if what is Missing.SCORER:
+    if what is MissingCapacity.SCORER:
         return (
             "No scorer is at work now: what was asked of this defense waits until an organizer starts one. Nothing of "
             "it is lost, and nothing of it is held against the defense."
         )
-    if what is Missing.ENGINE and needs_engine(defense):
+    if what is MissingCapacity.ENGINE and needs_engine(defense):
         return (
             "This defense runs in a container, and no scorer at work has a container engine: what was asked of it "
             "waits until an organizer starts one. Nothing of this is held against the defense."

@@ -1,4 +1,4 @@
-"""When a week is over for money: every verdict there, and nobody may appeal any more (R22, R37).
+"""When a week is final for prizes: all rulings made and no appeal possible any more (R22, R37).
 
 Only attacks break a defense (R29), so money waits for the pictures that attacks sent, and for no others: what the
 organizers add to be labeled holds back a release, but never an award or a prize. Nor does an attack that came when a
@@ -16,8 +16,8 @@ from django.db.models.functions import TruncDay
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.core.appeal_window import closes_after, copies_close_at, longest_window
-from contest.core.breaks import Supposed, came_unknown
+from contest.core.appeal_window import copies_close_at, longest_window, window_closes_after
+from contest.core.breaks import SupposedRuling, was_unknown
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
 from contest.core.models import Attack, Case
@@ -43,13 +43,13 @@ class Weeks:
     says what is settled under a ruling that nobody made; of appeals it then says nothing that is of use.
     """
 
-    def __init__(self, now: datetime, supposed: Supposed | None = None) -> None:
+    def __init__(self, now: datetime, supposed: SupposedRuling | None = None) -> None:
         self._now = now
         self._supposed = supposed
-        self._verdicts: dict[_Part, datetime | None] = {}
-        self._runs: dict[_Part, _Runs] = {}
-        self._cases: dict[_Part, bool] = {}
-        self._closings: dict[_Part, datetime | None] = {}
+        self._verdicts: dict[_WeekUntil, datetime | None] = {}
+        self._runs: dict[_WeekUntil, _Runs] = {}
+        self._cases: dict[_WeekUntil, bool] = {}
+        self._closings: dict[_WeekUntil, datetime | None] = {}
         self._pictures: _Pictures | None = None
 
     def look_over(self, weeks: Iterable[Week]) -> None:
@@ -116,17 +116,17 @@ class Weeks:
         """Say whether the board has a case of a picture of `week` that is not closed."""
         return self._has_cases(_part(week))
 
-    def _rulings_close_at(self, part: "_Part") -> datetime | None:
+    def _rulings_close_at(self, part: "_WeekUntil") -> datetime | None:
         if part not in self._verdicts:
             self._verdicts[part] = None if _misses_verdicts(part) else _rulings_close_at(part)
         return self._verdicts[part]
 
-    def _has_cases(self, part: "_Part") -> bool:
+    def _has_cases(self, part: "_WeekUntil") -> bool:
         if part not in self._cases:
             self._cases[part] = open_cases().filter(image__in=_pictures_of(part).values("pk")).exists()
         return self._cases[part]
 
-    def _waits_for_runs(self, part: "_Part", of: Defense) -> bool:
+    def _waits_for_runs(self, part: "_WeekUntil", of: Defense) -> bool:
         """Say whether the defense misses an answer; one that is retired is let alone, as nothing new is run against
         it."""
         if of.retired_at is not None or of.published_at is None:
@@ -137,15 +137,15 @@ class Weeks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _WeekUntil:
     """What was sent in a week before `until`: its end, or the moment at which a stake's time was over."""
 
     week: Week
     until: datetime
 
 
-def _part(week: Week, before: datetime | None = None) -> _Part:
-    return _Part(week, week.end if before is None else min(before, week.end))
+def _part(week: Week, before: datetime | None = None) -> _WeekUntil:
+    return _WeekUntil(week, week.end if before is None else min(before, week.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +172,11 @@ def _with_pictures(weeks: Sequence[Week]) -> set[str]:
     return received.union(sent.values_list("week", flat=True).distinct())
 
 
-def _misses_verdicts(part: _Part) -> bool:
+def _misses_verdicts(part: _WeekUntil) -> bool:
     return any(waiting_for_verdicts(_received_in(part)).values()) or _attacks_without_a_ruling(part).exists()
 
 
-def _rulings_close_at(part: _Part) -> datetime:
+def _rulings_close_at(part: _WeekUntil) -> datetime:
     """Each ruling may be appealed for the days of the policy that it was made under."""
     week, rulings = part.week, Ruling.objects.filter(image__in=_pictures_of(part).values("pk"))
     made = rulings.aggregate(first=Min("decided_at"), last=Max("decided_at"))
@@ -185,10 +185,10 @@ def _rulings_close_at(part: _Part) -> datetime:
     newest: list[datetime] = [made["last"]]
     for since, _ in policies_between(made["first"], made["last"])[:-1]:
         newest.append(rulings.filter(decided_at__lt=since).aggregate(at=Max("decided_at"))["at"])
-    return max([week.end, *(closes_after(at) for at in newest)])
+    return max([week.end, *(window_closes_after(at) for at in newest)])
 
 
-def _with_copies(part: _Part, verdicts: datetime) -> datetime | None:
+def _with_copies(part: _WeekUntil, verdicts: datetime) -> datetime | None:
     """Who sent a copy of a rejected picture has days of their own, from its release on."""
     closing = [verdicts]
     rejected = rulings_in_force().filter(_rejected_copies(), image__in=_pictures_of(part).values("pk"))
@@ -212,12 +212,12 @@ def _rounds(since: datetime, now: datetime) -> int:
     return min(policy.evaluation_runs for _, policy in policies_between(since, now))
 
 
-def _valid_of(part: _Part) -> QuerySet[Any, Any]:
+def _valid_of(part: _WeekUntil) -> QuerySet[Any, Any]:
     """Return the pictures of a week that have to be run."""
     return rulings_in_force().filter(verdict=Verdict.VALID, image__in=_pictures_of(part).values("pk")).values("image")
 
 
-def _misses_runs(part: _Part, of: Defense, now: datetime) -> int:
+def _misses_runs(part: _WeekUntil, of: Defense, now: datetime) -> int:
     """Count the pictures that a defense is still to answer."""
     rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     places = places_in_force().filter(defense=of, image__in=valid).order_by().values("image")
@@ -226,7 +226,7 @@ def _misses_runs(part: _Part, of: Defense, now: datetime) -> int:
     return valid.count() - done.count()
 
 
-def _runs_of(part: _Part, now: datetime, supposed: Supposed | None) -> _Runs:
+def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -> _Runs:
     rounds, valid = _rounds(part.week.start, now), _valid_of(part)
     count, of_valid = valid.count(), Q(image__in=valid)
     if supposed is not None:
@@ -242,7 +242,7 @@ def _runs_of(part: _Part, now: datetime, supposed: Supposed | None) -> _Runs:
     return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
-def _attacks_without_a_ruling(part: _Part) -> QuerySet[Attack]:
+def _attacks_without_a_ruling(part: _WeekUntil) -> QuerySet[Attack]:
     """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still, or
     for another one of more taskers (R19).
 
@@ -259,19 +259,19 @@ def _without_a_ruling() -> QuerySet[Attack]:
     return Attack.objects.filter(~ruled & ~held | asked, withdrawn_at__isnull=True)
 
 
-def _sent_in(part: _Part) -> QuerySet[Attack]:
+def _sent_in(part: _WeekUntil) -> QuerySet[Attack]:
     """Return the attacks of a week that may break a defense (R29)."""
     in_time = {"week": part.week.name, "received_at__lt": part.until}
-    return Attack.objects.filter(came_unknown(), withdrawn_at__isnull=True, **in_time)
+    return Attack.objects.filter(was_unknown(), withdrawn_at__isnull=True, **in_time)
 
 
-def _received_in(part: _Part) -> QuerySet[Image]:
+def _received_in(part: _WeekUntil) -> QuerySet[Image]:
     """Return the pictures that came in a week as attacks."""
     attacks = Q(origin=Origin.ATTACK) | Q(pk__in=_sent_in(part).values("image"))
     return images_of_week(part.week).filter(attacks, received_at__lt=part.until)
 
 
-def _pictures_of(part: _Part) -> QuerySet[Image]:
+def _pictures_of(part: _WeekUntil) -> QuerySet[Image]:
     """Return the pictures that may break a defense as of a week (R29): those that came in it as attacks, and those that
     came earlier for something else and were sent in it."""
     sent = Q(pk__in=_sent_in(part).values("image"))

@@ -1,4 +1,4 @@
-"""What organizers are told of panels that nobody left may finish: how many of each cause, since when, what to do."""
+"""Messages to organizers about panels that no remaining tasker may finish."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

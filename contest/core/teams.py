@@ -1,4 +1,4 @@
-"""Whose team is whose: a person's team, and teams that were merged into one (R25)."""
+"""The team of a person, and merged teams (R25)."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Q

@@ -1,4 +1,4 @@
-"""How many uploads of a team may be refused in an hour: a refusal costs no quota (R25), and still the server's work.
+"""Limits refused uploads per team and hour; a refusal costs no quota (R25) but costs the server work.
 
 The hours are the machine's, whatever the contest's clock says: the limit protects the machine.
 """
@@ -11,7 +11,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from common import rates
-from common.errors import Busy, DomainError, TooMany, Unavailable
+from common.errors import DomainError, ServerBusy, ServiceUnavailable, TooMany
 from common.times import to_the_second
 from contest.core.enums import UploadKind
 from contest.core.models import Team
@@ -30,10 +30,10 @@ _WHAT = {
 TOO_MANY_REFUSED = "too_many_refused"
 
 
-def check(team: Team, kind: UploadKind) -> None:
+def check_upload_rate(team: Team, kind: UploadKind) -> None:
     """Raise TooMany (`too_many_refused`) for a team that has had as many refusals as there are in an hour."""
     now = timezone.now()
-    if rates.counted(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
+    if rates.increment(_key(team, kind), now=now) >= MOST_REFUSED_AN_HOUR[kind]:
         raise _too_many(kind, now)
 
 
@@ -52,20 +52,20 @@ class UploadCount:
 
 
 @contextmanager
-def refusals_counted(team: Team, kind: UploadKind, upload: UploadCount | None = None) -> Iterator[None]:
-    """Count what is refused inside, for what was done to find out; raises as `check` before anything is done.
+def count_refusals(team: Team, kind: UploadKind, upload: UploadCount | None = None) -> Iterator[None]:
+    """Count what is refused inside, for the work done to find out; raises as `check_upload_rate` before any work.
 
     `upload` is that of a picture among others. Not counted: refusals for a limit of the team or of the server, and
     outages. It must not be inside a transaction that the refusal undoes.
     """
-    check(team, kind)
+    check_upload_rate(team, kind)
     try:
         yield
-    except (TooMany, Busy, Unavailable):
+    except (TooMany, ServerBusy, ServiceUnavailable):
         raise
     except DomainError as error:
         if upload is None or upload.takes(error):
-            rates.count(_key(team, kind), now=timezone.now())
+            rates.read_count(_key(team, kind), now=timezone.now())
         raise
 
 

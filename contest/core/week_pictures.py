@@ -1,4 +1,4 @@
-"""The pictures of a week that a release is about, and what they still wait for (R24, R39)."""
+"""The pictures of a week's release, and what they still wait for (R24, R39)."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 

@@ -1,4 +1,4 @@
-"""The weeks of this contest: the calendar of contest.core.calendar in the zones that its policies named (R23)."""
+"""Weeks of this contest, in the time zones of its policy versions (R23)."""
 
 from datetime import datetime
 

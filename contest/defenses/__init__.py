@@ -1,1 +1,1 @@
-"""Defenses of teams: handing in, staking, and how stakes end (R28, R31-R33)."""
+"""Defenses of teams: submission, stakes and their ends (R28, R31-R33)."""

@@ -1,4 +1,4 @@
-"""Which conditions of publication a defense failed, in words for its team, the board, organizers and programs (R31).
+"""Which conditions of publication a defense failed, in words (R31).
 
 Totals and thresholds only: which pictures of the private set they were, nobody is shown.
 """
@@ -14,25 +14,25 @@ from policy.selectors import policy_in_force
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from scoring.trials import totals
-from scoring.trials.enums import Condition
-from scoring.trials.selectors import DECIDES, Eligibility, Finding, eligibilities
+from scoring.trials.enums import EligibilityCondition
+from scoring.trials.selectors import DECIDES, ConditionFinding, DefenseEligibility, eligibilities
 
-CONDITIONS: Mapping[Condition, str] = {
-    Condition.CONTAINER: "Runs in a container and speaks the protocol",
-    Condition.PRIVATE: "Enough right on the private set",
-    Condition.EARLIER: "No confident mistake on an earlier valid attack",
-    Condition.SPEED: "At least one picture a minute",
-    Condition.FRAMEWORK: "Readable TensorFlow, PyTorch, Caffe or NumPy",
+CONDITIONS: Mapping[EligibilityCondition, str] = {
+    EligibilityCondition.CONTAINER: "Runs in a container and speaks the protocol",
+    EligibilityCondition.PRIVATE: "Enough right on the private set",
+    EligibilityCondition.EARLIER: "No confident mistake on an earlier valid attack",
+    EligibilityCondition.SPEED: "At least one picture a minute",
+    EligibilityCondition.FRAMEWORK: "Readable TensorFlow, PyTorch, Caffe or NumPy",
 }
 _HAND_IN = "This defense is not published. Hand in a new version, under a name of its own."
 _NEW_SET = "Its trial on the private set begins again by itself when organizers import a new private set."
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ConditionFailure:
     """A condition that failed: what was found and what is needed, what to change, and when it was found."""
 
-    condition: Condition
+    condition: EligibilityCondition
     words: str
     advice: str
     at: datetime | None
@@ -43,15 +43,15 @@ class Failure:
         return CONDITIONS[self.condition]
 
 
-def eligibilities_waiting(defenses: Iterable[Defense], *, now: datetime) -> dict[int, Eligibility]:
+def eligibilities_waiting(defenses: Iterable[Defense], *, now: datetime) -> dict[int, DefenseEligibility]:
     """Return defense -> how it stands with the conditions, of those that wait for their publication."""
     waiting = [each for each in defenses if each.published_at is None and each.retired_at is None]
     return eligibilities(waiting, policy_in_force(now).policy, now=now) if waiting else {}
 
 
 def failures(
-    defenses: Iterable[Defense], *, now: datetime, known: Mapping[int, Eligibility] | None = None
-) -> dict[int, tuple[Failure, ...]]:
+    defenses: Iterable[Defense], *, now: datetime, known: Mapping[int, DefenseEligibility] | None = None
+) -> dict[int, tuple[ConditionFailure, ...]]:
     """Return defense -> the conditions that it failed, of those that wait for their publication and failed any.
 
     `known` is what `eligibilities_waiting` says of them, for whom has it.
@@ -60,12 +60,12 @@ def failures(
     return {pk: failures_of(each, policy) for pk, each in found.items() if each.failed}
 
 
-def failures_of(eligibility: Eligibility, policy: Policy) -> tuple[Failure, ...]:
+def failures_of(eligibility: DefenseEligibility, policy: Policy) -> tuple[ConditionFailure, ...]:
     """Return the conditions that failed under `policy`, in the order of R31; empty where none did."""
     return tuple(_failure(each, policy) for each in eligibility.failed)
 
 
-def next_step(failed: Iterable[Failure]) -> str:
+def next_step(failed: Iterable[ConditionFailure]) -> str:
     """Return what a team can do about these failures.
 
     A new private set repeats the trial on the private set alone: it mends no other failure (scoring.trials).
@@ -74,11 +74,11 @@ def next_step(failed: Iterable[Failure]) -> str:
     return f"{_HAND_IN} {_NEW_SET}" if repeated else _HAND_IN
 
 
-def _failure(found: Finding, policy: Policy) -> Failure:
+def _failure(found: ConditionFinding, policy: Policy) -> ConditionFailure:
     words, advice = _WORDS[found.condition], _ADVICE[found.condition]
     if fault := _fault(found.figures):
         advice = f"{WORDS[fault].advice} {advice}"
-    return Failure(found.condition, words(found.figures, policy), advice, found.at)
+    return ConditionFailure(found.condition, words(found.figures, policy), advice, found.at)
 
 
 def _container(figures: Mapping[str, Any], policy: Policy) -> str:
@@ -88,7 +88,7 @@ def _container(figures: Mapping[str, Any], policy: Policy) -> str:
 
 
 def _private(figures: Mapping[str, Any], policy: Policy) -> str:
-    found, percent = totals.read(figures), policy.eligibility_percent
+    found, percent = totals.read_totals(figures), policy.eligibility_percent
     needed = -(-percent * found.pictures // 100)
     words = f"{found.right} of {found.pictures} right. At least {percent} % is needed: {needed}."
     if policy.eligibility_strict and found.mistakes:
@@ -97,12 +97,12 @@ def _private(figures: Mapping[str, Any], policy: Policy) -> str:
 
 
 def _earlier(figures: Mapping[str, Any], policy: Policy) -> str:
-    found = totals.read(figures)
+    found = totals.read_totals(figures)
     words = f"{found.mistakes} of {found.pictures} answers to earlier valid attacks counted as wrong. None may be."
     return words + _faults(found, figures)
 
 
-def _faults(found: totals.Totals, figures: Mapping[str, Any]) -> str:
+def _faults(found: totals.AnswerTotals, figures: Mapping[str, Any]) -> str:
     fault = _fault(figures)
     if not found.faults:
         return ""
@@ -121,19 +121,19 @@ def _framework(figures: Mapping[str, Any], policy: Policy) -> str:
     return f"The review board's check: {figures.get('reason', '')}"
 
 
-_WORDS: Mapping[Condition, Callable[[Mapping[str, Any], Policy], str]] = {
-    Condition.CONTAINER: _container,
-    Condition.PRIVATE: _private,
-    Condition.EARLIER: _earlier,
-    Condition.SPEED: _speed,
-    Condition.FRAMEWORK: _framework,
+_WORDS: Mapping[EligibilityCondition, Callable[[Mapping[str, Any], Policy], str]] = {
+    EligibilityCondition.CONTAINER: _container,
+    EligibilityCondition.PRIVATE: _private,
+    EligibilityCondition.EARLIER: _earlier,
+    EligibilityCondition.SPEED: _speed,
+    EligibilityCondition.FRAMEWORK: _framework,
 }
-_ADVICE: Mapping[Condition, str] = {
-    Condition.CONTAINER: "Try the new version with python -m defense_kit check before.",
-    Condition.PRIVATE: "Let it abstain where it is not sure, and answer more of the clear pictures.",
-    Condition.EARLIER: "The released attacks are public: try the new version on them before.",
-    Condition.SPEED: "Make it quicker, for example with a smaller network or larger batches.",
-    Condition.FRAMEWORK: "Hand in source that people can read and that makes the same answers.",
+_ADVICE: Mapping[EligibilityCondition, str] = {
+    EligibilityCondition.CONTAINER: "Try the new version with python -m defense_kit check before.",
+    EligibilityCondition.PRIVATE: "Let it abstain where it is not sure, and answer more of the clear pictures.",
+    EligibilityCondition.EARLIER: "The released attacks are public: try the new version on them before.",
+    EligibilityCondition.SPEED: "Make it quicker, for example with a smaller network or larger batches.",
+    EligibilityCondition.FRAMEWORK: "Hand in source that people can read and that makes the same answers.",
 }
 
 

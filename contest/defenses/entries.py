@@ -1,4 +1,4 @@
-"""What changes entries: handing in, opening the source, publication, withdrawal (R28, R32, R33)."""
+"""Submitting, opening, publishing and withdrawing defenses (R28, R32, R33)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from contest.core.models import Stake, Team
 from contest.core.teams import final_team
 from contest.defenses import selectors
 from contest.defenses.letters import notify_published
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import not_final, stakes_revive
-from contest.teams.services import captain_held
+from contest.teams.services import lock_captain
 from picture_files.store_transactions import storing_files
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -72,7 +72,7 @@ def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, st
     return found
 
 
-def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[Entry, bool]:
+def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: datetime) -> tuple[DefenseEntry, bool]:
     """Take in a defense of `team`; return its entry and whether it is new: the very same sent again is known.
 
     Its trials begin by themselves. Source that is handed in is open from then on (R33). Raises WrongFields and
@@ -94,7 +94,7 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
         _refuse_taken(given.name, team)
         submitted_files.put_files(files)
         defense = _defense(given, kept, now)
-        entry = Entry.objects.create(
+        entry = DefenseEntry.objects.create(
             team=team,
             defense=defense,
             received_at=now,
@@ -109,7 +109,7 @@ def entry_hand_in(team: Team, given: HandIn, *, by: User, policy: Policy, now: d
 
 def refuse_beyond_quota(team: Team, policy: Policy, now: datetime) -> None:
     """Raise TooMany (`quota_used`) for a team that has handed in all that it may this week."""
-    if not selectors.hand_ins_left(team, policy, now):
+    if not selectors.submissions_left(team, policy, now):
         most = policy.defenses_per_week
         words = (
             f"Your team has handed in {most} defenses this week, which is the most. Next week there are {most} more."
@@ -129,7 +129,7 @@ def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
     wait for an archive."""
     training, training_files = _training_code(given.training_code)
     weights = [] if given.weights is None else [given.weights]
-    kept, files = submitted_files.files_keep(given.archive, image=given.image, source=given.source, weights=weights)
+    kept, files = submitted_files.keep_files(given.archive, image=given.image, source=given.source, weights=weights)
     return kept | {"training_code": training}, training_files | files
 
 
@@ -137,11 +137,11 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
     """Keep the training code, where there is some, and return its SHA-256 and the file by its key in the store."""
     if path is None:
         return "", {}
-    sha256 = submitted_files.zip_keep(path, "training code", "training_code")
+    sha256 = submitted_files.keep_zip(path, "training code", "training_code")
     return sha256, {submitted_files.source_key(sha256): path}
 
 
-def _known(team: Team, name: str, digest: str) -> Entry | None:
+def _known(team: Team, name: str, digest: str) -> DefenseEntry | None:
     """Return the entry that the very same hand-in made before; Conflict for one that was taken back since."""
     entry = selectors.entries_of(team).filter(defense__name=name, defense__digest=digest).first()
     if entry is not None and entry.withdrawn_at is not None:
@@ -152,7 +152,7 @@ def _known(team: Team, name: str, digest: str) -> Entry | None:
     return entry
 
 
-def _refuse_different(entry: Entry, given: HandIn, kept: Mapping[str, Any], training_code: str) -> None:
+def _refuse_different(entry: DefenseEntry, given: HandIn, kept: Mapping[str, Any], training_code: str) -> None:
     """Raise Conflict (`differs`) where something was sent along that is not what was kept then: nothing is dropped
     without a word. What was not sent again is no difference."""
     sent_and_kept = {
@@ -166,7 +166,7 @@ def _refuse_different(entry: Entry, given: HandIn, kept: Mapping[str, Any], trai
         raise Conflict(_different_words(entry, different), "differs")
 
 
-def _different_words(entry: Entry, different: Sequence[str]) -> str:
+def _different_words(entry: DefenseEntry, different: Sequence[str]) -> str:
     name, listed = entry.defense.name, " and ".join(filter(None, [", ".join(different[:-1]), different[-1]]))
     words = f"Your team handed in {name} with this image before, with other files or words. Different now: {listed}. "
     words += "It stays as it was, and what you sent now was not taken in. "
@@ -186,18 +186,20 @@ def _defense(given: HandIn, kept: Mapping[str, Any], now: datetime) -> Defense:
         raise Conflict(f"There is a defense called {given.name} already.", "name_taken") from None
 
 
-def source_open(entry: Entry, source: Path, *, by: User, now: datetime, training_code: Path | None = None) -> Entry:
+def source_open(
+    entry: DefenseEntry, source: Path, *, by: User, now: datetime, training_code: Path | None = None
+) -> DefenseEntry:
     """Take in the source of a closed defense: it is open from now on, and a stake on it has a new 90 days (R33).
 
     Raises InvalidInput for a file that cannot be taken, Conflict for an entry that is open or taken back.
     """
     _refuse_opening(entry)
-    sha256 = submitted_files.zip_keep(source, "source", "source")
+    sha256 = submitted_files.keep_zip(source, "source", "source")
     training, files = _training_code(training_code)
     with storing_files():
         submitted_files.put_files({submitted_files.source_key(sha256): source} | files)
         defense = Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
-        entry = Entry.objects.select_for_update(no_key=True).get(pk=entry.pk)
+        entry = DefenseEntry.objects.select_for_update(no_key=True).get(pk=entry.pk)
         _refuse_opening(entry)
         defense.source, entry.opened_at = sha256, now
         entry.training_code = training or entry.training_code
@@ -209,14 +211,14 @@ def source_open(entry: Entry, source: Path, *, by: User, now: datetime, training
     return entry
 
 
-def _refuse_opening(entry: Entry) -> None:
+def _refuse_opening(entry: DefenseEntry) -> None:
     if entry.opened_at is not None:
         raise Conflict("The source of this defense was handed in before.", "open_already")
     if entry.withdrawn_at is not None:
         raise Conflict("This defense was taken back.", "withdrawn")
 
 
-def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
+def entry_withdraw(entry: DefenseEntry, *, by: User, now: datetime) -> DefenseEntry:
     """Let a captain take a defense back that is not at stake: it is asked nothing more, and its answers stay.
 
     A stake that was asked for and not paid goes with it. Raises NotAllowed for others, Conflict (`staked`) for one at
@@ -224,17 +226,17 @@ def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
     on it, and for one that was taken back before.
     """
     with transaction.atomic():
-        if captain_held(by) != final_team(entry.team):
+        if lock_captain(by) != final_team(entry.team):
             raise NotAllowed("This is another team's defense.", "not_yours")
         Defense.objects.select_for_update(no_key=True).get(pk=entry.defense_id)
-        entry = Entry.objects.select_for_update(no_key=True).select_related("defense").get(pk=entry.pk)
+        entry = DefenseEntry.objects.select_for_update(no_key=True).select_related("defense").get(pk=entry.pk)
         if entry.withdrawn_at is not None:
             raise Conflict("This defense was taken back before.", "withdrawn")
         stakes_revive(entry.defense, now=now)
         stake = selectors.open_stake_of(entry.defense)
         if stake is not None and stake.staked_at is not None:
             raise Conflict("This defense is at stake. Ask the board to return it.", "staked")
-        if words := what_it_waits_for(entry.defense, now=now):
+        if words := missing_for_publication(entry.defense, now=now):
             raise Conflict(words, "not_final")
         if stake is not None:
             Stake.objects.filter(pk=stake.pk).update(ended_at=now, end=StakeEnd.WITHDRAWN)
@@ -244,7 +246,7 @@ def entry_withdraw(entry: Entry, *, by: User, now: datetime) -> Entry:
     return entry
 
 
-def what_it_waits_for(defense: Defense, *, now: datetime) -> str:
+def missing_for_publication(defense: Defense, *, now: datetime) -> str:
     """Return why a defense that was at stake cannot be taken back yet, and when it can; empty where it can be now."""
     waits = not_final(defense, now=now)
     if waits is None:

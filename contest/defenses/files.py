@@ -1,4 +1,4 @@
-"""What anybody may download of a published defense with open source (R31-R33): its files as they were handed in.
+"""Downloads of a published defense with open source (R31-R33).
 
 Not before its publication, and nothing of one whose source is closed: its image could be taken apart.
 """
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from django.core.cache import cache
 
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from picture_files.store import PictureMissing, picture_store
 from scoring.models import Defense
 from scoring.sealed import archive_key
@@ -30,9 +30,9 @@ class Download:
     size: int | None
 
 
-def open_entry(defense: Defense) -> Entry | None:
+def open_entry(defense: Defense) -> DefenseEntry | None:
     """Return the entry of a defense whose files are public: it is published, and its source was handed in."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     is_public = entry is not None and entry.opened_at is not None and defense.published_at is not None
     return entry if is_public else None
 
@@ -43,7 +43,7 @@ def downloads(defense: Defense) -> list[Download]:
     return [] if entry is None else [each for each in _all(defense, entry) if each.sha256]
 
 
-def _all(defense: Defense, entry: Entry) -> list[Download]:
+def _all(defense: Defense, entry: DefenseEntry) -> list[Download]:
     found = [
         ("source.zip", "source", defense.source, source_key, _ZIP),
         ("training-code.zip", "training code", entry.training_code, source_key, _ZIP),
@@ -69,7 +69,7 @@ def _size(key: str) -> int | None:
     return size
 
 
-def licence_text(defense: Defense, entry: Entry, site: str) -> str:
+def licence_text(defense: Defense, entry: DefenseEntry, site: str) -> str:
     """Return the file that goes with the others: whose they are, under which licence, and how to check them."""
     team = entry.team.name
     lines = [f"{defense.name} ({defense.public_id}), handed in by team {team}", f"{site}/defenses/{defense.public_id}/"]

@@ -1,4 +1,4 @@
-"""What is written to a team about its defenses: published, at stake, and how a stake ended (R32, R33, R35, R36)."""
+"""Messages to a team about its defenses (R32, R33, R35, R36)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from contest.core.enums import AccountKind, MessageKind, StakeEnd, StakeKind
 from contest.core.models import Attack, Stake
 from contest.core.publication import released
 from contest.core.weeks import week_at
-from contest.defenses.eligibility import Failure, failures, next_step
-from contest.defenses.models import Entry
+from contest.defenses.eligibility import ConditionFailure, failures, next_step
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import breaks_of_stake, entries_unpublished, owner_of, unbroken_until
 from contest.ledger.amounts import money
 from contest.ledger.models import Correction, LedgerEntry
-from contest.outbox.writing import was_told, write
+from contest.outbox.writing import notify, was_notified
 from contest.teams.letters import link_to
 from labeling.models import Image
 from policy.numbers import Policy
@@ -37,12 +37,12 @@ def notify_not_eligible(*, now: datetime) -> int:
     return sum(_notify_not_eligible(entries[defense], found, now) for defense, found in failed.items())
 
 
-def _notify_not_eligible(entry: Entry, failed: Sequence[Failure], now: datetime) -> int:
+def _notify_not_eligible(entry: DefenseEntry, failed: Sequence[ConditionFailure], now: datetime) -> int:
     newest = max(each.at for each in failed if each.at is not None)
     key = f"{entry.defense.public_id} {newest.isoformat()}"
-    if was_told(entry.team, MessageKind.NOT_ELIGIBLE, key):
+    if was_notified(entry.team, MessageKind.NOT_ELIGIBLE, key):
         return 0
-    return write(
+    return notify(
         entry.team,
         MessageKind.NOT_ELIGIBLE,
         about=_about(entry.defense),
@@ -54,9 +54,9 @@ def _notify_not_eligible(entry: Entry, failed: Sequence[Failure], now: datetime)
     )
 
 
-def notify_published(entry: Entry, *, policy: Policy, now: datetime) -> None:
+def notify_published(entry: DefenseEntry, *, policy: Policy, now: datetime) -> None:
     """Tell a team that its defense is published, and what staking it costs."""
-    write(
+    notify(
         entry.team,
         MessageKind.PUBLISHED,
         about=_about(entry.defense),
@@ -81,7 +81,7 @@ def notify_staked(stake: Stake, *, now: datetime) -> None:
     owner, policy, until = owner_of(stake.defense), policy_in_force(now).policy, unbroken_until(stake)
     if owner is None:
         return
-    write(
+    notify(
         owner,
         MessageKind.STAKED,
         about=_about(stake.defense),
@@ -107,7 +107,7 @@ def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> No
         return
     broke = _Broke.read(stake, now) if stake.end in (StakeEnd.BROKEN, StakeEnd.VOID) else _Broke()
     why, words = _why(stake, reason)
-    write(
+    notify(
         owner,
         MessageKind.STAKE_CHANGED,
         about=_about(stake.defense),

@@ -1,4 +1,4 @@
-"""Defenses as entries of teams, and how their stakes changed (R32, R33)."""
+"""Submitted defenses, and the history of their stakes (R32, R33)."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from contest.core.models import Stake, Team
 from scoring.models import Defense
 
 
-class Entry(models.Model):
+class DefenseEntry(models.Model):
     """A defense that a team handed in. `due_at`: by then it is published if it is eligible (R32).
 
     Without `opened_at` its source is closed: it can be attacked and staked and cannot win (R33). `training_code` is the

@@ -1,4 +1,4 @@
-"""How often a defense errs if it answers only where it is most confident, pure.
+"""The risk-coverage curve of a defense. Pure.
 
 Confidence is the larger of an answer's two scores. Answers of equal confidence are covered together, so that their
 order decides nothing; where that makes more of them covered than asked for, the coverage reached is told.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Tie(NamedTuple):
+class ConfidenceTie(NamedTuple):
     """The answers of one confidence: how many name a class, and how many of those the wrong one."""
 
     confidence: float
@@ -18,7 +18,7 @@ class Tie(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """What is covered from one confidence upwards: `covered` of `answers`, `wrong` of them mistakes."""
 
     threshold: float
@@ -37,23 +37,23 @@ class Point:
         return self.wrong / self.covered
 
 
-def risk_coverage(ties: Iterable[Tie], answers: int) -> list[Point]:
+def risk_coverage(ties: Iterable[ConfidenceTie], answers: int) -> list[CurvePoint]:
     """Return a point for each confidence that names a class, the largest first. `answers` counts abstentions too."""
-    points: list[Point] = []
+    points: list[CurvePoint] = []
     covered = wrong = 0
     for tie in sorted(ties, key=lambda each: -each.confidence):
         if tie.named:
             covered, wrong = covered + tie.named, wrong + tie.wrong
-            points.append(Point(tie.confidence, covered, wrong, answers))
+            points.append(CurvePoint(tie.confidence, covered, wrong, answers))
     return points
 
 
-def at_least(points: Sequence[Point], percent: int) -> Point | None:
+def at_least(points: Sequence[CurvePoint], percent: int) -> CurvePoint | None:
     """Return the first point that covers `percent` of a hundred; None where the defense abstains from more."""
     return next((point for point in points if 100 * point.covered >= percent * point.answers), None)
 
 
-def marks(points: Sequence[Point]) -> list[Point]:
+def marks(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return the points for a table: at each tenth of coverage, and the last one; each once."""
     wanted = [at_least(points, percent) for percent in range(10, 101, 10)] + list(points[-1:])
     return list(dict.fromkeys(point for point in wanted if point))

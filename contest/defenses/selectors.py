@@ -1,4 +1,4 @@
-"""Questions about entries and stakes: what is at stake, until when, what broke it, and how far a defense is."""
+"""Queries for entries and stakes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from django.contrib.auth.models import User
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from contest.core.breaks import Supposed, standing_breaks
+from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.enums import DecisionKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Stake, StakeBatch, Team
 from contest.core.teams import final_team, team_of, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.teams.selectors import is_paid_throughout
 from policy.numbers import Policy
 from policy.selectors import policy_at, policy_in_force
 from scoring.models import Defense
-from scoring.trials.enums import Standing
-from scoring.trials.selectors import Eligibility, eligibilities
+from scoring.trials.enums import ConditionStatus
+from scoring.trials.selectors import DefenseEligibility, eligibilities
 
 _INSTANT = timedelta(microseconds=1)
 
@@ -32,12 +32,12 @@ def stakes_in_force() -> QuerySet[Stake]:
     return begun.select_related("defense__entry__team", "batch", "paid_by").order_by("staked_at", "pk")
 
 
-def stake_asked_back(number: int) -> Stake | None:
+def return_request_of(number: int) -> Stake | None:
     """Return the stake in force with this number where its team wants the defense back (R32); None otherwise."""
     return stakes_in_force().filter(return_asked_at__isnull=False).filter(pk=number).first()
 
 
-def stakes_asked() -> QuerySet[Stake]:
+def stakes_requested() -> QuerySet[Stake]:
     """Return the stakes that teams asked for and whose payment was not received yet, the oldest first."""
     asked = Stake.objects.filter(staked_at__isnull=True, ended_at__isnull=True)
     return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
@@ -129,7 +129,7 @@ def stake_comes_back(defense: Defense) -> bool:
 
 def is_open(defense: Defense) -> bool:
     """Say whether the source of a defense was handed in; a closed one cannot win (R33)."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     return entry is not None and entry.opened_at is not None
 
 
@@ -161,16 +161,16 @@ class SentBreak:
     sent_at: datetime
 
 
-def first_sent() -> Coalesce:
+def first_sent_at() -> Coalesce:
     """Return when the picture of a row with an `image` was first sent, as a column of a query: when it first came as an
     attack that was not taken back; one that never did, when it came in."""
     sent = Attack.objects.filter(image=OuterRef("image"), withdrawn_at__isnull=True).order_by("received_at")
     return Coalesce(Subquery(sent.values("received_at")[:1]), F("image__received_at"))
 
 
-def breaks_with_sending(defense: int, supposed: Supposed | None = None) -> list[SentBreak]:
+def breaks_with_sending(defense: int, supposed: SupposedRuling | None = None) -> list[SentBreak]:
     """Return the breaks of a defense that hold, the one of the earliest sending first; or that would hold."""
-    rows = standing_breaks().filter(defense=defense).annotate(sent_at=first_sent()).select_related("image", "ruling")
+    rows = breaks_in_force().filter(defense=defense).annotate(sent_at=first_sent_at()).select_related("image", "ruling")
     found = [SentBreak(row, row.sent_at) for row in rows.order_by("sent_at", "pk")]
     if supposed is None:
         return found
@@ -182,7 +182,7 @@ def breaks_with_sending(defense: int, supposed: Supposed | None = None) -> list[
     return sorted(found, key=lambda each: (each.sent_at, each.fact.pk))
 
 
-def breaks_of_stake(stake: Stake, supposed: Supposed | None = None) -> list[SentBreak]:
+def breaks_of_stake(stake: Stake, supposed: SupposedRuling | None = None) -> list[SentBreak]:
     """Return the breaks that hold and end this stake, or would, the one of the earliest sending first.
 
     A picture that was sent when the stake's time was over comes too late (R36).
@@ -192,14 +192,14 @@ def breaks_of_stake(stake: Stake, supposed: Supposed | None = None) -> list[Sent
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StakeEnding:
     """How the breaks that hold end a stake, and when; neither where none does."""
 
     end: StakeEnd | None = None
     at: datetime | None = None
 
 
-def outcome_of(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
     """Return what the breaks that hold, or would hold, make of a stake that began.
 
     The week is that of sending (R35): a picture of a week that was over when the stake began had broken the defense
@@ -208,30 +208,30 @@ def outcome_of(stake: Stake, supposed: Supposed | None = None) -> Outcome:
     assert stake.staked_at is not None, "a stake that never began does not end by a break"
     breaks = breaks_of_stake(stake, supposed)
     if not breaks:
-        return Outcome()
+        return StakeEnding()
     begun = week_at(stake.staked_at).start
     earlier = [each for each in breaks if each.sent_at < begun]
     end, decisive = (StakeEnd.VOID, earlier) if earlier else (StakeEnd.BROKEN, breaks)
-    return Outcome(end, max(stake.staked_at, min(each.fact.found_at for each in decisive)))
+    return StakeEnding(end, max(stake.staked_at, min(each.fact.found_at for each in decisive)))
 
 
 # Entries -------------------------------------------------------------------------------------------------------------
 
 
-def entries_of(team: Team) -> QuerySet[Entry]:
+def entries_of(team: Team) -> QuerySet[DefenseEntry]:
     """Return what a team handed in, and what was merged into it, newest first."""
-    rows = Entry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
+    rows = DefenseEntry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
     return rows.order_by("-received_at", "-pk")
 
 
-def entry_of(team: Team, public_id: str) -> Entry | None:
+def entry_of(team: Team, public_id: str) -> DefenseEntry | None:
     """Return the team's own entry of the defense with this ID; None for everybody else's."""
     return entries_of(team).filter(defense__public_id=public_id).first()
 
 
 def owner_of(defense: Defense) -> Team | None:
     """Return the team whose defense it is now, None for one that no team handed in."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     return None if entry is None else final_team(entry.team)
 
 
@@ -254,29 +254,29 @@ def last_moment(end: datetime) -> datetime:
     return end - _INSTANT
 
 
-def hand_ins_left(team: Team, policy: Policy, now: datetime) -> int:
+def submissions_left(team: Team, policy: Policy, now: datetime) -> int:
     """Return how many defenses the team may still hand in this week; withdrawn ones count."""
     week = week_at(now)
     used = entries_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
     return max(policy.defenses_per_week - used, 0)
 
 
-def entries_unpublished() -> QuerySet[Entry]:
+def entries_unpublished() -> QuerySet[DefenseEntry]:
     """Return what waits for its publication, the first due first."""
-    rows = Entry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
+    rows = DefenseEntry.objects.filter(withdrawn_at=None, defense__published_at=None, defense__retired_at=None)
     return rows.select_related("defense", "team").order_by("due_at", "pk")
 
 
 @dataclass(frozen=True, slots=True)
-class Overdue:
+class OverdueEntry:
     """An entry that should be published by now, and why it is not: `eligible`, or what is still open."""
 
-    entry: Entry
+    entry: DefenseEntry
     eligible: bool
     missing: tuple[str, ...]
 
 
-def overdue(policy: Policy, now: datetime) -> list[Overdue]:
+def overdue(policy: Policy, now: datetime) -> list[OverdueEntry]:
     """Return the entries whose due date is over and that are the contest's turn (R32), the longest overdue first.
 
     One that failed a condition is not: it is not published, by whatever date.
@@ -287,25 +287,25 @@ def overdue(policy: Policy, now: datetime) -> list[Overdue]:
     for entry in entries:
         if not eligible[entry.defense_id].failed:
             findings = eligible[entry.defense_id].findings
-            missing = tuple(each.condition.value for each in findings if each.standing is not Standing.PASSED)
-            found.append(Overdue(entry, not missing, missing))
+            missing = tuple(each.condition.value for each in findings if each.standing is not ConditionStatus.PASSED)
+            found.append(OverdueEntry(entry, not missing, missing))
     return found
 
 
 # How far a defense is ------------------------------------------------------------------------------------------------
 
 
-def standing_of(defense: Defense, *, now: datetime) -> DefenseStanding:
+def defense_state_of(defense: Defense, *, now: datetime) -> DefenseStanding:
     """Return how far a defense is at `now`."""
-    return standings([defense], now=now)[defense.pk]
+    return defense_states([defense], now=now)[defense.pk]
 
 
-def standings(
+def defense_states(
     defenses: Iterable[Defense],
     *,
     now: datetime,
     breaks: QuerySet[Break] | None = None,
-    known: Mapping[int, Eligibility] | None = None,
+    known: Mapping[int, DefenseEligibility] | None = None,
 ) -> dict[int, DefenseStanding]:
     """Return how far each defense is at `now`, by its number; `breaks` are those that may be told of (all that hold).
 
@@ -313,7 +313,7 @@ def standings(
     stand with the conditions, for whom has it.
     """
     rows = {defense.pk: defense for defense in defenses}
-    shown = standing_breaks() if breaks is None else breaks
+    shown = breaks_in_force() if breaks is None else breaks
     broken = set(shown.filter(defense__in=rows).values_list("defense", flat=True))
     ends = Stake.objects.filter(defense__in=rows, staked_at__isnull=False).order_by("staked_at", "pk")
     last = {defense: StakeEnd(end) if end else None for defense, end in ends.values_list("defense", "end")}
@@ -326,7 +326,7 @@ def standings(
     return found | {each.pk: _eligible(known[each.pk]) for each in received if known is not None}
 
 
-def _eligible(eligibility: Eligibility) -> DefenseStanding:
+def _eligible(eligibility: DefenseEligibility) -> DefenseStanding:
     if eligibility.failed:
         return DefenseStanding.NOT_ELIGIBLE
     return DefenseStanding.ELIGIBLE if eligibility.eligible else DefenseStanding.RECEIVED
@@ -346,7 +346,7 @@ def _won(defenses: set[int], breaks: QuerySet[Break]) -> set[int]:
     if not defenses:
         return set()
     sent: dict[int, list[datetime]] = {}
-    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent()):
+    for defense, at in breaks.filter(defense__in=defenses).values_list("defense", first_sent_at()):
         sent.setdefault(defense, []).append(at)
     won = Stake.objects.filter(defense__in=defenses, end=StakeEnd.WON).exclude(pk__in=forfeited_stakes())
     won = won.select_related("defense__entry__team")
@@ -360,7 +360,7 @@ def _in_time(stake: Stake, sent: Mapping[int, Iterable[datetime]]) -> bool:
 
 def is_paid_for(stake: Stake, *, now: datetime | None) -> bool:
     """Say whether the team of a defense could be paid all the time from the beginning of its clock to `now` (R27)."""
-    entry: Entry | None = getattr(stake.defense, "entry", None)
+    entry: DefenseEntry | None = getattr(stake.defense, "entry", None)
     began = stake.clock_from or stake.asked_at
     return entry is None or is_paid_throughout(entry.team, began, now or began)
 
@@ -392,5 +392,5 @@ def stakeable() -> QuerySet[Defense]:
     free = Q(published_at__isnull=False, retired_at__isnull=True, entry__isnull=False, entry__withdrawn_at__isnull=True)
     open_stakes = Stake.objects.filter(Q(ended_at__isnull=True) | _ENDED_BY_BREAKS, **here)
     won = Stake.objects.filter(end=StakeEnd.WON, **here)
-    rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(standing_breaks().filter(**here)))
+    rows = Defense.objects.filter(free, ~Exists(open_stakes), ~Exists(won), ~Exists(breaks_in_force().filter(**here)))
     return rows.select_related("entry__team").order_by("published_at", "pk")

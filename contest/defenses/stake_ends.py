@@ -1,4 +1,4 @@
-"""How stakes end, and how one comes back into force when the ruling behind its end was overruled (R22, R35, R36).
+"""Ends stakes, and revives one when the ruling behind its end is overruled (R22, R35, R36).
 
 What their money does then follows from the same facts, in a sweep of its own (contest.prizes.settlement).
 """
@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from contest.core.breaks import Supposed, standing_breaks
+from contest.core.breaks import SupposedRuling, breaks_in_force
 from contest.core.calendar import Week
 from contest.core.enums import StakeEnd
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.defenses.letters import notify_stake_changed
 from contest.defenses.models import StakeChange
-from contest.defenses.selectors import Outcome, breaks_of_stake, outcome_of, unbroken_until
+from contest.defenses.selectors import StakeEnding, breaks_of_stake, outcome_of, unbroken_until
 from contest.ledger.stake_money import stake_refunded
 from scoring.models import Defense
 
@@ -32,16 +32,16 @@ def stakes_end(*, now: datetime) -> int:
     A first break ends it; an end whose ruling was overruled is taken back; a break of another week changes how it
     ended. A stake that was asked for and not paid is over with any break.
     """
-    asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=standing_breaks().values("defense"))
+    asked = Stake.objects.filter(staked_at=None, ended_at=None, defense__in=breaks_in_force().values("defense"))
     begun = Stake.objects.filter(staked_at__isnull=False, end__in=BY_BREAKS).select_related("defense__entry")
     changed = [stake.pk for stake in begun if not _is_as(stake, _outcome(stake))]
     return sum(_follow(pk, now) for pk in [*asked.values_list("pk", flat=True), *changed])
 
 
-def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
+def stakes_under_supposition(supposed: SupposedRuling, *, now: datetime) -> list[Stake]:
     """Return every stake as `stakes_end` would leave it under a ruling that nobody made; none of them is saved."""
     rows = list(Stake.objects.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
-    broken = set(standing_breaks().exclude(image=supposed.image).values_list("defense", flat=True))
+    broken = set(breaks_in_force().exclude(image=supposed.image).values_list("defense", flat=True))
     broken |= {each.defense_id for each in supposed.breaks}
     for stake in rows:
         if stake.staked_at is None and stake.ended_at is None and stake.defense_id in broken:
@@ -57,22 +57,22 @@ def stakes_supposed(supposed: Supposed, *, now: datetime) -> list[Stake]:
     return rows
 
 
-def _outcome(stake: Stake, supposed: Supposed | None = None) -> Outcome:
+def _outcome(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnding:
     """Return what the breaks that hold make of a stake that began.
 
     One on a retired defense does not come back into force: no picture would be run against it any more.
     """
     outcome, retired = outcome_of(stake, supposed), stake.defense.retired_at
-    return Outcome(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
+    return StakeEnding(StakeEnd.WITHDRAWN, retired) if outcome.end is None and retired is not None else outcome
 
 
-def _is_as(stake: Stake, outcome: Outcome) -> bool:
+def _is_as(stake: Stake, outcome: StakeEnding) -> bool:
     return stake.end == (outcome.end or "") and stake.ended_at == outcome.at
 
 
 @transaction.atomic
 def _follow(stake_id: int, now: datetime) -> bool:
-    return stake_follow(locked(stake_id), now=now)
+    return stake_refresh(lock_stake(stake_id), now=now)
 
 
 # The one order in which the contest locks rows, so that no two requests wait for each other:
@@ -82,7 +82,7 @@ def _follow(stake_id: int, now: datetime) -> bool:
 #   3. a picture, then the case of it (who sends a picture holds the team for its quota before the picture is stored)
 #   4. defenses, by their numbers (a break that is recorded holds its defense)
 #   5. stakes, by their numbers; awards have no lock of their own, the locks of their stakes cover them
-#   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.hold`)
+#   6. accounts of the ledger, by their numbers, all at once (`contest.ledger.services.lock_accounts`)
 #
 # Whoever needs a later kind may skip earlier ones, and never goes back. Defenses and stakes are locked by these three
 # functions alone; tests/contest/ledger/test_locks.py plays it with eight threads.
@@ -93,33 +93,33 @@ def _follow(stake_id: int, now: datetime) -> bool:
 # them gives way, and `retry_on_deadlock` does it again.
 
 
-def defenses_locked(ids: Iterable[int]) -> list[Defense]:
+def lock_defenses(ids: Iterable[int]) -> list[Defense]:
     """Lock defenses and return them. A break that is being recorded holds its defense: it is seen afterwards."""
     return list(Defense.objects.select_for_update(no_key=True).filter(pk__in=set(ids)).order_by("pk"))
 
 
-def stakes_locked(ids: Iterable[int]) -> list[Stake]:
+def lock_stakes(ids: Iterable[int]) -> list[Stake]:
     """Lock stakes, after the defenses of all of them, and return them by their numbers."""
     wanted = Stake.objects.filter(pk__in=set(ids))
-    defenses_locked(wanted.values_list("defense", flat=True))
+    lock_defenses(wanted.values_list("defense", flat=True))
     rows = wanted.select_for_update(of=("self",), no_key=True).order_by("pk")
     return list(rows.select_related("defense__entry__team", "paid_by"))
 
 
-def locked(stake_id: int) -> Stake:
+def lock_stake(stake_id: int) -> Stake:
     """Lock one stake, after its defense, and return it."""
-    (stake,) = stakes_locked([stake_id])
+    (stake,) = lock_stakes([stake_id])
     return stake
 
 
-def stake_follow(stake: Stake, *, now: datetime) -> bool:
+def stake_refresh(stake: Stake, *, now: datetime) -> bool:
     """Let a locked stake be what the breaks that hold make of it; return whether it changed.
 
     One never comes back into force beside another on the same defense.
     """
     if stake.staked_at is None:
-        broken = stake.ended_at is None and standing_breaks().filter(defense=stake.defense_id).exists()
-        return broken and _set(stake, Outcome(StakeEnd.VOID, now), now=now)
+        broken = stake.ended_at is None and breaks_in_force().filter(defense=stake.defense_id).exists()
+        return broken and _set(stake, StakeEnding(StakeEnd.VOID, now), now=now)
     outcome = _outcome(stake)
     if stake.end not in BY_BREAKS or _is_as(stake, outcome) or (outcome.end is None and _has_another(stake)):
         return False
@@ -131,14 +131,14 @@ def stakes_revive(defense: Defense, *, now: datetime) -> None:
     ruling overruled since comes back into force."""
     begun = Stake.objects.filter(defense=defense, end__in=BY_BREAKS, staked_at__isnull=False)
     for stake in begun.select_related("defense__entry", "paid_by").order_by("-ended_at", "pk"):
-        stake_follow(stake, now=now)
+        stake_refresh(stake, now=now)
 
 
 def _has_another(stake: Stake) -> bool:
     return Stake.objects.filter(defense=stake.defense_id, ended_at__isnull=True).exclude(pk=stake.pk).exists()
 
 
-def _set(stake: Stake, outcome: Outcome, *, now: datetime, reason: str = "") -> bool:
+def _set(stake: Stake, outcome: StakeEnding, *, now: datetime, reason: str = "") -> bool:
     """Write down how a stake ended, and tell its team where that is news: not where only the moment is another."""
     was = stake.end
     stake.end, stake.ended_at = (outcome.end.value if outcome.end else ""), outcome.at
@@ -158,10 +158,10 @@ def stake_end(
     The money of a withdrawn one goes back at once. Raises Conflict for one that is over.
     """
     with transaction.atomic():
-        stake = locked(stake.pk)
+        stake = lock_stake(stake.pk)
         if stake.ended_at is not None:
             raise Conflict(f"The stake on {stake.defense.name} is over: {stake.end}.", "stake_over")
-        _set(stake, Outcome(end, now), now=now, reason=decision.reason if decision else "")
+        _set(stake, StakeEnding(end, now), now=now, reason=decision.reason if decision else "")
         if end is StakeEnd.WITHDRAWN and stake.staked_at is not None:
             stake_refunded(stake, why="The stake was taken back.", now=now, by=by, decision=decision)
     return stake

@@ -1,4 +1,4 @@
-"""What the pages and calls say of entries and stakes, as frozen values."""
+"""Entries and stakes as rows of pages and API calls."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from contest.core.countdown import clock_words
 from contest.core.enums import DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Stake
 from contest.defenses import selectors
-from contest.defenses.eligibility import Failure, eligibilities_waiting, failures
-from contest.defenses.models import Entry
+from contest.defenses.eligibility import ConditionFailure, eligibilities_waiting, failures
+from contest.defenses.models import DefenseEntry
 from policy.selectors import policy_at
 from scoring.models import Defense
 
@@ -36,7 +36,7 @@ ENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class StakeClock:
     """The time of a stake: how many hours it has to stay unbroken, until when, and what is left of that."""
 
     hours: int
@@ -57,7 +57,7 @@ class StakeShown:
     """
 
     stake: Stake
-    clock: Clock | None
+    clock: StakeClock | None
     currency: str
     is_open: bool
     forfeited: bool = False
@@ -77,24 +77,24 @@ class StakeShown:
         return ENDS[StakeEnd(self.stake.end)] if self.stake.end else ""
 
 
-def stake_shown(stake: Stake, now: datetime) -> StakeShown:
+def stake_row(stake: Stake, now: datetime) -> StakeShown:
     """Return what is told of a stake at `now`."""
     currency = policy_at(stake.asked_at).currency
     forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
     return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense), forfeited)
 
 
-def clock_of(stake: Stake, now: datetime) -> Clock | None:
+def clock_of(stake: Stake, now: datetime) -> StakeClock | None:
     """Return the clock of a stake in force; None where none runs."""
     until = selectors.unbroken_until(stake)
     if until is None or stake.clock_from is None or stake.ended_at is not None:
         return None
     seconds = -int((now - until).total_seconds() // 1)
-    return Clock(policy_at(stake.clock_from).stake_hours, until, clock_words(seconds), until <= now)
+    return StakeClock(policy_at(stake.clock_from).stake_hours, until, clock_words(seconds), until <= now)
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class DefenseStateWords:
     """How far a defense is: the word, and how it looks."""
 
     standing: DefenseStanding
@@ -109,13 +109,13 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRow:
+class DefenseEntryRow:
     """An entry in a list: its state, its newest stake, and the conditions that it failed."""
 
-    entry: Entry
-    state: State
+    entry: DefenseEntry
+    state: DefenseStateWords
     stake: StakeShown | None
-    failed: tuple[Failure, ...] = ()
+    failed: tuple[ConditionFailure, ...] = ()
 
     @property
     def due(self) -> datetime:
@@ -123,22 +123,24 @@ class EntryRow:
         return selectors.last_moment(self.entry.due_at)
 
 
-def entry_rows(entries: Iterable[Entry], now: datetime) -> list[EntryRow]:
+def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEntryRow]:
     """Return entries with their states, in the same order."""
     rows = list(entries)
     defenses = [row.defense for row in rows]
     known = eligibilities_waiting(defenses, now=now)
-    found, stakes = selectors.standings(defenses, now=now, known=known), newest_stakes(defenses, now)
+    found, stakes = selectors.defense_states(defenses, now=now, known=known), newest_stakes(defenses, now)
     failed = failures(defenses, now=now, known=known)
     return [
-        EntryRow(row, State(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ()))
+        DefenseEntryRow(
+            row, DefenseStateWords(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ())
+        )
         for row in rows
     ]
 
 
 def newest_stakes(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
     """Return defense -> the newest stake that began on it, in its words."""
-    return {pk: stake_shown(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
+    return {pk: stake_row(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
 
 
 # For programs --------------------------------------------------------------------------------------------------------
@@ -154,11 +156,11 @@ def defense_json(
     standing: DefenseStanding,
     stake: StakeShown | None,
     *,
-    failed: Iterable[Failure] = (),
+    failed: Iterable[ConditionFailure] = (),
     unrestricted: bool,
 ) -> dict[str, Any]:
     """Return what may be told of a defense: `unrestricted` to its own team and to organizers."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     told = {
         "id": defense.public_id,
         "name": defense.name,
@@ -176,7 +178,7 @@ def defense_json(
     )
 
 
-def _own(entry: Entry | None, standing: DefenseStanding, failed: Iterable[Failure]) -> dict[str, Any]:
+def _own(entry: DefenseEntry | None, standing: DefenseStanding, failed: Iterable[ConditionFailure]) -> dict[str, Any]:
     due = entry is not None and standing in (DefenseStanding.RECEIVED, DefenseStanding.ELIGIBLE)
     return {
         "received_at": moment_json(entry.received_at) if entry else None,

@@ -1,4 +1,4 @@
-"""What puts defenses at stake, by the board in batches or by a paying team, and takes them back (R32, R33)."""
+"""Staking defenses, by the board in batches or by a paying team, and returning them (R32, R33)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,18 +9,18 @@ from django.db import transaction
 from accounts.roles import is_organizer
 from common.audit.trail import Facts, Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed
-from common.typed import words_said
-from contest.core.breaks import standing_breaks
-from contest.core.decisions import Mandate, decide
+from common.typed import clean_words
+from contest.core.breaks import breaks_in_force
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Stake, StakeBatch, Team
 from contest.defenses import selectors
 from contest.defenses.letters import notify_staked
-from contest.defenses.models import Entry
-from contest.defenses.stake_ends import defenses_locked, locked, stake_end, stakes_revive
+from contest.defenses.models import DefenseEntry
+from contest.defenses.stake_ends import lock_defenses, lock_stake, stake_end, stakes_revive
 from contest.ledger.models import Account
 from contest.ledger.stake_money import stake_funded
-from contest.teams.services import captain_held
+from contest.teams.services import lock_captain
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
@@ -34,22 +34,24 @@ LONGEST_RECEIPT = 200
 
 
 @transaction.atomic
-def stake_batch(defenses: Sequence[Defense], criteria: str, reason: str, *, by: Mandate, now: datetime) -> StakeBatch:
+def stake_batch(
+    defenses: Sequence[Defense], criteria: str, reason: str, *, by: MotionMandate, now: datetime
+) -> StakeBatch:
     """Stake defenses together, each for the attacker prize of now: the unbroken ones of a batch share a prize (R36).
 
     All of them or none. Raises NotAllowed without a mandate of the board, InvalidInput without defenses, criteria or
     reason, Conflict for a defense that cannot be staked (`not_published`, `broken`, `staked` ...) and where the
     attackers' half has not that much (`not_enough`).
     """
-    criteria = words_said(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
+    criteria = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
     if not 0 < len(defenses) <= MOST_IN_A_BATCH:
         raise InvalidInput(f"Choose between 1 and {MOST_IN_A_BATCH} defenses.", "invalid", field="defenses")
-    chosen = defenses_locked(defense.pk for defense in defenses)
+    chosen = lock_defenses(defense.pk for defense in defenses)
     for defense in chosen:
         stakes_revive(defense, now=now)
         unstakeable_refuse(defense)
     subject = {"defense": [defense.pk for defense in chosen]}
-    decision = decide(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=criteria)
+    decision = record_decision(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=criteria)
     batch = StakeBatch.objects.create(criteria=criteria, decision=decision, staked_at=now)
     cents = policy_in_force(now).policy.attacker_prize_cents
     for defense in chosen:
@@ -76,11 +78,11 @@ def unstakeable_refuse(defense: Defense) -> None:
         raise Conflict(f"{name} is not published yet.", "not_published")
     if defense.retired_at is not None:
         raise Conflict(f"{name} was taken back.", "withdrawn")
-    if not Entry.objects.filter(defense=defense).exists():
+    if not DefenseEntry.objects.filter(defense=defense).exists():
         raise Conflict(f"{name} was handed in by no team, so nobody could win with it.", "no_team")
     if Stake.objects.filter(defense=defense, end=StakeEnd.WON).exists():
         raise Conflict(f"{name} has won.", "won")
-    if standing_breaks().filter(defense=defense).exists():
+    if breaks_in_force().filter(defense=defense).exists():
         raise Conflict(f"{name} is broken: it cannot be staked.", "broken")
     if (stake := selectors.open_stake_of(defense)) is not None or selectors.stake_comes_back(defense):
         awaited = stake is not None and stake.staked_at is None
@@ -92,14 +94,14 @@ def unstakeable_refuse(defense: Defense) -> None:
 
 
 @transaction.atomic
-def stake_ask(defense: Defense, *, by: User, now: datetime) -> Stake:
+def stake_request(defense: Defense, *, by: User, now: datetime) -> Stake:
     """Let a captain ask to stake a defense of the team for the attacker prize of now.
 
     It begins when the payment is received. Raises NotAllowed for others and for another team's defense, Conflict as
     `stake_batch` does.
     """
-    team = captain_held(by)
-    (defense,) = defenses_locked([defense.pk])
+    team = lock_captain(by)
+    (defense,) = lock_defenses([defense.pk])
     _refuse_others(defense, team)
     stakes_revive(defense, now=now)
     unstakeable_refuse(defense)
@@ -125,7 +127,7 @@ def stake_receive(stake: Stake, receipt: str, *, by: User, now: datetime) -> Sta
     if not receipt or len(receipt) > LONGEST_RECEIPT or not receipt.isprintable():
         words = f"Say which payment it was, in one line of at most {LONGEST_RECEIPT} characters."
         raise InvalidInput(words, "invalid", field="receipt")
-    stake = locked(stake.pk)
+    stake = lock_stake(stake.pk)
     _refuse_receipt(stake)
     stake.receipt, stake.received_by, stake.staked_at, stake.clock_from = receipt, by, now, now
     stake.save(update_fields=["receipt", "received_by", "staked_at", "clock_from"])
@@ -139,7 +141,7 @@ def _refuse_receipt(stake: Stake) -> None:
     name = stake.defense.name
     if stake.staked_at is not None:
         raise Conflict(f"The payment for {name} was recorded before.", "received_before")
-    if standing_breaks().filter(defense=stake.defense_id).exists():
+    if breaks_in_force().filter(defense=stake.defense_id).exists():
         words = f"{name} was broken before its payment arrived: it cannot be staked. Give the payment back."
         raise Conflict(words, "broken")
     if stake.ended_at is not None or stake.defense.retired_at is not None:
@@ -154,7 +156,7 @@ def stake_cancel(stake: Stake, *, by: User, now: datetime) -> Stake:
     if not (is_organizer(by) or selectors.is_owner(by, stake.defense)):
         raise NotAllowed("Only the team that asked, or an organizer, cancels this.", "not_yours")
     with transaction.atomic():
-        found = locked(stake.pk)
+        found = lock_stake(stake.pk)
         if found.staked_at is not None:
             raise Conflict(f"{found.defense.name} is at stake. Only the board returns it.", "staked")
         _record("stake.cancel", found, by, now)
@@ -169,16 +171,16 @@ def _record(action: str, stake: Stake, by: User, now: datetime, private: Facts |
 # Taking a staked one back --------------------------------------------------------------------------------------------
 
 
-def return_ask(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
+def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Stake:
     """Let a captain ask the board to return a defense that is at stake.
 
     Raises NotAllowed for others, InvalidInput without a reason, Conflict for one that is not at stake or was asked for
     before.
     """
-    reason = words_said(reason, field="reason", ask=_ASK_WHY, most=LONGEST_WORDS)
+    reason = clean_words(reason, field="reason", ask=_ASK_WHY, most=LONGEST_WORDS)
     with transaction.atomic():
-        team = captain_held(by)
-        found = locked(stake.pk)
+        team = lock_captain(by)
+        found = lock_stake(stake.pk)
         _refuse_others(found.defense, team)
         if found.staked_at is None or found.ended_at is not None:
             raise Conflict(f"{found.defense.name} is not at stake.", "not_staked")
@@ -195,7 +197,7 @@ def return_check(stake: Stake) -> None:
         raise Conflict(f"Nobody asks for {stake.defense.name} any more.", "not_asked")
 
 
-def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now: datetime) -> Stake:
+def return_decide(stake: Stake, *, granted: bool, reason: str, by: MotionMandate, now: datetime) -> Stake:
     """Give the board's answer to a team that asked: granted, the stake ends.
 
     The defense stays in force: what was sent against it in time is run still, and may break it (R29). Its team takes it
@@ -204,10 +206,10 @@ def return_decide(stake: Stake, *, granted: bool, reason: str, by: Mandate, now:
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict where nobody asked.
     """
     with transaction.atomic():
-        found = locked(stake.pk)
+        found = lock_stake(stake.pk)
         return_check(found)
         subject = {"stake": [found.pk], "defense": [found.defense_id]}
-        decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
+        decision = record_decision(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
         if not granted:
             found.return_asked_at, found.return_reason = None, ""
             found.save(update_fields=["return_asked_at", "return_reason"])

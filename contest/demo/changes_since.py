@@ -1,4 +1,4 @@
-"""What happened in the contest since a moment, in lines for who moves the demo's clock."""
+"""Lists what happened in the contest since a moment, for the demo's clock."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ from labeling.models import Response
 from policy.selectors import policy_in_force
 
 
-class Happened:
+class ChangesSince:
     """Remembers what there is when it is made; `lines` says what came since."""
 
     def __init__(self) -> None:

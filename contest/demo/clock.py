@@ -1,4 +1,4 @@
-"""Moves the demo's time forward, a day or the rest of a week at a time, and lets everything happen that is due.
+"""Moves the demo's clock forward and runs all sweeps that become due.
 
 The row says where a move goes to, and each step is one commit. A move that was killed goes on where it was.
 """
@@ -24,7 +24,7 @@ from common.times import absolute
 from contest.core.enums import BuildState
 from contest.core.weeks import week_at
 from contest.demo import people
-from contest.demo.changes_since import Happened
+from contest.demo.changes_since import ChangesSince
 from contest.operations import pipeline
 from contest.releases.models import ReleaseBuild
 from scoring.enums import RunState
@@ -75,7 +75,7 @@ def clock_move(amount: str, *, say: Say) -> None:
         patience = PATIENCE_SECONDS
         refused: dict[str, None] = {}  # each sentence once, in the order in which they came
         while True:
-            before = Happened()
+            before = ChangesSince()
             if not _let_happen(patience, refused) and patience:
                 say("  Some work is still under way. The clock moves on; what it interrupts is begun again.")
                 patience = 0.0
@@ -164,8 +164,8 @@ def _let_happen(patience: float, refused: dict[str, None]) -> bool:
     """
     deadline = time.monotonic() + patience
     while True:
-        acted = people.act(domain_now(), refused=refused.setdefault)
-        settled = sum(1 for _ in pipeline.settle())
+        acted = people.act_as_people(domain_now(), refused=refused.setdefault)
+        settled = sum(1 for _ in pipeline.run_all_sweeps())
         if acted or settled:
             continue
         if not _is_under_way():

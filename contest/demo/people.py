@@ -1,5 +1,4 @@
-"""What the people of the demo do while its clock moves: what nobody does for three days, they do; after two weeks, the
-vote on an award as well.
+"""Acts for the demo's people while its clock moves, where nobody acts for three days.
 
 So a newcomer may take any part, and the contest goes on with those that are left out. Everything goes through the
 services that people's clicks go through.
@@ -24,7 +23,7 @@ from contest.core.models import Case, Stake
 from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
 from contest.prizes.awards import rerun_begin
-from contest.prizes.checklist import checklist, contenders, own_conditions, ready
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, own_conditions
 from contest.prizes.rerun_conditions import reruns_after
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
@@ -50,7 +49,7 @@ Refused = Callable[[str], object]
 log = structlog.get_logger(__name__)
 
 
-def act(now: datetime, *, refused: Refused) -> int:
+def act_as_people(now: datetime, *, refused: Refused) -> int:
     """Do what is left to the demo's people; returns how many things they did. Again at once changes nothing.
 
     What one of them is refused keeps nobody else from anything: `refused` gets the sentence.
@@ -183,7 +182,7 @@ def _award(now: datetime) -> int:
     if moved.exists():
         return len([vote_through(case, now=now) for case in moved.filter(opened_at__lte=now - PATIENCE_WITH_AWARDS)])
     policy, due = policy_in_force(now).policy, contenders(now=now)
-    first = next((each for each in due if ready(checklist(each, policy=policy, now=now))), None)
+    first = next((each for each in due if is_ready_for_award(award_checklist(each, policy=policy, now=now))), None)
     if first is None:
         return 0
     name, mover = first.defense.name, User.objects.get(username="board3")

@@ -15,7 +15,7 @@ from pathlib import Path
 from tarfile import TarFile, TarInfo
 from typing import Any
 
-from contest.demo.defense.predict import Defense as Edges
+from contest.demo.defense.predict import DemoDefense
 from scoring.machine import processor_name
 from scoring.models import Defense
 from scoring.reference import AtOnce
@@ -105,14 +105,14 @@ def program_of(defense: Defense) -> Program | None:
     return _by_digest().get(defense.digest) if defense.image else None
 
 
-class Running(AtOnce):
+class InProcessProgram(AtOnce):
     """A program of the demo in this process."""
 
     device = f"cpu, {processor_name()}, without a container"
 
     def __init__(self, program: Program) -> None:
         super().__init__()
-        self._edges = Edges(json.loads(program.weights))
+        self._edges = DemoDefense(json.loads(program.weights))
 
     def predict(self, images: Pixels) -> Any:
         """Return labels int8 [N] and scores float32 [N, 2]."""
@@ -127,7 +127,7 @@ class ProgramRunner:
 
     def open(self, defense: Defense, **_: object) -> ReferenceSession:
         """Return a session of the program."""
-        return ReferenceSession(Running(self._program))
+        return ReferenceSession(InProcessProgram(self._program))
 
 
 def tar_of(files: Mapping[str, bytes]) -> bytes:

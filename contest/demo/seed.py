@@ -34,7 +34,7 @@ from labeling.enums import Origin, TaskerState
 from labeling.learning.content import known_pictures_load
 from labeling.models import Assignment, Image, Tasker
 from labeling.pictures.intake import import_picture
-from labeling.pictures.manifest import Entry, Provenance, manifest_entries
+from labeling.pictures.manifest import ManifestEntry, Provenance, manifest_entries
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
@@ -59,7 +59,7 @@ SIGN_INS = [*TASKERS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
 class Photo:
     """One photograph of the demo: when it comes in, by whom, and what each tasker will say of it."""
 
-    entry: Entry
+    entry: ManifestEntry
     sent_by: str | None
     this_week: bool
     opinions: list[dict[str, Any]]
@@ -92,7 +92,7 @@ def seed(say: Callable[[str], Any]) -> bool:
         demo.play()
         _gold(now)
     say("Running the defenses and writing the first release")
-    for name, done in pipeline.settle():
+    for name, done in pipeline.run_all_sweeps():
         say(f"  {name}: {done}")
     appeals_play(teams, domain_now())
     return True
@@ -114,7 +114,7 @@ def photos() -> list[Photo]:
     return [_photo(entry, opinions[entry.path.name]) for entry in entries]
 
 
-def _photo(entry: Entry, row: dict[str, Any]) -> Photo:
+def _photo(entry: ManifestEntry, row: dict[str, Any]) -> Photo:
     return Photo(
         entry, row["sent_by"], row["week"] == "this", row["panel"], row.get("later", []), row["expected"] != "open"
     )

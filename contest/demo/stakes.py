@@ -1,4 +1,4 @@
-"""What the demo's team hands in, and what the board, the organizers and the team put at stake, long before the attacks.
+"""Defenses and stakes of the demo.
 
 Every step goes through the service that people's clicks go through; only the clock and the pictures of the private
 set, which are drawn, are told.
@@ -16,16 +16,16 @@ from django.contrib.auth.models import User
 
 from contest.board.motion_factories import stakes_move
 from contest.core.models import Team
-from contest.defenses.entries import HandIn, defenses_publish, entry_hand_in
-from contest.defenses.models import Entry
-from contest.defenses.staking import stake_ask, stake_receive
+from contest.defenses.entries import HandIn, defenses_publish, submit_defense
+from contest.defenses.models import DefenseEntry
+from contest.defenses.staking import stake_receive, stake_request
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
 from contest.ledger.deposits import pool_deposit
 from labeling.enums import Label
 from picture_files.png import encode_png
 from policy.numbers import Policy
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.models import Defense
 from scoring.reference.drawing import draw
 from scoring.runner import Runner
@@ -49,7 +49,7 @@ class Staking:
         self._board = User.objects.get(username="board1")
         self._at = now
         self._rng = Random("demo stakes")
-        self._scorer = Scorer(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
+        self._scorer = ScoringEngine(name="demo", clock=lambda: self._at, device="cpu", find_runner=_runner)
 
     def play(self) -> None:
         """One whose time is over now, one to be broken, one that its own team pays for, and one with closed source."""
@@ -78,7 +78,7 @@ class Staking:
     def _published(self, program: Program, at: datetime) -> Defense:
         """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
         with _files(program) as given:
-            entry, _ = entry_hand_in(self._team, given, by=self._captain, policy=self._policy, now=at)
+            entry, _ = submit_defense(self._team, given, by=self._captain, policy=self._policy, now=at)
         self._at = at + timedelta(hours=2)
         while trials_plan(policy=self._policy, now=self._at, rng=self._rng) + self._scorer.work_one():
             pass
@@ -86,7 +86,7 @@ class Staking:
         reason = "Readable NumPy, as handed in or shown to the board."
         framework_check(entry.defense, passed=True, reason=reason, by=self._board, now=checked)
         defenses_publish(policy=self._policy, now=at + timedelta(days=1))
-        return Entry.objects.select_related("defense").get(pk=entry.pk).defense
+        return DefenseEntry.objects.select_related("defense").get(pk=entry.pk).defense
 
     def _stake(self, defense: Defense, at: datetime) -> None:
         criteria = "Published, unbroken, with open source, and quicker than a picture a minute."
@@ -94,7 +94,7 @@ class Staking:
         vote_through(moved, now=at)
 
     def _pay(self, defense: Defense, at: datetime) -> None:
-        stake = stake_ask(defense, by=self._captain, now=at)
+        stake = stake_request(defense, by=self._captain, now=at)
         stake_receive(stake, "demo transfer 1", by=self._organizer, now=at + timedelta(hours=12))
 
 

@@ -1,4 +1,4 @@
-"""Says how the defenses of the demo's team run, while this is a demo: elsewhere everything runs sealed."""
+"""Lets the demo's defenses run without containers; elsewhere every defense is sealed."""
 
 from typing import TYPE_CHECKING
 

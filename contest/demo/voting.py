@@ -1,11 +1,11 @@
-"""How the demo's and the simulation's members of the board vote: all the same, without a word."""
+"""Votes of the demo's and the simulation's board members."""
 
 from datetime import datetime
 
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
-from contest.board.recusal import judges_of, undisclosed
+from contest.board.recusal import judges_for, undisclosed
 from contest.core.enums import VoteChoice
 from contest.core.models import Case
 
@@ -16,7 +16,7 @@ def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.I
     Raises errors as `case_decide` does: without members enough there is no quorum.
     """
     last = case.opened_by
-    for member in judges_of(case):
+    for member in judges_for(case):
         if count_of(case).is_enough:
             break
         if member != case.opened_by:

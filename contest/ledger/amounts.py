@@ -1,4 +1,4 @@
-"""Sums in words, pure: integer cents to what people read and back."""
+"""Formats and parses amounts of money; stored as integer cents. Pure."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The currency stays the same once the ledger has an entry (R34): all amounts are cents of it."""
+"""Keeps the currency unchanged once the ledger has an entry (R34)."""
 
 from datetime import datetime
 from typing import Any

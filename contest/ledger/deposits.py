@@ -1,4 +1,4 @@
-"""Money that comes into the pool, and its halves (R34)."""
+"""Deposits into the pool and their split (R34)."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from django.db import transaction
 
 from common.audit.trail import audit
 from common.errors import InvalidInput
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.enums import AccountKind
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
+from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, lock_accounts, move
 
 _ASK_SOURCE = "Say where the money came from: the reason is public."
 HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
@@ -22,11 +22,11 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
 
     An odd cent stays in the pool until another comes. InvalidInput without a reason or a sum.
     """
-    said = words_said(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
+    said = clean_words(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
-    hold([outside, pool, *map(account, HALVES)])
+    lock_accounts([outside, pool, *map(account, HALVES)])
     deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
     _split_pool(deposit, by, now)
     subject, told = {"ledger_entry": [deposit.pk]}, {"cents": cents}

@@ -1,4 +1,4 @@
-"""The ledger as a settlement reads it and adds to it: for good, or on paper only (R22, R35, R36).
+"""The ledger as settlements use it: for real, or as a dry run (R22, R35, R36).
 
 A settlement never asks the ledger directly. With `LEDGER` it posts. With a `DryRun` the same code finds the same
 entries, and nothing is written or locked: what it adds is kept here, and counted with what the ledger has.
@@ -20,7 +20,7 @@ from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
 
-class Book:
+class Ledger:
     """The ledger itself."""
 
     planned: Sequence[LedgerEntry] = ()
@@ -52,10 +52,10 @@ class Book:
         return transaction.atomic()
 
 
-LEDGER = Book()
+LEDGER = Ledger()
 
 
-class DryRun(Book):
+class DryRun(Ledger):
     """Entries that are never posted, on top of the ledger."""
 
     def __init__(self) -> None:

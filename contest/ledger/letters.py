@@ -1,4 +1,4 @@
-"""What is written to a team about its money: posted, corrected, paid (R34-R38)."""
+"""Messages to a team about its money (R34-R38)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.ledger.amounts import money
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.outbox.writing import write
+from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from policy.selectors import policy_in_force
 
@@ -30,7 +30,7 @@ def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
 
 def _tell(team: Team, moved: list[tuple[int, LedgerEntry]], now: datetime) -> None:
     currency = policy_in_force(now).policy.currency
-    write(
+    notify(
         team,
         MessageKind.POSTED,
         about=reverse("team-money"),
@@ -55,7 +55,7 @@ def _account(team: Team, currency: str) -> dict[str, str]:
 def notify_paid(payment: Payment, *, now: datetime) -> None:
     """Tell a team that a payment was made."""
     policy = policy_in_force(now).policy
-    write(
+    notify(
         payment.team,
         MessageKind.PAID,
         about=reverse("team-money"),

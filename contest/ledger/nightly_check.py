@@ -1,11 +1,11 @@
-"""The check of the ledger, once a day: what it finds is in the log, and on the organizers' page whenever it is open."""
+"""The nightly check of the ledger, logged and shown to organizers."""
 
 from datetime import datetime, timedelta
 
 import structlog
 from django.core.cache import cache
 
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 
 CHECK_EVERY = timedelta(days=1)
 _LAST_CHECK = "ledger-last-check"
@@ -20,7 +20,7 @@ def ledger_check_periodically(*, now: datetime) -> int:
     last: datetime | None = cache.get(_LAST_CHECK)
     if last is not None and last <= now < last + CHECK_EVERY:
         return 0
-    found = check()
+    found = check_ledger_sums()
     cache.set(_LAST_CHECK, now, CHECK_EVERY.total_seconds())
     for line in found.wrong:
         log.error("ledger_does_not_add_up", what=line)

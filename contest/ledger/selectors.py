@@ -1,4 +1,4 @@
-"""What is read of the accounts of the ledger."""
+"""Queries for accounts of the ledger."""
 
 from collections.abc import Collection, Iterable
 

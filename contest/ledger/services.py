@@ -1,4 +1,4 @@
-"""The ledger: accounts, the one way in which money moves, and the check that nothing is lost (R34)."""
+"""Accounts, the only function that moves money, and the check of the sums (R34)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def account(kind: AccountKind, *, team: Team | None = None, stake: Stake | None 
     return Account.objects.get_or_create(kind=kind, team=team, stake=stake)[0]
 
 
-def hold(accounts: Iterable[Account]) -> dict[int, Account]:
+def lock_accounts(accounts: Iterable[Account]) -> dict[int, Account]:
     """Lock accounts until the end of the transaction, in one order always; return them as they stand, by number."""
     wanted = sorted({each.pk for each in accounts})
     rows = Account.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=wanted).order_by("pk")
@@ -96,7 +96,7 @@ class Check:
     wrong: tuple[str, ...]
 
 
-def check() -> Check:
+def check_ledger_sums() -> Check:
     """Add up the whole ledger: balances against entries, the sum against zero, and nobody below it.
 
     The database keeps all of this by itself; the check is for what got around it.

@@ -1,4 +1,4 @@
-"""The money of stakes: reserved when a defense is staked, given back when the stake comes to nothing (R32, R36)."""
+"""Reserves the money of a stake, and refunds it (R32, R36)."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from contest.core.models import BoardDecision, Stake
 from contest.core.teams import final_team
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, hold, move
+from contest.ledger.services import account, lock_accounts, move
 
 
 def stake_account(stake: Stake) -> Account:
@@ -57,7 +57,7 @@ def stake_refunded(
     A team finds it on its own account, from where organizers pay it.
     """
     target = back_account(stake)
-    money = hold([own := stake_account(stake), target])[own.pk]
+    money = lock_accounts([own := stake_account(stake), target])[own.pk]
     if not money.balance_cents:
         return None
     causes = {"stake": [stake.pk]}

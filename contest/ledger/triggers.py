@@ -1,4 +1,4 @@
-"""The balances of the ledger's accounts, kept by the database itself (R34).
+"""Database triggers that keep the balances of accounts (R34).
 
 Each new entry moves both balances in the statement that writes it. A balance that would fall below zero breaks the
 check of its row, and the entry is not written. Migrations run these statements.

@@ -1,4 +1,4 @@
-"""What of the ledger everybody may know of: not who broke what in a week that is not released (R24, R39).
+"""Which ledger entries are public before a week's release (R24, R39).
 
 Three kinds of entries wait for a release. One that follows from an untold break is there without its team. One that
 moves money of a team that has such a share is not there at all: a payment's sum would say whose the share is. What a
@@ -21,13 +21,13 @@ from contest.core.models import Attack, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.withholding import Withheld
+from contest.ledger.withholding import WithheldAmount
 
 # A team and a stake, by their numbers; a team that was merged is the one it is part of now.
 Pair = tuple[int, int]
 
 
-class Told(Enum):
+class EntryVisibility(Enum):
     """How much of an entry is told."""
 
     WHOLE = auto()
@@ -36,11 +36,11 @@ class Told(Enum):
     LATER = auto()
 
 
-HIDDEN = (Told.WITHOUT_TEAM, Told.LATER)
+HIDDEN = (EntryVisibility.WITHOUT_TEAM, EntryVisibility.LATER)
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class EmbargoedBreaks:
     """The breaks that are not told of, since when there is one of a team on a stake, and whose breaks are told.
 
     A share can also be withheld before any break was found: then the team is named by the board alone. A stake's own
@@ -136,7 +136,7 @@ def _names(wanted: Iterable[int], teams: Mapping[int, Team]) -> dict[int, tuple[
 
 
 @dataclass(slots=True)
-class Telling:
+class LedgerView:
     """What is told of the ledger: of each entry that is not told whole how much, and what follows for sums.
 
     `later` is account -> what entries that are not there bring to it, `without_team` the same of those without a team,
@@ -144,9 +144,9 @@ class Telling:
     money that it may not be named with; `set_off` is what was taken back of told shares out of such money.
     """
 
-    untold: Untold
+    untold: EmbargoedBreaks
     teams: Mapping[int, Team]
-    levels: dict[int, Told] = field(default_factory=dict)
+    levels: dict[int, EntryVisibility] = field(default_factory=dict)
     hidden: list[LedgerEntry] = field(default_factory=list)
     later: dict[int, int] = field(default_factory=dict)
     without_team: dict[int, int] = field(default_factory=dict)
@@ -159,30 +159,30 @@ class Telling:
     def now(cls) -> Self:
         """Read what everybody may know of now."""
         teams = Team.objects.select_related("merged_into").in_bulk()
-        telling = cls(Untold.read(teams), teams)
+        telling = cls(EmbargoedBreaks.read(teams), teams)
         telling._pass(list(telling._rows()))
         return telling
 
-    def of(self, entry: LedgerEntry) -> Told:
+    def of(self, entry: LedgerEntry) -> EntryVisibility:
         """Return how much of an entry is told."""
-        return self.levels.get(entry.pk, Told.WHOLE)
+        return self.levels.get(entry.pk, EntryVisibility.WHOLE)
 
     def not_listed(self) -> list[int]:
         """Return the numbers of the entries that are not there."""
-        return [number for number, told in self.levels.items() if told is Told.LATER]
+        return [number for number, told in self.levels.items() if told is EntryVisibility.LATER]
 
     def tells(self, decision: BoardDecision) -> bool:
         """Say whether the words of a decision are told."""
         return decision.pk not in self.decisions and not self.untold.keeps(decision)
 
-    def tells_of(self, withheld: Withheld, decision: BoardDecision) -> bool:
+    def tells_of(self, withheld: WithheldAmount, decision: BoardDecision) -> bool:
         """Say whether that the board withholds this may be told of, as of one of its decisions."""
         if withheld.account.stake_id is not None:
             team = withheld.team
             return team is None or not self.untold.hides((team.pk, withheld.account.stake_id), decision.decided_at)
         return decision.pk not in self.decisions
 
-    def hidden_of(self, withheld: Withheld) -> int:
+    def hidden_of(self, withheld: WithheldAmount) -> int:
         """Return how much of what is withheld follows from entries that are not told."""
         rows = [row for row in self.hidden if row.rule == "R38" and _is_of(row, withheld, self.teams)]
         return sum(row.cents if row.target.kind == AccountKind.WITHHELD else -row.cents for row in rows)
@@ -210,28 +210,28 @@ class Telling:
             _add(self.balances, row, -1)
         for row in rows:
             told = self._level(row)
-            if told is not Told.WHOLE:
+            if told is not EntryVisibility.WHOLE:
                 self.levels[row.pk] = told
             if told in HIDDEN:
                 self._hide(row, told)
             elif row.pk in recent:
                 _add(self.balances, row, 1)
 
-    def _level(self, row: LedgerEntry) -> Told:
-        before = self.levels.get(row.corrects_id or 0, Told.WHOLE)
+    def _level(self, row: LedgerEntry) -> EntryVisibility:
+        before = self.levels.get(row.corrects_id or 0, EntryVisibility.WHOLE)
         if before in HIDDEN:
             return before
         if (pair := self._pair(row)) is not None:
-            return self._without_name(row) if self.untold.hides(pair, row.made_at) else Told.WHOLE
+            return self._without_name(row) if self.untold.hides(pair, row.made_at) else EntryVisibility.WHOLE
         follows = self._follows(row)
         if follows and (row.corrects_id is None or self._is_of_winner(row)):
             return self._without_name(row)
         marked = self._team(row) in self.marked
         if row.corrects_id is not None and row.source.kind == AccountKind.TEAM:
             if marked and self.balances[row.source_id] < row.cents:
-                return Told.WITHOUT_TEAM  # what is told of the team could not have paid it
-            return Told.WITHOUT_REASON if follows else Told.WHOLE
-        return Told.LATER if marked and _is_own_affair(row) else Told.WHOLE
+                return EntryVisibility.WITHOUT_TEAM  # what is told of the team could not have paid it
+            return EntryVisibility.WITHOUT_REASON if follows else EntryVisibility.WHOLE
+        return EntryVisibility.LATER if marked and _is_own_affair(row) else EntryVisibility.WHOLE
 
     def _follows(self, row: LedgerEntry) -> bool:
         return not self.untold.breaks.isdisjoint(row.causes.get("break", ()))
@@ -242,10 +242,10 @@ class Telling:
             return None
         return final_team(self.teams[row.causes["team"][0]]).pk, row.causes["stake"][0]
 
-    def _without_name(self, row: LedgerEntry) -> Told:
+    def _without_name(self, row: LedgerEntry) -> EntryVisibility:
         """Return how an entry that follows from an untold break is told: of a winner not at all, as by what is told it
         won (R37)."""
-        return Told.LATER if self._is_of_winner(row) else Told.WITHOUT_TEAM
+        return EntryVisibility.LATER if self._is_of_winner(row) else EntryVisibility.WITHOUT_TEAM
 
     @staticmethod
     def _is_of_winner(row: LedgerEntry) -> bool:
@@ -257,9 +257,9 @@ class Telling:
         named = row.source.team_id or row.target.team_id or next(iter(row.causes.get("team", ())), None)
         return final_team(self.teams[named]).pk if named is not None else None
 
-    def _hide(self, row: LedgerEntry, told: Told) -> None:
+    def _hide(self, row: LedgerEntry, told: EntryVisibility) -> None:
         self.hidden.append(row)
-        _add(self.later if told is Told.LATER else self.without_team, row, 1)
+        _add(self.later if told is EntryVisibility.LATER else self.without_team, row, 1)
         if row.decision_id is not None:
             self.decisions.add(row.decision_id)
         team = self._team(row)
@@ -272,7 +272,7 @@ class Telling:
             self.set_off[pair] = self.set_off.get(pair, 0) + row.cents
 
 
-def _is_of(row: LedgerEntry, withheld: Withheld, teams: Mapping[int, Team]) -> bool:
+def _is_of(row: LedgerEntry, withheld: WithheldAmount, teams: Mapping[int, Team]) -> bool:
     """Say whether an entry moves money that is withheld of this account, award or share."""
     stake, team, award = (next(iter(row.causes.get(table, ())), None) for table in ("stake", "team", "award"))
     if stake != withheld.account.stake_id or award != (withheld.award.pk if withheld.award else None):

@@ -1,4 +1,4 @@
-"""Prizes that the board withholds for cheating, with a public reason, and gives back (R38).
+"""Prizes that the board withholds for cheating, and returns (R38).
 
 Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
 be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
@@ -14,20 +14,20 @@ from datetime import datetime
 from django.db import transaction
 
 from common.errors import Conflict, InvalidInput
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, hold, move
+from contest.ledger.services import account, lock_accounts, move
 
 # Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class WithheldAmount:
     """What is withheld of a team's account, of its `award` there, or of its share of a stake, and the decisions about
     it, oldest first.
 
@@ -42,39 +42,39 @@ class Withheld:
     award: Award | None = None
 
 
-def withheld() -> list[Withheld]:
+def withheld_amounts() -> list[WithheldAmount]:
     """Return what is withheld now, the oldest first."""
     return [each for each in withholdings() if each.cents]
 
 
-def withholdings() -> list[Withheld]:
+def withholdings() -> list[WithheldAmount]:
     """Return what the board withholds, the oldest first; also where nothing is aside, as the team has no share now."""
     return [each for each in _all() if each.cents or each.decided]
 
 
-def ever_withheld() -> list[Withheld]:
+def has_withholdings() -> list[WithheldAmount]:
     """Return what the board ever withheld, the oldest first; also what it gave back."""
     return list(_all())
 
 
-def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld | None:
+def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount | None:
     """Return what the board withholds of a team's account, of an `award` there, or of the share of `team` of a stake;
     None for nothing."""
     whose = _named(of, team, award)
     return next((each for each in withholdings() if _named(each.account, each.team, each.award) == whose), None)
 
 
-def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[Withheld]]:
+def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[WithheldAmount]]:
     """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
     that count as well."""
-    of_stakes: dict[int, list[Withheld]] = {}
+    of_stakes: dict[int, list[WithheldAmount]] = {}
     for each in _all(planned):
         if each.account.stake_id is not None and each.team is not None:
             of_stakes.setdefault(each.account.stake_id, []).append(each)
     return of_stakes
 
 
-def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[Withheld]:
+def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmount]:
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     by_whose: dict[_Whose, list[BoardDecision]] = {}
     teams = Team.objects.select_related("merged_into").in_bulk()
@@ -86,7 +86,7 @@ def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[Withheld]:
     for whose, decisions in by_whose.items():
         team = teams[whose[1]] if whose[1] is not None else None
         told = (aside.get(whose, 0), _decided(decisions), tuple(decisions))
-        yield Withheld(accounts[whose], team, *told, award=awards[whose[2]] if whose[2] is not None else None)
+        yield WithheldAmount(accounts[whose], team, *told, award=awards[whose[2]] if whose[2] is not None else None)
 
 
 def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
@@ -134,7 +134,7 @@ def money_withhold(
     of: Account,
     cents: int,
     reason: str,
-    by: Mandate,
+    by: MotionMandate,
     now: datetime,
     team: Team | None = None,
     award: Award | None = None,
@@ -147,8 +147,8 @@ def money_withhold(
     """
     subject = subject_of(of, team, award)
     target = account(AccountKind.WITHHELD)
-    hold([of, target])
-    decision = decide(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    lock_accounts([of, target])
+    decision = record_decision(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
     why = "Withheld by the board."
     entry = move(of, target, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)
     notify_posted([entry], now=now)
@@ -157,7 +157,7 @@ def money_withhold(
 
 @transaction.atomic
 def money_return(
-    *, of: Account, reason: str, by: Mandate, now: datetime, team: Team | None = None, award: Award | None = None
+    *, of: Account, reason: str, by: MotionMandate, now: datetime, team: Team | None = None, award: Award | None = None
 ) -> BoardDecision:
     """Give back all that is withheld of a team without naming an award, of an award, or of its share of a stake, by a
     decision of the board.
@@ -167,9 +167,9 @@ def money_return(
     """
     subject = subject_of(of, team, award)
     source = account(AccountKind.WITHHELD)
-    hold([of, source])
+    lock_accounts([of, source])
     found = return_check(of, team, award)
-    decision = decide(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
+    decision = record_decision(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
         entry = move(
@@ -179,7 +179,7 @@ def money_return(
     return decision
 
 
-def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> Withheld:
+def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
     """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
     found = withheld_of(of, team, award)
     if found is None:

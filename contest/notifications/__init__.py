@@ -1,1 +1,1 @@
-"""Which facts become which message: one sweep for each kind."""
+"""Sweeps that notify people of facts, one per kind of message."""

@@ -1,4 +1,4 @@
-"""Telling who broke what: senders at once, the makers with the release of the picture's week (R24, R29)."""
+"""Notifies senders of their breaks at once, and makers with the week's release (R24, R29)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,22 +7,31 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 from django.urls import reverse
 
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.enums import MessageKind
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.weeks import week_at
-from contest.defenses.selectors import first_sent, owner_of
-from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, receipts_of, tell, told, told_to_senders
-from contest.outbox.models import Told
+from contest.defenses.selectors import first_sent_at, owner_of
+from contest.outbox.grouped_facts import (
+    MOST_NAMED,
+    NEWS,
+    PATIENCE,
+    attacks_by_team_and_week,
+    notified_facts,
+    notify_facts,
+    receipts_of,
+    senders_notified,
+)
+from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
 from scoring.models import Defense
 
 
 def _news(now: datetime) -> QuerySet[Break]:
     """Return the breaks that hold and are news, each picture and defense once."""
-    same = standing_breaks().filter(defense=OuterRef("defense"), image=OuterRef("image"), pk__lt=OuterRef("pk"))
-    rows = standing_breaks().filter(~Exists(same), found_at__gte=now - NEWS, defense__published_at__isnull=False)
+    same = breaks_in_force().filter(defense=OuterRef("defense"), image=OuterRef("image"), pk__lt=OuterRef("pk"))
+    rows = breaks_in_force().filter(~Exists(same), found_at__gte=now - NEWS, defense__published_at__isnull=False)
     return rows.select_related("defense__entry__team", "image").order_by("found_at", "pk")
 
 
@@ -34,8 +43,8 @@ def notify_broke(*, now: datetime) -> int:
     breaks: dict[int, list[Break]] = {}
     for each in _news(now):
         breaks.setdefault(each.image_id, []).append(each)
-    sent = Attack.objects.filter(told_to_senders(now=now), image__in=breaks).select_related("team")
-    groups = of_teams(sent.order_by("received_at", "pk"))
+    sent = Attack.objects.filter(senders_notified(now=now), image__in=breaks).select_related("team")
+    groups = attacks_by_team_and_week(sent.order_by("received_at", "pk"))
     return sum(_notify_broke(team, week, attacks, breaks, now) for (team, week), attacks in groups.items())
 
 
@@ -43,12 +52,12 @@ def _notify_broke(
     team: Team, week: str, attacks: Sequence[Attack], breaks: dict[int, list[Break]], now: datetime
 ) -> int:
     pairs = [(attack, each) for attack in attacks for each in breaks[attack.image_id]]
-    known = Told.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
+    known = NotifiedFact.objects.filter(kind=MessageKind.ATTACK_BROKE, fact__in=[each.pk for _, each in pairs])
     before = set(known.values_list("team", "fact"))
     fresh = [(attack, each) for attack, each in pairs if (attack.team_id, each.pk) not in before]
     if not fresh or min(each.found_at for _, each in fresh) > now - PATIENCE:
         return 0
-    return tell(
+    return notify_facts(
         team,
         MessageKind.ATTACK_BROKE,
         [(attack.team_id, each.pk) for attack, each in fresh],
@@ -70,7 +79,7 @@ def _broke(attack: Attack, defense: Defense) -> dict[str, Any]:
 def notify_broken(*, now: datetime) -> int:
     """Tell the makers of a defense by whose pictures it was broken, with the release of those; return how many
     messages."""
-    rows = _news(now).filter(released("image__")).annotate(sent_at=first_sent())
+    rows = _news(now).filter(released("image__")).annotate(sent_at=first_sent_at())
     by_defense: dict[Defense, list[Break]] = {}
     for each in rows:
         by_defense.setdefault(each.defense, []).append(each)
@@ -81,14 +90,14 @@ def _notify_broken(defense: Defense, breaks: Sequence[Break], now: datetime) -> 
     owner = owner_of(defense)
     if owner is None:
         return 0
-    not_notified = standing_breaks().filter(~told(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
+    not_notified = breaks_in_force().filter(~notified_facts(MessageKind.DEFENSE_BROKEN, fact="pk", team=owner))
     wanted = set(not_notified.filter(pk__in=[each.pk for each in breaks]).values_list("pk", flat=True))
     receipts = receipts_of((each.image_id for each in breaks), now=now)
     fresh = [each for each in breaks if each.pk in wanted and each.image_id in receipts]
     if not fresh:
         return 0
     named = fresh[:MOST_NAMED]
-    return tell(
+    return notify_facts(
         owner,
         MessageKind.DEFENSE_BROKEN,
         [(owner.pk, each.pk) for each in fresh],

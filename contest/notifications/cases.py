@@ -1,4 +1,4 @@
-"""Telling the teams that learn of a case with the release of its picture what happened in it before (R18, R24).
+"""Notifies teams of cases that become visible to them with a release (R18, R24).
 
 Whoever may know of a case is told of it at once, in the transaction of what happened. Who sent a copy, and whose
 defense it turned out to break, may know of it no earlier than everybody else: this sweep tells them, in the same words.
@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef
 
-from contest.appeals.letters import appeals_tell_late
+from contest.appeals.letters import notify_late_appeals
 from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
 from contest.board.cases import newest_ruling_of
 from contest.board.models import CaseDecision, CaseParty
@@ -17,8 +17,8 @@ from contest.core.enums import CaseKind, CaseOutcome, CaseState, MessageKind
 from contest.core.models import Case, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.outbox.grouped_facts import NEWS, told
-from contest.outbox.models import Told
+from contest.outbox.grouped_facts import NEWS, notified_facts
+from contest.outbox.models import NotifiedFact
 
 
 def notify_cases(*, now: datetime) -> int:
@@ -27,7 +27,7 @@ def notify_cases(*, now: datetime) -> int:
     Each party of a case is looked at once: what happens later is told at once.
     """
     news = released("case__image__") & ~released("case__image__", by=now - NEWS)
-    unseen = ~told(MessageKind.CASE_DECIDED, fact="case_id", team=OuterRef("team_id"))
+    unseen = ~notified_facts(MessageKind.CASE_DECIDED, fact="case_id", team=OuterRef("team_id"))
     rows = CaseParty.objects.filter(news, unseen, case__kind=CaseKind.PICTURE).order_by("pk")
     related = ("case__decision__case", "case__image", "case__ruling__image", "case__result__image", "team__merged_into")
     return sum(_look(party, now) for party in rows.select_related(*related))
@@ -37,7 +37,7 @@ def _look(party: CaseParty, now: datetime) -> int:
     """Tell a party what it was not told; 0 where another sweep did so at the same moment."""
     try:
         with transaction.atomic():
-            Told.objects.create(kind=MessageKind.CASE_DECIDED, team=party.team, fact=party.case_id, told_at=now)
+            NotifiedFact.objects.create(kind=MessageKind.CASE_DECIDED, team=party.team, fact=party.case_id, told_at=now)
             return _tell(party.case, final_team(party.team), now)
     except IntegrityError:
         return 0
@@ -46,7 +46,7 @@ def _look(party: CaseParty, now: datetime) -> int:
 def _tell(case: Case, team: Team, now: datetime) -> int:
     decision: CaseDecision | None = getattr(case, "decision", None)
     if decision is None:
-        return appeals_tell_late(case, team, now=now)
+        return notify_late_appeals(case, team, now=now)
     people = notify_case_decided(decision, now=now, late=team)
     if case.state != CaseState.CLOSED or case.result is None or case.ruling is None:
         return people

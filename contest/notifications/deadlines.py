@@ -1,4 +1,4 @@
-"""Telling what ends soon: appeals that close within a day, and questions that wait for an answer (R18, R25)."""
+"""Reminds of appeals that close within a day, and of unanswered questions (R18, R25)."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -7,13 +7,13 @@ from django.urls import reverse
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.appeals.grounds import Ground, appealable
+from contest.appeals.grounds import AppealGround, appealable
 from contest.core.enums import AppealSide, EntitlementState, EntitlementStepKind, MessageKind
 from contest.core.models import Attack, Team
 from contest.core.teams import final_team
-from contest.notifications.verdicts import defending_teams, in_words, not_told
-from contest.outbox.grouped_facts import MOST_NAMED, NEWS, receipts_of, tell, told_to_senders
-from contest.outbox.writing import write
+from contest.notifications.verdicts import defending_teams, not_notified, verdict_text
+from contest.outbox.grouped_facts import MOST_NAMED, NEWS, notify_facts, receipts_of, senders_notified
+from contest.outbox.writing import notify
 from contest.teams.letters import link_to
 from contest.teams.models import Entitlement
 
@@ -34,18 +34,18 @@ def notify_appeals_closing(*, now: datetime) -> int:
 def _senders(now: datetime) -> Iterator[Team]:
     """Yield the teams with a picture that was rejected lately."""
     rejected = Ruling.objects.filter(verdict=Verdict.REJECTED, decided_at__gte=now - NEWS)
-    sent = Attack.objects.filter(told_to_senders(now=now), image__in=rejected.values("image"))
+    sent = Attack.objects.filter(senders_notified(now=now), image__in=rejected.values("image"))
     for team in Team.objects.filter(attacks__in=sent).distinct().order_by("pk"):
         yield final_team(team)
 
 
 def _notify_closing(team: Team, now: datetime) -> int:
     soon = [each for each in appealable(team, now) if each.until <= now + ALONG]
-    fresh = not_told(MessageKind.APPEALS_CLOSING, team, soon)
+    fresh = not_notified(MessageKind.APPEALS_CLOSING, team, soon)
     if not fresh or fresh[0].until > now + BEFORE:
         return 0
     receipts = receipts_of((each.ruling.image_id for each in fresh[:MOST_NAMED]), now=now)
-    return tell(
+    return notify_facts(
         team,
         MessageKind.APPEALS_CLOSING,
         [(team.pk, each.ruling.pk) for each in fresh],
@@ -53,18 +53,18 @@ def _notify_closing(team: Team, now: datetime) -> int:
         now=now,
         rows=[_row(each, receipts.get(each.ruling.image_id)) for each in fresh[:MOST_NAMED]],
         more=max(len(fresh) - MOST_NAMED, 0),
-        first=in_words(fresh[0].until),
+        first=verdict_text(fresh[0].until),
     )
 
 
-def _row(ground: Ground, attack: Attack | None) -> dict[str, object]:
+def _row(ground: AppealGround, attack: Attack | None) -> dict[str, object]:
     sent, image = ground.side is AppealSide.ATTACKER, ground.ruling.image.public_id
     return {
         "sent": sent,
         "picture": image,
         "receipt": attack.public_id if sent and attack else "",
         "label": ground.ruling.label,
-        "until": in_words(ground.until),
+        "until": verdict_text(ground.until),
         "link": link_to("appeal-new", image),
     }
 
@@ -82,13 +82,13 @@ def _notify_question(asked: Entitlement, now: datetime) -> int:
     step = asked.steps.filter(kind=EntitlementStepKind.QUESTION).order_by("-pk").first()
     if step is None or step.made_at > now - UNANSWERED:
         return 0
-    return write(
+    return notify(
         asked.team,
         MessageKind.QUESTION_WAITING,
         about=reverse("team"),
         now=now,
         key=f"step {step.pk}",
         paper=asked.arxiv_id,
-        asked_at=in_words(step.made_at),
+        asked_at=verdict_text(step.made_at),
         question=step.words,
     )

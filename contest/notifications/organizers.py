@@ -1,4 +1,4 @@
-"""Telling organizers what does not go by itself: releases that failed, letters that nobody got."""
+"""Notifies organizers of failed releases, stuck panels and undeliverable letters."""
 
 from datetime import datetime, timedelta
 
@@ -9,8 +9,8 @@ from common.times import to_the_second
 from contest.core.enums import BuildState, MessageKind
 from contest.core.stuck_panels import StuckGroup, read_stuck_groups
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import AGAIN_AFTER, given_up
-from contest.outbox.writing import write
+from contest.outbox.posting import AGAIN_AFTER, given_up_letters
+from contest.outbox.writing import notify
 from contest.releases.models import ReleaseBuild, ReleaseLetter
 from policy.selectors import policy_at
 
@@ -28,7 +28,7 @@ def notify_failed_releases(*, now: datetime) -> int:
 def _notify_failed(build: ReleaseBuild, now: datetime) -> int:
     assert build.ended_at is not None, "what failed is over"
     zone = policy_at(now).time_zone
-    return write(
+    return notify(
         ORGANIZERS,
         MessageKind.RELEASE_FAILED,
         about=reverse("organizer-releases"),
@@ -55,7 +55,7 @@ def _notify_stuck(group: StuckGroup, now: datetime) -> int:
     rows = [
         {"picture": each.panel.image.public_id, "places": each.places, "people": each.people} for each in group.named
     ]
-    return write(
+    return notify(
         ORGANIZERS,
         MessageKind.PANELS_STUCK,
         about=f"{reverse('overview')}#stuck",
@@ -77,11 +77,11 @@ def notify_given_up(*, now: datetime) -> int:
     """
     lately = {"not_before__gte": now - _DAY + AGAIN_AFTER}
     own = Message.objects.exclude(kind=MessageKind.LETTERS_GIVEN_UP)
-    rows = [given_up(of).filter(**lately) for of in (own, Digest.objects.all(), ReleaseLetter.objects.all())]
+    rows = [given_up_letters(of).filter(**lately) for of in (own, Digest.objects.all(), ReleaseLetter.objects.all())]
     if not (count := sum(each.count() for each in rows)):
         return 0
     errors = [error for each in rows for error in each.order_by("-pk").values_list("error", flat=True)[:1]]
-    return write(
+    return notify(
         ORGANIZERS,
         MessageKind.LETTERS_GIVEN_UP,
         about=reverse("message-outbox"),

@@ -1,4 +1,4 @@
-"""What is told because of facts, by sweeps that may run at any time and as often as they like."""
+"""Runs all notification sweeps. Idempotent."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Telling who sent a picture its verdict, and whose defense it can break that it is valid (R18)."""
+"""Notifies senders of verdicts, and makers of valid pictures against their defenses (R18)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,14 +12,22 @@ from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reasons_words
 from common.times import absolute
-from contest.appeals.grounds import Ground, appealable
-from contest.core.appeal_window import closes_for_sender
+from contest.appeals.grounds import AppealGround, appealable
+from contest.core.appeal_window import window_closes_for_sender
 from contest.core.enums import AppealSide, MessageKind
 from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
-from contest.outbox.grouped_facts import MOST_NAMED, NEWS, PATIENCE, of_teams, tell, told, told_to_senders
-from contest.outbox.models import Told
+from contest.outbox.grouped_facts import (
+    MOST_NAMED,
+    NEWS,
+    PATIENCE,
+    attacks_by_team_and_week,
+    notified_facts,
+    notify_facts,
+    senders_notified,
+)
+from contest.outbox.models import NotifiedFact
 from contest.teams.letters import link_to
 from policy.selectors import policy_at
 
@@ -33,9 +41,11 @@ def notify_verdicts(*, now: datetime) -> int:
     a verdict later is told by who changes it.
     """
     lately = Ruling.objects.filter(image=OuterRef("image"), decided_at__gte=now - NEWS)
-    not_notified = ~told(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
-    rows = Attack.objects.filter(told_to_senders(now=now), Exists(lately), not_notified).select_related("image", "team")
-    groups = of_teams(rows.order_by("received_at", "pk"))
+    not_notified = ~notified_facts(MessageKind.ATTACK_VERDICTS, fact="image_id", team=OuterRef("team_id"))
+    rows = Attack.objects.filter(senders_notified(now=now), Exists(lately), not_notified).select_related(
+        "image", "team"
+    )
+    groups = attacks_by_team_and_week(rows.order_by("received_at", "pk"))
     return sum(_notify_verdicts(team, week, attacks, now) for (team, week), attacks in groups.items())
 
 
@@ -44,7 +54,7 @@ def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: date
     oldest = min(ruling.decided_at for ruling in rulings.values())
     if oldest > now - PATIENCE and _waits(team, week, now):
         return 0
-    return tell(
+    return notify_facts(
         team,
         MessageKind.ATTACK_VERDICTS,
         [(attack.team_id, attack.image_id) for attack in attacks],
@@ -58,24 +68,24 @@ def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: date
 
 def _waits(team: Team, week: str, now: datetime) -> bool:
     """Say whether a picture of the team's week has no verdict yet."""
-    mine = Attack.objects.filter(told_to_senders(now=now), team__in=teams_counted_together(team), week=week)
+    mine = Attack.objects.filter(senders_notified(now=now), team__in=teams_counted_together(team), week=week)
     return mine.filter(image__rulings__isnull=True).exists()
 
 
 def _verdict(attack: Attack, ruling: Ruling) -> dict[str, Any]:
     valid = ruling.verdict == Verdict.VALID
-    until = closes_for_sender(attack, ruling)
+    until = window_closes_for_sender(attack, ruling)
     return {
         "valid": valid,
         "words": f"a {ruling.label}" if valid else reasons_words(ruling.reasons),
         "receipt": attack.public_id,
         "file_name": attack.file_name,
         "link": link_to("attack", attack.public_id),
-        "until": "" if valid or until is None else in_words(until),
+        "until": "" if valid or until is None else verdict_text(until),
     }
 
 
-def in_words(moment: datetime) -> str:
+def verdict_text(moment: datetime) -> str:
     """Return a moment in the zone of the contest."""
     return absolute(moment, policy_at(moment).time_zone)
 
@@ -94,10 +104,10 @@ def notify_valid(*, now: datetime) -> int:
 
 def _notify_valid(team: Team, now: datetime) -> int:
     grounds = [each for each in appealable(team, now) if each.side is AppealSide.DEFENDER]
-    fresh = not_told(MessageKind.PICTURES_VALID, team, grounds)
+    fresh = not_notified(MessageKind.PICTURES_VALID, team, grounds)
     if not fresh or min(each.ruling.decided_at for each in fresh) > now - PATIENCE:
         return 0
-    return tell(
+    return notify_facts(
         team,
         MessageKind.PICTURES_VALID,
         [(team.pk, each.ruling.pk) for each in fresh],
@@ -106,17 +116,17 @@ def _notify_valid(team: Team, now: datetime) -> int:
         defenses=sorted({each.defense.name for each in fresh if each.defense}),
         rows=[_valid(each) for each in fresh[:MOST_NAMED]],
         more=max(len(fresh) - MOST_NAMED, 0),
-        last_day=in_words(max(each.until for each in fresh)),
+        last_day=verdict_text(max(each.until for each in fresh)),
     )
 
 
-def _valid(ground: Ground) -> dict[str, str]:
+def _valid(ground: AppealGround) -> dict[str, str]:
     image = ground.ruling.image.public_id
     return {
         "words": f"a {ground.ruling.label}",
         "picture": image,
         "link": link_to("appeal-new", image),
-        "until": in_words(ground.until),
+        "until": verdict_text(ground.until),
     }
 
 
@@ -128,8 +138,8 @@ def defending_teams(*, now: datetime) -> list[Team]:
     return list({owner.pk: owner for owner in owners if owner is not None}.values())
 
 
-def not_told(kind: MessageKind, team: Team, grounds: Sequence[Ground]) -> list[Ground]:
+def not_notified(kind: MessageKind, team: Team, grounds: Sequence[AppealGround]) -> list[AppealGround]:
     """Return those of whose rulings the team was not told."""
-    known = Told.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
+    known = NotifiedFact.objects.filter(kind=kind, team=team, fact__in=[each.ruling.pk for each in grounds])
     before = set(known.values_list("fact", flat=True))
     return [each for each in grounds if each.ruling.pk not in before]

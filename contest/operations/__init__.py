@@ -1,1 +1,1 @@
-"""How the contest runs: health, deadlines and forecasts, what waits for whom, the audit trail."""
+"""Running the contest: health, deadlines, forecasts, waiting work, the audit trail."""

@@ -1,8 +1,8 @@
-"""The audit trail as organizers read it: rows by what is asked for, each a sentence (who, what, when, why, whence)."""
+"""The audit trail for organizers: filtered entries, each a sentence."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,8 +15,7 @@ from adjudication.verifier import cells
 from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
 from common.models import AuditCheck, AuditEntry
-from contest.operations.audit_words import did, kind_words
-from monitoring.days import day_of
+from contest.operations.audit_words import action_words, kind_words
 
 _PAGES = {
     "tasker": "organizer-tasker",
@@ -33,18 +32,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the trail is looked through for, each empty for all: an action, a user name (or `platform`), a day of the
-    contest's zone, and words in what a row says or in the place's digest."""
-
-    action: str = ""
-    who: str = ""
-    day: str = ""
-    words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
+class SubjectLink:
     """One thing that something was done to, and its page where it has one."""
 
     words: str
@@ -52,47 +40,44 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditRow:
     """A row of the trail in words. `number` is that in the chain, None before it is sealed."""
 
     entry: AuditEntry
     number: int | None
     who: str
     did: str
-    names: tuple[tuple[str, tuple[Name, ...]], ...]
+    names: tuple[tuple[str, tuple[SubjectLink, ...]], ...]
     origin: str
     place: str
     facts: Mapping[str, Any]
 
 
-def entries(asked: Asked, zone: str) -> QuerySet[AuditEntry]:
-    """Return the rows that fit, newest first. A day that is none fits nothing."""
-    rows = AuditEntry.objects.select_related("user", "seal", "place").order_by("-pk")
-    if asked.action:
-        rows = rows.filter(action=asked.action)
-    if asked.who:
-        rows = rows.filter(role=PLATFORM) if asked.who == PLATFORM else rows.filter(user__username__iexact=asked.who)
-    if asked.day:
-        rows = _on(rows, asked.day, zone)
-    return _saying(rows, asked.words) if asked.words else rows
+def audit_rows() -> QuerySet[AuditEntry]:
+    """Return all rows, newest first."""
+    return AuditEntry.objects.select_related("user", "seal", "place").order_by("-pk")
 
 
-def _on(rows: QuerySet[AuditEntry], typed: str, zone: str) -> QuerySet[AuditEntry]:
-    day = day_of(typed)
-    if day is None:
-        return rows.none()
+def rows_by(rows: QuerySet[AuditEntry], username: str) -> QuerySet[AuditEntry]:
+    """Return the rows of an account, or those of `platform`."""
+    return rows.filter(role=PLATFORM) if username == PLATFORM else rows.filter(user__username__iexact=username)
+
+
+def rows_on(rows: QuerySet[AuditEntry], day: date, zone: str) -> QuerySet[AuditEntry]:
+    """Return the rows of a day in the time zone `zone`."""
     begin = datetime.combine(day, time.min, ZoneInfo(zone))
     end = datetime.combine(day + timedelta(days=1), time.min, ZoneInfo(zone))
     return rows.filter(at__gte=begin, at__lt=end)
 
 
-def _saying(rows: QuerySet[AuditEntry], words: str) -> QuerySet[AuditEntry]:
+def rows_containing(rows: QuerySet[AuditEntry], text: str) -> QuerySet[AuditEntry]:
+    """Return the rows with `text` in any of their parts, or from the place with this digest."""
     parts = ("subject", "public", "private")
     rows = rows.annotate(**{f"{part}_text": Cast(part, TextField()) for part in parts})
-    found = Q(why__icontains=words) | Q(origin__icontains=words) | Q(place__digest=words.lower())
+    matches = Q(why__icontains=text) | Q(origin__icontains=text) | Q(place__digest=text.lower())
     for part in parts:
-        found |= Q(**{f"{part}_text__icontains": words})
-    return rows.filter(found)
+        matches |= Q(**{f"{part}_text__icontains": text})
+    return rows.filter(matches)
 
 
 def actions() -> list[str]:
@@ -110,13 +95,13 @@ def recorded_since(check: AuditCheck | None) -> int:
     return AuditEntry.objects.count() - (check.through if check else 0)
 
 
-def row_of(entry: AuditEntry, names: Mapping[int, str]) -> Row:
+def row_of(entry: AuditEntry, names: Mapping[int, str]) -> AuditRow:
     """Return a row in words; `names` are those of the accounts that `accounts_named` found."""
-    return Row(
+    return AuditRow(
         entry=entry,
         number=entry.seal.number if hasattr(entry, "seal") else None,
         who=_who(entry),
-        did=did(entry.action),
+        did=action_words(entry.action),
         names=tuple(_subject(entry.subject, names)),
         origin=entry.origin,
         place=entry.place.digest if hasattr(entry, "place") else "",
@@ -138,18 +123,20 @@ def accounts_named(rows: list[AuditEntry]) -> dict[int, str]:
     return dict(User.objects.filter(pk__in=numbers).values_list("pk", "username"))
 
 
-def _subject(subject: Mapping[str, list[Any]], names: Mapping[int, str]) -> Iterator[tuple[str, tuple[Name, ...]]]:
+def _subject(
+    subject: Mapping[str, list[Any]], names: Mapping[int, str]
+) -> Iterator[tuple[str, tuple[SubjectLink, ...]]]:
     for kind, found in sorted(subject.items()):  # a database may keep them in an order of its own
         yield kind_words(kind, len(found)), tuple(_name(kind, each, names) for each in found)
 
 
-def _name(kind: str, each: str | int, names: Mapping[int, str]) -> Name:
+def _name(kind: str, each: str | int, names: Mapping[int, str]) -> SubjectLink:
     if kind == "account":
-        return Name(names.get(int(each), f"{each} (deleted)"))
-    return Name(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
+        return SubjectLink(names.get(int(each), f"{each} (deleted)"))
+    return SubjectLink(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
 
 
-def as_columns(row: Row) -> list[str]:
+def as_columns(row: AuditRow) -> list[str]:
     """Return a row for a file."""
     entry = row.entry
     return [

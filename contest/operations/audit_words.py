@@ -1,4 +1,4 @@
-"""What each action of the audit trail is called, for organizers: the one list of them. Pure: standard library only."""
+"""The words for each action of the audit trail. Pure: standard library only."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -103,6 +103,6 @@ def kind_words(kind: str, count: int) -> str:
     return one if one.endswith("s") else one.replace("version of", "versions of") if " of " in one else f"{one}s"
 
 
-def did(action: str) -> str:
+def action_words(action: str) -> str:
     """Return what somebody did, in words; of an action of another version of the software, its name."""
     return DID.get(action, f"did {action} to")

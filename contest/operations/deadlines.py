@@ -1,4 +1,4 @@
-"""Which weeks are being labeled, and whether they will be finished by their Friday with the taskers at work.
+"""Forecasts whether the open weeks are labeled by their Friday.
 
 The pictures of a week are labeled in the week after it (R24), so that is when they should be finished: its last second
 in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).
@@ -14,7 +14,7 @@ from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 
 from common import charts
-from common.charts import Chart, Value
+from common.charts import Chart, ChartValue
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
@@ -23,13 +23,13 @@ from contest.operations.forecast import (
     DAYS,
     HOURS,
     Task,
-    Worker,
+    TaskerPace,
     chance_of_all,
     forecast,
     like_the_middle_one,
     usual_hours,
 )
-from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, share_lost, worker_of
+from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, voided_share, worker_of
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
 from policy.selectors import policy_in_force
@@ -47,7 +47,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class UnfinishedPicture:
     """A picture to be finished: how many answers it misses, since when it waits, and its chance to be in time.
 
     `week` is empty for a picture that has a ruling and is asked about again by the board.
@@ -68,7 +68,7 @@ class Waiting:
     @property
     def chance_words(self) -> str:
         """Return the chance as pages write it, empty for none."""
-        return in_words(self.chance)
+        return deadline_words(self.chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class Deadline:
     @property
     def chance_words(self) -> str:
         """Return the chance as pages write it, empty for none."""
-        return in_words(self.chance)
+        return deadline_words(self.chance)
 
     @property
     def unlikely(self) -> bool:
@@ -114,7 +114,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
+class ExpectedTasker:
     """A tasker whom the forecast counts on: public ID, answers of a usual day, and over how many days that is."""
 
     public_id: str
@@ -123,7 +123,7 @@ class AtWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Deadlines:
+class DeadlineForecast:
     """The weeks, oldest first, and what the forecast rests on.
 
     `why_not` says in words why there is none; of too many pictures not even the weeks are told. `again` is how many the
@@ -133,12 +133,12 @@ class Deadlines:
     now: datetime
     zone: str
     again: int
-    at_work: tuple[AtWork, ...]
+    at_work: tuple[ExpectedTasker, ...]
     lost: float
     why_not: str
     hours: Chart
     weeks: tuple[Deadline, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[UnfinishedPicture, ...] = ()
     stuck: tuple[StuckGroup, ...] = ()
 
     @property
@@ -147,7 +147,7 @@ class Deadlines:
         return sum(each.per_day for each in self.at_work)
 
 
-def in_words(chance: float | None) -> str:
+def deadline_words(chance: float | None) -> str:
     """Return a chance in whole percent. A thousand trials tell neither the impossible nor the certain."""
     if chance is None:
         return ""
@@ -156,16 +156,16 @@ def in_words(chance: float | None) -> str:
     return "over 99 %" if chance > 0.99 else f"{100 * chance:.0f} %"
 
 
-def deadlines(*, now: datetime) -> Deadlines:
+def deadlines(*, now: datetime) -> DeadlineForecast:
     """Return the weeks being labeled with their forecast; the same for all who ask within FRESH_SECONDS."""
-    found: Deadlines | None = cache.get("deadlines")
+    found: DeadlineForecast | None = cache.get("deadlines")
     if found is None:
         found = read_deadlines(now=now)
         cache.set("deadlines", found, FRESH_SECONDS)
     return found
 
 
-def read_deadlines(*, now: datetime) -> Deadlines:
+def read_deadlines(*, now: datetime) -> DeadlineForecast:
     """Return the weeks being labeled with their forecast, read afresh."""
     policy = policy_in_force(now).policy
     waiting = [*_in_panels(), *_without_panel(now, policy.panel_size)]
@@ -174,13 +174,13 @@ def read_deadlines(*, now: datetime) -> Deadlines:
     hours = answers_by_person(answered, names)
     workers = [worker_of(key, hours[key]) for key in sorted(hours)]
     again = sum(not each.week for each in waiting)
-    found = Deadlines(
+    found = DeadlineForecast(
         now=now,
         zone=policy.time_zone,
         again=again,
         stuck=stuck_groups(now=now),
         at_work=_shown(workers, names),
-        lost=share_lost(answered, now),
+        lost=voided_share(answered, now),
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
     )
@@ -188,8 +188,11 @@ def read_deadlines(*, now: datetime) -> Deadlines:
 
 
 def _with_weeks(
-    found: Deadlines, waiting: list[Waiting], workers: Sequence[Worker], names: Mapping[int, tuple[int, str]]
-) -> Deadlines:
+    found: DeadlineForecast,
+    waiting: list[UnfinishedPicture],
+    workers: Sequence[TaskerPace],
+    names: Mapping[int, tuple[int, str]],
+) -> DeadlineForecast:
     stuck = {each.panel.image_id for group in found.stuck for each in group.panels}
     weeks = list(_weeks(waiting, stuck))
     if weeks and not found.why_not:
@@ -200,22 +203,22 @@ def _with_weeks(
 # What is to be done -------------------------------------------------------------------------------------------------
 
 
-def _in_panels() -> Iterator[Waiting]:
+def _in_panels() -> Iterator[UnfinishedPicture]:
     """The pictures in open panels as the queue has them: urgent ones (R19), then what misses least, the oldest."""
     panels = Panel.objects.filter(state=PanelState.OPEN).order_by("-urgent", "missing", "waiting_since", "pk")
     columns = ("image_id", "image__public_id", "missing", "waiting_since", "image__received_at", "urgent")
     rows = panels.values_list(*columns)[: MOST_PICTURES + 1]
     named = _Names()
     for image, public_id, missing, since, received, again in rows:
-        yield Waiting(image, public_id, missing, since, "" if again else named.of(received))
+        yield UnfinishedPicture(image, public_id, missing, since, "" if again else named.of(received))
 
 
-def _without_panel(now: datetime, panel_size: int) -> Iterator[Waiting]:
+def _without_panel(now: datetime, panel_size: int) -> Iterator[UnfinishedPicture]:
     due = Image.objects.filter(dealt_at__isnull=True, label_from__lte=now).order_by("label_from", "pk")
     rows = due.values_list("pk", "public_id", "label_from", "received_at")[: MOST_PICTURES + 1]
     named = _Names()
     for image, public_id, since, received in rows:
-        yield Waiting(image, public_id, panel_size, since or now, named.of(received))
+        yield UnfinishedPicture(image, public_id, panel_size, since or now, named.of(received))
 
 
 class _Names:
@@ -233,7 +236,7 @@ class _Names:
         return self._weeks[-1].name
 
 
-def _weeks(waiting: Sequence[Waiting], stuck: Collection[int]) -> Iterator[Deadline]:
+def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iterator[Deadline]:
     """The weeks that something waits of, oldest first, still without a forecast."""
     left, missing, ahead, hopeless = Counter[str](), Counter[str](), dict[str, int](), Counter[str]()
     before = 0
@@ -278,7 +281,7 @@ def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], i
 # Who is at it -------------------------------------------------------------------------------------------------------
 
 
-def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[Worker], pictures: int) -> str:
+def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], pictures: int) -> str:
     """Why there is no forecast, in words; empty where there is one."""
     answers = sum(count.total() for count in hours.values())
     oldest = max((max(count, default=0) for count in hours.values()), default=0)
@@ -293,7 +296,7 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[Worker], pictu
     return ""
 
 
-def _tasks(waiting: Sequence[Waiting], names: Mapping[int, tuple[int, str]]) -> list[Task]:
+def _tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int, tuple[int, str]]) -> list[Task]:
     seen = _seen(names)
     return [Task(each.missing, frozenset(seen.get(each.image_id, ()))) for each in waiting]
 
@@ -314,12 +317,12 @@ def _seen(names: Mapping[int, tuple[int, str]]) -> dict[int, set[int]]:
 
 def _forecast(
     weeks: Sequence[Deadline],
-    waiting: Sequence[Waiting],
+    waiting: Sequence[UnfinishedPicture],
     tasks: Sequence[Task],
-    workers: Sequence[Worker],
+    workers: Sequence[TaskerPace],
     lost: float,
     now: datetime,
-) -> tuple[list[Deadline], list[Waiting]]:
+) -> tuple[list[Deadline], list[UnfinishedPicture]]:
     judged = list(waiting)
     found = []
     for week in weeks:
@@ -333,8 +336,8 @@ def _of_week(
     week: Deadline,
     places: Sequence[int],
     queue: Sequence[Task],
-    judged: list[Waiting],
-    workers: Sequence[Worker],
+    judged: list[UnfinishedPicture],
+    workers: Sequence[TaskerPace],
     lost: float,
     now: datetime,
 ) -> Deadline:
@@ -357,7 +360,7 @@ def _to_the_hour(moment: datetime) -> datetime:
     return -(-(moment - _EPOCH) // _HOUR) * _HOUR + _EPOCH
 
 
-def _more(queue: Sequence[Task], workers: Sequence[Worker], hours: float, lost: float) -> int | None:
+def _more(queue: Sequence[Task], workers: Sequence[TaskerPace], hours: float, lost: float) -> int | None:
     """How many more taskers like the middle one would make it likely; None where ten would not."""
     for more in MORE_TASKERS:
         with_them = [*workers, *like_the_middle_one(workers, more)]
@@ -366,20 +369,20 @@ def _more(queue: Sequence[Task], workers: Sequence[Worker], hours: float, lost: 
     return None
 
 
-def _shown(workers: Sequence[Worker], names: Mapping[int, tuple[int, str]]) -> tuple[AtWork, ...]:
+def _shown(workers: Sequence[TaskerPace], names: Mapping[int, tuple[int, str]]) -> tuple[ExpectedTasker, ...]:
     """One line for each person, by the public IDs they have."""
     ids: dict[int, list[str]] = {}
     for key, public_id in names.values():
         ids.setdefault(key, []).append(public_id)
-    rows = [AtWork(", ".join(sorted(ids[each.key])), each.per_day, len(each.days)) for each in workers]
+    rows = [ExpectedTasker(", ".join(sorted(ids[each.key])), each.per_day, len(each.days)) for each in workers]
     return tuple(sorted(rows, key=lambda row: (-row.per_day, row.public_id)))
 
 
-def _hour_chart(workers: Sequence[Worker], now: datetime, zone: str) -> Chart:
+def _hour_chart(workers: Sequence[TaskerPace], now: datetime, zone: str) -> Chart:
     """A usual day of those at work, hour by hour from now on."""
     values = []
     for at in range(HOURS):
         usual = sum(sum(day[at] for day in each.days) / len(each.days) for each in workers)
         hour = f"{now.astimezone(ZoneInfo(zone)) + at * _HOUR:%H}"
-        values.append(Value(f"from {hour}:00", round(usual), short=hour))
+        values.append(ChartValue(f"from {hour}:00", round(usual), short=hour))
     return charts.columns("usual-hours", f"Answers in each hour of a usual day, {zone}", values)

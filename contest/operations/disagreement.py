@@ -1,4 +1,4 @@
-"""Where taskers say different things of one picture: by question, and the pictures they differ on most (R6, R13)."""
+"""On which questions and pictures taskers disagree (R6, R13)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from django.core.cache import cache
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common import charts
-from common.charts import Chart, Value
-from monitoring.answer_rows import AnswerRow, Company, company
+from common.charts import Chart, ChartValue
+from monitoring.answer_rows import AnswerRow, PanelComparison, company
 from monitoring.gold_choice import USUAL_IOU_PERCENT
 from monitoring.rules import QUESTIONS
 
@@ -32,7 +32,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Differing:
+class DisagreedPicture:
     """A picture's panel, on which questions its members differed, and how far the outline that fits the others least
     overlaps with them, in percent; None with fewer than two outlines."""
 
@@ -48,7 +48,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionDisagreement:
     """Of how many panels with two answers or more to a question the members differed."""
 
     name: str
@@ -66,8 +66,8 @@ class Disagreement:
     """The panels ruled on in the last WEEKS weeks, MOST_PANELS of them at most."""
 
     panels: int
-    questions: tuple[Question, ...]
-    pictures: tuple[Differing, ...]
+    questions: tuple[QuestionDisagreement, ...]
+    pictures: tuple[DisagreedPicture, ...]
     chart: Chart
 
 
@@ -87,7 +87,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     newest = rulings.order_by("-decided_at", "-pk").values_list("panel_id", "image__public_id")
     pictures = dict(newest[:MOST_PANELS])
     together = company(pictures)
-    asked, differing = Counter[str](), list[Differing]()
+    asked, differing = Counter[str](), list[DisagreedPicture]()
     for panel, public_id in pictures.items():
         members = together.panels.get(panel, [])
         overlap = _overlap(members, together)
@@ -96,9 +96,9 @@ def read_disagreement(*, now: datetime) -> Disagreement:
         apart = [question for question, answers in said.items() if len(set(answers)) > 1]
         if overlap is not None and overlap < USUAL_IOU_PERCENT:
             apart.append(OUTLINE)
-        differing.append(Differing(public_id, panel, tuple(apart), overlap))
+        differing.append(DisagreedPicture(public_id, panel, tuple(apart), overlap))
     counted = Counter(question for each in differing for question in each.questions)
-    questions = tuple(Question(name, counted[key], asked[key]) for key, name in NAMES.items())
+    questions = tuple(QuestionDisagreement(name, counted[key], asked[key]) for key, name in NAMES.items())
     most = sorted((each for each in differing if each.questions), key=_most_first)
     return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), _chart(questions))
 
@@ -110,15 +110,15 @@ def _said(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
     return {question: said for question, said in given.items() if len(said) > 1}
 
 
-def _overlap(members: Sequence[AnswerRow], together: Company) -> float | None:
+def _overlap(members: Sequence[AnswerRow], together: PanelComparison) -> float | None:
     found = [together.overlaps[row.pk] for row in members if row.pk in together.overlaps]
     return min(found, default=None)
 
 
-def _most_first(each: Differing) -> tuple[int, float, str]:
+def _most_first(each: DisagreedPicture) -> tuple[int, float, str]:
     return -len(each.questions), 100.0 if each.overlap is None else each.overlap, each.public_id
 
 
-def _chart(questions: Sequence[Question]) -> Chart:
-    values = [Value(each.name, round(100 * each.share)) for each in questions if each.share is not None]
+def _chart(questions: Sequence[QuestionDisagreement]) -> Chart:
+    values = [ChartValue(each.name, round(100 * each.share)) for each in questions if each.share is not None]
     return charts.bars("disagreement", "Panels whose members differed, percent", values)

@@ -1,4 +1,4 @@
-"""The taskers whom monitoring points at: paused ones, and those a rule fired for lately (R6)."""
+"""Taskers who are paused or flagged by a rule (R6)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from labeling.enums import TaskerState
-from labeling.models import StateChange, Tasker, WatchEvent
+from labeling.models import MonitoringEvent, StateChange, Tasker
 
 LATELY = timedelta(days=7)
 MOST_LISTED = 10
@@ -15,7 +15,7 @@ _MOST_EVENTS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class FlaggedTasker:
     """A tasker to look at: public ID, whether they are paused, the rules that fired for them lately, and the last."""
 
     public_id: str
@@ -25,10 +25,10 @@ class Noticed:
     last: datetime
 
 
-def noticed(*, now: datetime) -> tuple[Noticed, ...]:
+def flagged_taskers(*, now: datetime) -> tuple[FlaggedTasker, ...]:
     """Return the taskers to look at, MOST_LISTED at most: the paused first, since they wait; then the newest."""
-    events = WatchEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
-    fired: dict[Tasker, list[WatchEvent]] = defaultdict(list)
+    events = MonitoringEvent.objects.filter(fired_at__gt=now - LATELY, tasker__left_at__isnull=True)
+    fired: dict[Tasker, list[MonitoringEvent]] = defaultdict(list)
     for event in events.select_related("rule", "tasker").order_by("-fired_at", "-pk")[:_MOST_EVENTS]:
         fired[event.tasker].append(event)
     since = _paused_since()
@@ -36,13 +36,13 @@ def noticed(*, now: datetime) -> tuple[Noticed, ...]:
     return tuple(sorted(found, key=_first)[:MOST_LISTED])
 
 
-def _noticed(tasker: Tasker, events: Sequence[WatchEvent], paused: datetime | None) -> Noticed:
+def _noticed(tasker: Tasker, events: Sequence[MonitoringEvent], paused: datetime | None) -> FlaggedTasker:
     rules = tuple(sorted({event.rule.name for event in events}))
     moments = [event.fired_at for event in events] + ([paused] if paused else [])
-    return Noticed(tasker.public_id, paused is not None, rules, len(events), max(moments))
+    return FlaggedTasker(tasker.public_id, paused is not None, rules, len(events), max(moments))
 
 
-def _first(each: Noticed) -> tuple[bool, float, str]:
+def _first(each: FlaggedTasker) -> tuple[bool, float, str]:
     return not each.paused, -each.last.timestamp(), each.public_id
 
 

@@ -1,4 +1,4 @@
-"""Will the pictures be finished in time? A forecast from what the taskers at work did lately. Pure, NumPy alone.
+"""Forecasts when pictures are finished, from the taskers' recent pace. Pure, NumPy.
 
 A thousand trials play the time until the deadline. For each day to come a trial takes one of the last DAYS days, the
 same for everybody, because what keeps people from work (a Sunday, a holiday) keeps many of them; each tasker then
@@ -31,7 +31,7 @@ _Draws: TypeAlias = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class TaskerPace:
     """A tasker at work: answers in each hour of the last days, the newest day first and in it the oldest hour.
 
     A day ends at the moment of the forecast. There are as many days, up to DAYS, as the tasker has been here.
@@ -70,7 +70,7 @@ class Forecast:
         return min((self.chances[at] for at in positions), default=1.0)
 
 
-def forecast(tasks: Sequence[Task], workers: Sequence[Worker], *, hours: float, lost: float = 0.0) -> Forecast:
+def forecast(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: float, lost: float = 0.0) -> Forecast:
     """Return the chances of pictures, in the order of the queue, to be finished within `hours`.
 
     `lost` is the share of answers that is voided afterwards, so that their places are filled once more (R6).
@@ -81,7 +81,7 @@ def forecast(tasks: Sequence[Task], workers: Sequence[Worker], *, hours: float, 
     return Forecast(tuple(_chances(tasks, workers, given, lost)), (low, middle, high))
 
 
-def chance_of_all(tasks: Sequence[Task], workers: Sequence[Worker], *, hours: float, lost: float = 0.0) -> float:
+def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: float, lost: float = 0.0) -> float:
     """Return the chance alone that all of these are finished: quicker than `forecast`, for who tries several things."""
     if not tasks:
         return 1.0
@@ -93,7 +93,9 @@ def chance_of_all(tasks: Sequence[Task], workers: Sequence[Worker], *, hours: fl
     return float((supply >= _demand(tasks, workers, lost)[-1]).mean())
 
 
-def _chances(tasks: Sequence[Task], workers: Sequence[Worker], given: Sequence[_Draws], lost: float) -> Iterable[float]:
+def _chances(
+    tasks: Sequence[Task], workers: Sequence[TaskerPace], given: Sequence[_Draws], lost: float
+) -> Iterable[float]:
     if not tasks:
         return
     enough = _supply(tasks, workers, given) >= _demand(tasks, workers, lost)
@@ -103,7 +105,7 @@ def _chances(tasks: Sequence[Task], workers: Sequence[Worker], given: Sequence[_
         yield chance if _possible(task, workers) else 0.0
 
 
-def _supply(tasks: Sequence[Task], workers: Sequence[Worker], given: Sequence[_Draws]) -> _Draws:
+def _supply(tasks: Sequence[Task], workers: Sequence[TaskerPace], given: Sequence[_Draws]) -> _Draws:
     """The answers that help with the first n pictures: a row for each trial, a column for each n."""
     supply = np.zeros((TRIALS, len(tasks)), dtype=np.float32)
     for worker, answers in zip(workers, given, strict=True):
@@ -111,27 +113,27 @@ def _supply(tasks: Sequence[Task], workers: Sequence[Worker], given: Sequence[_D
     return supply
 
 
-def _new_to(worker: Worker, tasks: Sequence[Task]) -> _Draws:
+def _new_to(worker: TaskerPace, tasks: Sequence[Task]) -> _Draws:
     """How many of the first n pictures are new to a tasker, for each n."""
     return np.cumsum([worker.key not in task.seen_by for task in tasks], dtype=np.float32)
 
 
-def _demand(tasks: Sequence[Task], workers: Sequence[Worker], lost: float) -> _Draws:
+def _demand(tasks: Sequence[Task], workers: Sequence[TaskerPace], lost: float) -> _Draws:
     """The answers that the first n pictures take of these taskers, for each n."""
     taken = [min(task.needs, _able(task, workers)) for task in tasks]
     return np.cumsum(taken, dtype=np.float32) / (1 - lost)
 
 
-def _possible(task: Task, workers: Sequence[Worker]) -> bool:
+def _possible(task: Task, workers: Sequence[TaskerPace]) -> bool:
     return _able(task, workers) >= task.needs
 
 
-def _able(task: Task, workers: Sequence[Worker]) -> int:
+def _able(task: Task, workers: Sequence[TaskerPace]) -> int:
     """To how many of the taskers a picture is new."""
     return len(workers) - sum(worker.key in task.seen_by for worker in workers)
 
 
-def _given(workers: Sequence[Worker], hours: float) -> list[_Draws]:
+def _given(workers: Sequence[TaskerPace], hours: float) -> list[_Draws]:
     """The answers of each tasker within `hours`, one number for each trial."""
     whole, rest = divmod(min(max(hours, 0.0), MOST_DAYS * HOURS), HOURS)
     spans = [float(HOURS)] * int(whole) + ([rest] if rest else [])
@@ -147,7 +149,7 @@ def _days_taken(count: int) -> _Draws:
     return days
 
 
-def _given_by(worker: Worker, spans: Sequence[float], days: _Draws) -> _Draws:
+def _given_by(worker: TaskerPace, spans: Sequence[float], days: _Draws) -> _Draws:
     # A day's row of these comes before those of later ones: a later deadline changes nothing of the days before it.
     spread = np.random.default_rng([_SEED, worker.key]).standard_normal((len(spans), TRIALS))
     given = np.zeros(TRIALS)
@@ -157,7 +159,7 @@ def _given_by(worker: Worker, spans: Sequence[float], days: _Draws) -> _Draws:
     return given
 
 
-def _within(worker: Worker, hours: float) -> _Draws:
+def _within(worker: TaskerPace, hours: float) -> _Draws:
     """What the tasker answered in the first `hours` of each of their days."""
     till = np.concatenate([np.zeros((len(worker.days), 1)), np.cumsum(worker.days, axis=1)], axis=1)
     whole = int(hours)
@@ -166,7 +168,7 @@ def _within(worker: Worker, hours: float) -> _Draws:
     return begun + (hours - whole) * (following - begun)
 
 
-def usual_hours(tasks: Sequence[Task], workers: Sequence[Worker], *, lost: float = 0.0) -> float | None:
+def usual_hours(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, lost: float = 0.0) -> float | None:
     """Return after how many hours the last picture is finished if every day is a usual one; None where it is not
     within MOST_DAYS."""
     if not tasks:
@@ -181,8 +183,8 @@ def usual_hours(tasks: Sequence[Task], workers: Sequence[Worker], *, lost: float
     return float(found[0] + 1) if len(found) else None
 
 
-def like_the_middle_one(workers: Sequence[Worker], count: int) -> list[Worker]:
+def like_the_middle_one(workers: Sequence[TaskerPace], count: int) -> list[TaskerPace]:
     """Return `count` more taskers who work like the middle one of those at work."""
     middle = sorted(workers, key=lambda worker: (worker.per_day, worker.key))[len(workers) // 2]
     highest = max(worker.key for worker in workers)
-    return [Worker(highest + number, middle.days) for number in range(1, count + 1)]
+    return [TaskerPace(highest + number, middle.days) for number in range(1, count + 1)]

@@ -1,4 +1,4 @@
-"""Is there enough gold, and is it good? Pictures left per tasker, how worn they are, and which ones many fail (R6)."""
+"""Whether there is enough good gold: pictures left per tasker, wear, and suspicious ones (R6)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _FEWEST_ANSWERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class GoldLeft:
     """A tasker's gold: pictures they were not asked about yet, those of the last seven days, and how many days that
     lasts; None for somebody who met none lately."""
 
@@ -38,7 +38,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Suspicious:
+class SuspiciousGold:
     """A gold picture that many fail: right answers of those asked. Its known answer may be wrong."""
 
     public_id: str
@@ -47,7 +47,7 @@ class Suspicious:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class GoldSupply:
     """The gold there is: pictures in use, uses left over all of them, those nearly used up, held, used up.
 
     `left` are the taskers of the last seven days who have least, `taskers` how many of them there are, `short` how many
@@ -61,12 +61,12 @@ class Gold:
     held: int
     taskers: int
     short: int
-    left: tuple[Left, ...]
-    suspicious: tuple[Suspicious, ...]
+    left: tuple[GoldLeft, ...]
+    suspicious: tuple[SuspiciousGold, ...]
     few: int = FEW
 
 
-def gold_health(policy: Policy, *, now: datetime) -> Gold:
+def gold_supply(policy: Policy, *, now: datetime) -> GoldSupply:
     """Return how the gold stands."""
     cap = policy.gold_most_uses
     known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)
@@ -79,7 +79,7 @@ def gold_health(policy: Policy, *, now: datetime) -> Gold:
         held=Count("pk", filter=Q(held_at__isnull=False)),
     )
     left = _left(counts["usable"], cap, now)
-    return Gold(
+    return GoldSupply(
         **counts | {"uses_left": counts["uses_left"] or 0},
         taskers=len(left),
         short=sum(each.pictures < FEW for each in left),
@@ -88,7 +88,7 @@ def gold_health(policy: Policy, *, now: datetime) -> Gold:
     )
 
 
-def _left(usable: int, cap: int, now: datetime) -> list[Left]:
+def _left(usable: int, cap: int, now: datetime) -> list[GoldLeft]:
     """What each qualified tasker who answered lately has left, the least first."""
     of_gold = Assignment.objects.filter(
         known__held_at__isnull=True, known__retired_at__isnull=True, known__uses__lt=cap, known__isnull=False
@@ -98,15 +98,15 @@ def _left(usable: int, cap: int, now: datetime) -> list[Left]:
     met = Counter(dict(lately.order_by().values_list("tasker").annotate(count=Count("pk"))))
     answered = Response.objects.filter(tasker=OuterRef("pk"), submitted_at__gt=now - ACTIVE)
     active = Tasker.objects.filter(Exists(answered), state=TaskerState.QUALIFIED)
-    rows = [Left(name, usable - asked[pk], met[pk]) for pk, name in active.values_list("pk", "public_id")]
+    rows = [GoldLeft(name, usable - asked[pk], met[pk]) for pk, name in active.values_list("pk", "public_id")]
     return sorted(rows, key=lambda row: (row.pictures, row.public_id))
 
 
-def _suspicious() -> tuple[Suspicious, ...]:
+def _suspicious() -> tuple[SuspiciousGold, ...]:
     marks = GoldMark.objects.filter(known__use=KnownUse.GOLD, known__retired_at__isnull=True).order_by()
     by_picture = marks.values_list("known__image__public_id")
     rates = by_picture.annotate(hits=Count("pk", filter=Q(right=True)), asked=Count("pk"))
-    found = [Suspicious(name, right, asked) for name, right, asked in rates if _fails(right, asked)]
+    found = [SuspiciousGold(name, right, asked) for name, right, asked in rates if _fails(right, asked)]
     return tuple(sorted(found, key=lambda each: (each.right / each.asked, each.public_id))[:MOST_LISTED])
 
 

@@ -1,4 +1,4 @@
-"""Leases that hang: over and not taken back, renewed for hours, or a scorer's that fell silent (R8, R30)."""
+"""Leases that expired without being taken back, were renewed for hours, or belong to a silent scorer (R8, R30)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOST_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Hanging:
+class HangingLease:
     """A lease that hangs: what it is, since when, what helps in words, and the page where that is done.
 
     `argument` is what the page's address needs, for example a tasker's public ID.
@@ -31,29 +31,29 @@ class Hanging:
     argument: str = ""
 
 
-def hanging(*, now: datetime) -> tuple[Hanging, ...]:
+def hanging_leases(*, now: datetime) -> tuple[HangingLease, ...]:
     """Return the leases that hang, the oldest first, MOST_LISTED of each kind."""
     found = [*_not_swept(now), *_renewed_for_hours(now), *_silent(now)]
     return tuple(sorted(found, key=lambda each: each.since))
 
 
-def _not_swept(now: datetime) -> Iterator[Hanging]:
+def _not_swept(now: datetime) -> Iterator[HangingLease]:
     over = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__lte=now - SWEPT_WITHIN)
     found = over.aggregate(count=Count("pk"), oldest=Min("expires_at"))
     if count := found["count"]:
         what = f"{count:,} picture{'' if count == 1 else 's'} held by taskers beyond the end of the lease"
-        yield Hanging(what, found["oldest"], "No worker sweeps: start one with `./unanimous work`")
+        yield HangingLease(what, found["oldest"], "No worker sweeps: start one with `./unanimous work`")
 
 
-def _renewed_for_hours(now: datetime) -> Iterator[Hanging]:
+def _renewed_for_hours(now: datetime) -> Iterator[HangingLease]:
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=now, leased_at__lte=now - LONG)
     rows = held.order_by("leased_at", "pk").values_list("tasker__public_id", "image__public_id", "leased_at")
     for tasker, image, since in rows[:MOST_LISTED]:
         help = f"Pausing {tasker} gives the picture back"
-        yield Hanging(f"{image} held and renewed by {tasker}", since, help, "organizer-tasker", tasker)
+        yield HangingLease(f"{image} held and renewed by {tasker}", since, help, "organizer-tasker", tasker)
 
 
-def _silent(now: datetime) -> Iterator[Hanging]:
+def _silent(now: datetime) -> Iterator[HangingLease]:
     """Runs and trials whose scorer no longer renews the lease: a sweep gives them back, unless none runs."""
     runs = Run.objects.filter(state=RunState.RUNNING, lease_until__lte=now).select_related("defense")
     for run in runs.order_by("lease_until", "pk")[:MOST_LISTED]:
@@ -65,5 +65,5 @@ def _silent(now: datetime) -> Iterator[Hanging]:
         yield _of_scorer(f"Trial {trial.pk} of {trial.defense.name}", trial.worker, trial.lease_until)
 
 
-def _of_scorer(what: str, worker: str, since: datetime) -> Hanging:
-    return Hanging(f"{what}: {worker} is silent", since, "See whether the scorer is at work", "scoring-queue")
+def _of_scorer(what: str, worker: str, since: datetime) -> HangingLease:
+    return HangingLease(f"{what}: {worker} is silent", since, "See whether the scorer is at work", "scoring-queue")

@@ -1,4 +1,4 @@
-"""Cases of the review board that are late or soon will be, or have too few members left to decide them (R19, R21).
+"""Cases of the board that are late, or lack members to decide them (R19, R21).
 
 Organizers see numbers and dates alone: what a case is about is the board's.
 """
@@ -31,7 +31,7 @@ class LateCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Cases:
+class CaseBacklog:
     """How many cases the board votes on and since when, wait for more taskers, are late, lack a quorum; and those in
     trouble."""
 
@@ -43,7 +43,7 @@ class Cases:
     listed: tuple[LateCase, ...]
 
 
-def cases(*, now: datetime) -> Cases:
+def case_backlog(*, now: datetime) -> CaseBacklog:
     """Return how the board's cases stand, the oldest due first."""
     undecided, late, lacking = Q(state=CaseState.OPEN), Q(due_at__lte=now), Q(told_at__isnull=False)
     counts = Case.objects.aggregate(
@@ -53,7 +53,7 @@ def cases(*, now: datetime) -> Cases:
         late=Count("pk", filter=undecided & late),
         without_quorum=Count("pk", filter=undecided & lacking),
     )
-    return Cases(**counts, listed=tuple(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now)))
+    return CaseBacklog(**counts, listed=tuple(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now)))
 
 
 def _listed(troubled: Q, now: datetime) -> Iterator[LateCase]:

@@ -1,4 +1,4 @@
-"""The letters that were made, for organizers: all of them where no mail leaves, else those that did not leave."""
+"""Letters of the outbox for organizers: all where no mail is sent, otherwise the failed ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ _TABLES: dict[str, QuerySet[Any]] = {
 _MADE = {"message": "made_at", "digest": "made_at", "release": "announcement__announced_at"}
 
 
-def shows_all() -> bool:
+def shows_all_letters() -> bool:
     """Say whether organizers are shown every letter, with its text: in the demo, and where no mail server is set."""
     return settings.DEMO or settings.EMAIL_BACKEND != _SMTP
 
 
 @dataclass(frozen=True)
-class Letter:
+class LetterRow:
     """A letter as the page lists it; `look` is a state of the site, `why` what went wrong."""
 
     name: str
@@ -74,7 +74,7 @@ class Letter:
         return mail_of(self.row) if isinstance(self.row, Message) else digest_mail_of(self.row)
 
 
-def letters(*, now: datetime) -> QuerySet[Any]:
+def letter_rows(*, now: datetime) -> QuerySet[Any]:
     """Return name, number and time of the letters to list, newest first, as dictionaries."""
     parts = [_listed(name, rows, now) for name, rows in _TABLES.items()]
     found: QuerySet[Any] = parts[0].union(*parts[1:], all=True).order_by("-made", "-number")
@@ -82,7 +82,7 @@ def letters(*, now: datetime) -> QuerySet[Any]:
 
 
 def _listed(name: str, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    wanted = rows if shows_all() else rows.filter(_not_sent(now))
+    wanted = rows if shows_all_letters() else rows.filter(_not_sent(now))
     named = wanted.annotate(name=Value(name, CharField()), number=F("pk"), made=F(_MADE[name]))
     listed: QuerySet[Any] = named.order_by().values("name", "number", "made")
     return listed
@@ -94,7 +94,7 @@ def _not_sent(now: datetime) -> Q:
     return Q(taken_at__isnull=True, tries__gt=0) | lost
 
 
-def read(listed: Iterable[dict[str, Any]], *, now: datetime) -> list[Letter]:
+def read_letter(listed: Iterable[dict[str, Any]], *, now: datetime) -> list[LetterRow]:
     """Return the letters of a page, in its order."""
     wanted = list(listed)
     found: dict[str, dict[int, Any]] = {}
@@ -103,7 +103,7 @@ def read(listed: Iterable[dict[str, Any]], *, now: datetime) -> list[Letter]:
     return [_letter(each["name"], found[each["name"]][each["number"]], each["made"], now) for each in wanted]
 
 
-def letter_called(name: str, *, now: datetime) -> Letter:
+def letter_by_name(name: str, *, now: datetime) -> LetterRow:
     """Return the letter of this name; NotFound for every other."""
     table, _, number = name.partition("-")
     if table in _TABLES and number.isascii() and number.isdecimal() and len(number) <= 18:
@@ -113,9 +113,9 @@ def letter_called(name: str, *, now: datetime) -> Letter:
     raise NotFound("There is no such letter.", "not_found")
 
 
-def _letter(table: str, row: Any, made: datetime, now: datetime) -> Letter:
+def _letter(table: str, row: Any, made: datetime, now: datetime) -> LetterRow:
     look, state, again = _state(row, now)
-    return Letter(f"{table}-{row.pk}", row, made, look, state, row.error, again)
+    return LetterRow(f"{table}-{row.pk}", row, made, look, state, row.error, again)
 
 
 def _state(row: Posted, now: datetime) -> tuple[str, str, bool]:
@@ -148,12 +148,12 @@ def _waiting(row: Posted) -> str:
     return f"in the letter of {row.digest.day}" if row.digest else "waits for the letter of the day"
 
 
-def again(letter: Letter) -> int:
+def send_again(letter: LetterRow) -> int:
     """Let a letter that did not leave be due at once; return how many that were."""
     return post_again(type(letter.row).objects.filter(pk=letter.row.pk)) if letter.again else 0
 
 
-def given_up_again() -> int:
+def retry_given_up() -> int:
     """Let every letter that failed be due at once; return how many."""
     return sum(post_again(rows.model.objects.filter(taken_at__isnull=True, tries__gt=0)) for rows in _TABLES.values())
 
@@ -162,7 +162,7 @@ def given_up_again() -> int:
 
 
 @dataclass(frozen=True)
-class Filed:
+class FiledLetter:
     """A letter in the demo's folder that is none of the rows: invitations, links to new passwords."""
 
     subject: str
@@ -171,12 +171,12 @@ class Filed:
     text: str
 
 
-def filed(most: int) -> list[Filed]:
+def filed_letters(most: int) -> list[FiledLetter]:
     """Return the newest letters in the demo's folder that the list does not have; none elsewhere."""
     folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
     if folder is None or not folder.is_dir():
         return []
-    found: list[Filed] = []
+    found: list[FiledLetter] = []
     for path in sorted(folder.glob("*.log"), reverse=True):
         found += [_filed(each) for each in _parsed(path) if not _is_listed(each)]
         if len(found) >= most:
@@ -194,7 +194,7 @@ def _is_listed(mail: Parsed) -> bool:
     return name in _TABLES
 
 
-def _filed(mail: Parsed) -> Filed:
+def _filed(mail: Parsed) -> FiledLetter:
     body = mail.get_body(("plain",))
     text = body.get_content() if body is not None else ""
-    return Filed(mail["Subject"] or "", mail["To"] or "", mail["Date"] or "", str(text))
+    return FiledLetter(mail["Subject"] or "", mail["To"] or "", mail["Date"] or "", str(text))

@@ -1,4 +1,4 @@
-"""What Prometheus is told."""
+"""Metrics for Prometheus."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
 from contest.operations.sweep_health import SweepState, sweep_health
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import failing, given_up
+from contest.outbox.posting import failing_letters, given_up_letters
 from contest.releases.models import ReleaseLetter
 from labeling.enums import PanelState, StuckCause
 from labeling.models import Panel
@@ -117,7 +117,7 @@ def _rulings() -> Metric:
 
 def _letters() -> Metric:
     kinds = (Message.objects.all(), Digest.objects.all(), ReleaseLetter.objects.all())
-    failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing, given_up))
+    failed, lost = (sum(of(rows).count() for rows in kinds) for of in (failing_letters, given_up_letters))
     counts = {"due_again": failed - lost, "given_up": lost}
     return _by_state("unanimous_letters_not_sent", "Letters that could not be sent.", counts)
 

@@ -1,4 +1,4 @@
-"""What the organizer's page says: the pipeline as it stands, as frozen values."""
+"""The data of the organizers' overview."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,30 +12,30 @@ from django.db.models import Count
 from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
-from common.charts import Chart, Value
-from contest.core.breaks import standing_breaks
+from common.charts import Chart, ChartValue
+from contest.core.breaks import breaks_in_force
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.operations import stages, throughput
-from contest.operations.deadlines import Deadlines, deadlines
+from contest.operations.deadlines import DeadlineForecast, deadlines
 from contest.operations.disagreement import Disagreement, disagreement
-from contest.operations.flagged_taskers import Noticed, noticed
-from contest.operations.gold_supply import Gold, gold_health
-from contest.operations.hanging_leases import Hanging, hanging
-from contest.operations.late_cases import Cases, cases
-from contest.operations.picture_ages import Ages, panel_ages
-from contest.operations.scoring_figures import Again, reruns_not_over
-from contest.operations.stages import RunGroup, Stage
+from contest.operations.flagged_taskers import FlaggedTasker, flagged_taskers
+from contest.operations.gold_supply import GoldSupply, gold_supply
+from contest.operations.hanging_leases import HangingLease, hanging_leases
+from contest.operations.late_cases import CaseBacklog, case_backlog
+from contest.operations.picture_ages import PanelAges, panel_ages
+from contest.operations.scoring_figures import OpenRerun, reruns_not_over
+from contest.operations.stages import PipelineStage, RunGroup
 from contest.operations.sweep_health import SweepHealth, SweepState, sweep_health, sweeps_in_trouble
-from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
+from contest.operations.waiting_items import WaitingItem, in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
-from contest.releases.services import waiting
+from contest.releases.services import waiting_pictures
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Run
 from scoring.selectors import dead_runs, is_randomised, predictions_in_force
 
@@ -67,7 +67,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class AtWork:
+class ActiveTasker:
     """A tasker seen in the last minutes, by public ID (R4): pictures held, answers given meanwhile, last sign."""
 
     public_id: str
@@ -121,20 +121,20 @@ class Overview:
     reasons: Chart
     answers: Chart
     rulings: Chart
-    days: tuple[throughput.Day, ...]
+    days: tuple[throughput.DayThroughput, ...]
     missing: int
-    deadlines: Deadlines
-    ages: Ages
-    at_work: tuple[AtWork, ...]
-    attention: tuple[Waits, ...]
-    queues: tuple[Waits, ...]
-    hanging: tuple[Hanging, ...]
-    gold: Gold
+    deadlines: DeadlineForecast
+    ages: PanelAges
+    at_work: tuple[ActiveTasker, ...]
+    attention: tuple[WaitingItem, ...]
+    queues: tuple[WaitingItem, ...]
+    hanging: tuple[HangingLease, ...]
+    gold: GoldSupply
     disagreement: Disagreement
-    noticed: tuple[Noticed, ...]
-    cases: Cases
+    noticed: tuple[FlaggedTasker, ...]
+    cases: CaseBacklog
     defenses: tuple[DefenseFigures, ...]
-    reruns: tuple[Again, ...]
+    reruns: tuple[OpenRerun, ...]
     dead_runs: tuple[Run, ...]
     dead_count: int
     releases: tuple[ReleaseRow, ...]
@@ -147,7 +147,7 @@ class Overview:
         return any(day.answers or day.rulings for day in self.days)
 
     @property
-    def waits(self) -> tuple[Waits, ...]:
+    def waits(self) -> tuple[WaitingItem, ...]:
         """Return what waits for anybody, the oldest first."""
         return oldest_first(self.attention + self.queues)
 
@@ -182,9 +182,9 @@ def read_overview(*, now: datetime) -> Overview:
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
     groups, standing = stages.run_groups(), stages.rulings()
     figures = _defenses(groups, policy)
-    days = throughput.days(now=now, zone=policy.time_zone)
+    days = throughput.throughput_by_day(now=now, zone=policy.time_zone)
     sweeps = sweep_health(now=now)
-    dead, board, week = dead_runs(), cases(now=now), next(unreleased_weeks(now), None)
+    dead, board, week = dead_runs(), case_backlog(now=now), next(unreleased_weeks(now), None)
     return Overview(
         now=now,
         zone=policy.time_zone,
@@ -205,12 +205,12 @@ def read_overview(*, now: datetime) -> Overview:
         deadlines=deadlines(now=now),
         ages=panel_ages(now=now),
         at_work=_at_work(now, policy),
-        attention=(*sweeps_in_trouble(sweeps), *for_somebody(now=now)),
+        attention=(*sweeps_in_trouble(sweeps), *waiting_items(now=now)),
         queues=tuple(in_line(to_release=week, board=board)),
-        hanging=hanging(now=now),
-        gold=gold_health(policy, now=now),
+        hanging=hanging_leases(now=now),
+        gold=gold_supply(policy, now=now),
         disagreement=disagreement(now=now),
-        noticed=noticed(now=now),
+        noticed=flagged_taskers(now=now),
         cases=board,
         defenses=figures,
         reruns=reruns_not_over(),
@@ -222,7 +222,7 @@ def read_overview(*, now: datetime) -> Overview:
     )
 
 
-def _steps_before_rulings(now: datetime, undealt: Stage, panels: dict[int, Stage]) -> list[Step]:
+def _steps_before_rulings(now: datetime, undealt: PipelineStage, panels: dict[int, PipelineStage]) -> list[Step]:
     later, full, held = stages.due_later(now), stages.full_panels(), stages.held_panels()
     oldest = min((stage.oldest for stage in panels.values() if stage.oldest), default=None)
     steps = [Step("Under embargo, due later", later.count, later.oldest, "embargo")] if later.count else []
@@ -245,13 +245,13 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     return [
         Step("Valid, waiting for scoring", max(valid - scored, 0), oldest, "open", page="scoring-queue"),
         Step("Scored by every published defense", scored, state="unbroken"),
-        Step("Broke a defense", standing_breaks().values("image").distinct().count(), state="broken"),
+        Step("Broke a defense", breaks_in_force().values("image").distinct().count(), state="broken"),
     ]
 
 
 def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigures, ...]:
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
-    rows = standing_breaks().values("defense").annotate(images=Count("image", distinct=True))
+    rows = breaks_in_force().values("defense").annotate(images=Count("image", distinct=True))
     breaks = {row["defense"]: row["images"] for row in rows}
     return tuple(
         DefenseFigures(
@@ -286,21 +286,21 @@ def _largest_round(groups: Iterable[RunGroup]) -> int:
 def _abstained(defense: Defense) -> int | None:
     latest = predictions_in_force().filter(defense=defense).order_by("-pk").values_list("answer", flat=True)
     answers = list(latest[:LATEST_ANSWERS])
-    return round(100 * answers.count(Outcome.ABSTAIN) / len(answers)) if answers else None
+    return round(100 * answers.count(DefenseAnswer.ABSTAIN) / len(answers)) if answers else None
 
 
 def _verdict_chart(standing: stages.Rulings) -> Chart:
     values = [
-        Value(f"valid, {label}", count, Verdict.VALID)
+        ChartValue(f"valid, {label}", count, Verdict.VALID)
         for (verdict, label), count in sorted(standing.verdicts.items())
         if verdict == Verdict.VALID
     ]
-    rejected = Value("rejected", standing.of(Verdict.REJECTED), Verdict.REJECTED)
+    rejected = ChartValue("rejected", standing.of(Verdict.REJECTED), Verdict.REJECTED)
     return charts.bars("verdicts", "Pictures by verdict", [*values, rejected])
 
 
 def _reason_chart(standing: stages.Rulings) -> Chart:
-    values = [Value(reason_name(reason), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
+    values = [ChartValue(reason_name(reason), count, Verdict.REJECTED) for reason, count in standing.reasons.items()]
     return charts.bars("reasons", "Rejected pictures by reason", values)
 
 
@@ -308,11 +308,11 @@ def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> Ch
     return charts.columns(key, title, [_day_value(start, count) for start, count in days])
 
 
-def _day_value(start: datetime, count: int) -> Value:
-    return Value(f"{start:%a} {start.day} {start:%b}", count, short=str(start.day))
+def _day_value(start: datetime, count: int) -> ChartValue:
+    return ChartValue(f"{start:%a} {start.day} {start:%b}", count, short=str(start.day))
 
 
-def _at_work(now: datetime, policy: Policy) -> tuple[AtWork, ...]:
+def _at_work(now: datetime, policy: Policy) -> tuple[ActiveTasker, ...]:
     """Return who holds a lease renewed, or gave an answer, within AT_WORK; last seen first."""
     since, lease = now - AT_WORK, timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=max(since + lease, now))
@@ -324,7 +324,9 @@ def _at_work(now: datetime, policy: Policy) -> tuple[AtWork, ...]:
     for tasker, submitted_at in given.values_list("tasker__public_id", "submitted_at"):
         answered.setdefault(tasker, []).append(submitted_at)
     seen = {name: max(leased.get(name, []) + answered.get(name, [])) for name in leased.keys() | answered.keys()}
-    rows = [AtWork(name, len(leased.get(name, [])), len(answered.get(name, [])), last) for name, last in seen.items()]
+    rows = [
+        ActiveTasker(name, len(leased.get(name, [])), len(answered.get(name, [])), last) for name, last in seen.items()
+    ]
     return tuple(sorted(rows, key=lambda row: (row.seen, row.public_id), reverse=True))
 
 
@@ -338,7 +340,7 @@ def _next_release(week: Week | None) -> NextRelease | None:
         return None
     waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")
     if waits is None:
-        waits = waiting(week)
+        waits = waiting_pictures(week)
         cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
     return NextRelease(
         week.name, tuple(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)

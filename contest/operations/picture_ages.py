@@ -1,4 +1,4 @@
-"""How long pictures have been in their open panels, by how many answers they miss."""
+"""The age of open panels, by missing answers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 from django.db.models.functions import Coalesce
 
 from common import charts
-from common.charts import Chart, Value
+from common.charts import Chart, ChartValue
 from labeling.enums import PanelState
 from labeling.models import Panel
 
@@ -28,7 +28,7 @@ _AGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Age:
+class PanelAge:
     """Open panels of one age: `counts` by missing answers, in the order of `Ages.missing`."""
 
     name: str
@@ -41,23 +41,23 @@ class Age:
 
 
 @dataclass(frozen=True, slots=True)
-class Ages:
+class PanelAges:
     """The open panels by age and missing answers, as figures and drawn."""
 
     missing: tuple[int, ...]
-    rows: tuple[Age, ...]
+    rows: tuple[PanelAge, ...]
     chart: Chart
 
 
-def panel_ages(*, now: datetime) -> Ages:
+def panel_ages(*, now: datetime) -> PanelAges:
     """Return the ages of the open panels, the youngest first."""
     # A panel that the board let more taskers join has waited since then (R19).
     panels = Panel.objects.filter(state=PanelState.OPEN).annotate(since=Coalesce("joined_at", "dealt_at"))
     rows = panels.order_by("missing").values("missing")
     found: list[Any] = list(rows.annotate(**{f"age_{at}": Count("pk", filter=span) for at, span in _spans(now)}))
-    shown = tuple(Age(name, tuple(row[f"age_{at}"] for row in found)) for at, (name, _) in enumerate(_AGES))
-    chart = charts.bars("panel-ages", "Open panels by age", [Value(age.name, age.total) for age in shown])
-    return Ages(tuple(row["missing"] for row in found), shown, chart)
+    shown = tuple(PanelAge(name, tuple(row[f"age_{at}"] for row in found)) for at, (name, _) in enumerate(_AGES))
+    chart = charts.bars("panel-ages", "Open panels by age", [ChartValue(age.name, age.total) for age in shown])
+    return PanelAges(tuple(row["missing"] for row in found), shown, chart)
 
 
 def _spans(now: datetime) -> Iterator[tuple[int, Q]]:

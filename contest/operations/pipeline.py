@@ -1,4 +1,4 @@
-"""All sweeps, in the order in which a picture meets them. Each is idempotent; running one twice changes nothing.
+"""The list of all sweeps, in pipeline order. Each is idempotent.
 
 `./unanimous settle` uses this list and, where no broker is installed, the worker of `./unanimous work`, which runs it
 after every commit of another process and every 15 seconds. With a broker, Celery's beat asks for each by its task.
@@ -12,7 +12,7 @@ from django.db.models import Count, Max
 from accounts import tasks as accounts
 from adjudication import tasks as adjudication
 from common import tasks as common
-from common.audit.origin import acting_from
+from common.audit.origin import audit_origin
 from common.queues import Sweep
 from common.times import to_the_second
 from contest.operations import tasks as contest
@@ -57,13 +57,13 @@ QUEUES = tuple(dict.fromkeys(each.queue for each in SWEEPS))
 _MOST_ROUNDS = 1_000
 
 
-def swept(sweep: Sweep) -> int:
+def run_sweep(sweep: Sweep) -> int:
     """Run one sweep; the audit trail says of what it does that this sweep did it."""
-    with acting_from(f"sweep {sweep.name}"):
+    with audit_origin(f"sweep {sweep.name}"):
         return sweep.run()
 
 
-def settle(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[str, int]]:
+def run_all_sweeps(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[str, int]]:
     """Run every sweep, round after round, until a round has nothing left to do; yields each that did something.
 
     `begin` is called with the name of each sweep before it runs.
@@ -72,14 +72,14 @@ def settle(begin: Callable[[str], object] = lambda _: None) -> Iterator[tuple[st
         busy = False
         for sweep in SWEEPS:
             begin(sweep.name)
-            if done := swept(sweep):
+            if done := run_sweep(sweep):
                 busy = True
                 yield sweep.name, done
         if not busy:
             return
 
 
-def held_elsewhere(*, now: datetime) -> str:
+def is_locked_elsewhere(*, now: datetime) -> str:
     """Return in words what other scorers hold at `now`, which no sweep of this process can go on with; empty for
     nothing."""
     parts, ends = [], []

@@ -1,4 +1,4 @@
-"""Whether this process can do its work: what it needs can be reached."""
+"""The readiness probe: whether this process reaches what it needs."""
 
 import socket
 from collections.abc import Callable
@@ -57,8 +57,8 @@ def _database() -> str:
 
 def _clock() -> str:
     """Weeks and leases hang on the clock of whoever notes a time, so that all machines need the same one."""
-    apart = clock.apart()
-    return clock.words(apart) if clock.is_apart(apart) else "ok"
+    apart = clock.clock_difference()
+    return clock.clock_difference_words(apart) if clock.is_apart(apart) else "ok"
 
 
 def _migrations() -> str:

@@ -1,4 +1,4 @@
-"""What the page of the scoring queue says, as frozen values. The number of queries does not depend on the queue."""
+"""The data of the scoring queue's page, in a fixed number of queries."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from django.core.cache import cache
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from contest.core.scoring_words import SILENT_AFTER, Stuck, runs_to_retry, stuck
-from defense_kit.faults import WORDS, Words
+from contest.core.scoring_words import SILENT_AFTER, StuckScoring, runs_to_retry, stuck
+from defense_kit.faults import WORDS, FaultWords
 from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, Fault, RunState
@@ -25,7 +25,7 @@ _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingRun:
     """A run that waits: its place in the queue, and whether it rests after a fault."""
 
     position: int
@@ -35,7 +35,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class ActiveRun:
     """A run that a scorer has. `share` is how much of the time expected is over, in percent and never more than 99:
     what is answered is kept only when all of it is."""
 
@@ -51,12 +51,12 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
+class FailedRun:
     """A run that gave up, its fault in words, and whether another try may be asked for."""
 
     run: Run
     pictures: int
-    words: Words
+    words: FaultWords
     may_retry: bool
 
 
@@ -65,20 +65,20 @@ class DeadTrial:
     """A trial that gave up, its fault in words, and whether another try may be asked for."""
 
     trial: Trial
-    words: Words
+    words: FaultWords
     may_retry: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class OpenRerun:
     """A re-run that is not over; `preparation` is None once its runs are in the queue."""
 
     rerun: Rerun
-    preparation: reruns.Preparation | None
+    preparation: reruns.RerunPreparation | None
 
 
 @dataclass(frozen=True, slots=True)
-class Busy:
+class ScorerLoad:
     """How a scorer spent its time: shares in percent of the last hour and day, and pictures a second while busy."""
 
     scorer: Scorer
@@ -95,20 +95,20 @@ class Queue:
 
     now: datetime
     zone: str
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingRun, ...]
     waiting_count: int
     pictures: int
     oldest: datetime | None
-    running: tuple[Running, ...]
-    dead: tuple[Dead, ...]
+    running: tuple[ActiveRun, ...]
+    dead: tuple[FailedRun, ...]
     dead_count: int
     retry_count: int
-    stuck: Stuck | None
-    scorers: tuple[Busy, ...]
+    stuck: StuckScoring | None
+    scorers: tuple[ScorerLoad, ...]
     trials: tuple[Trial, ...]
     dead_trials: tuple[DeadTrial, ...]
     retry_trials_count: int
-    reruns: tuple[Again, ...]
+    reruns: tuple[OpenRerun, ...]
 
 
 class _Spell(NamedTuple):
@@ -121,16 +121,16 @@ class _Spell(NamedTuple):
     pictures: int
 
 
-def queue(*, now: datetime) -> Queue:
+def queue_state(*, now: datetime) -> Queue:
     """Return the page as it stands; the same for all who ask within FRESH_SECONDS."""
     found: Queue | None = cache.get("scoring-queue")
     if found is None:
-        found = read_queue(now=now)
+        found = read_queue_state(now=now)
         cache.set("scoring-queue", found, FRESH_SECONDS)
     return found
 
 
-def read_queue(*, now: datetime) -> Queue:
+def read_queue_state(*, now: datetime) -> Queue:
     """Return the page, read afresh at `now`."""
     spells = list(_spells(now))
     queued = Run.objects.filter(state=RunState.QUEUED)
@@ -157,12 +157,12 @@ def read_queue(*, now: datetime) -> Queue:
     )
 
 
-def reruns_not_over() -> tuple[Again, ...]:
+def reruns_not_over() -> tuple[OpenRerun, ...]:
     """Return the re-runs that are being prepared or under way, oldest first."""
     found = Rerun.objects.filter(state__in=[state for state, after in NEXT_RERUN_STATE.items() if after])
     rows = list(found.select_related("defense").order_by("pk"))
     preparations = reruns.preparations(rows)
-    return tuple(Again(rerun, preparations.get(rerun.pk)) for rerun in rows)
+    return tuple(OpenRerun(rerun, preparations.get(rerun.pk)) for rerun in rows)
 
 
 def _sized(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -171,10 +171,10 @@ def _sized(runs: QuerySet[Run]) -> QuerySet[Run]:
     return runs.annotate(planned=Coalesce(Subquery(last) + 1, 0))
 
 
-def _waiting(queued: QuerySet[Run], now: datetime) -> Iterator[Waiting]:
+def _waiting(queued: QuerySet[Run], now: datetime) -> Iterator[WaitingRun]:
     rows = _sized(queued).select_related("defense").order_by("pk")[:MOST_LISTED]
     for position, run in enumerate(rows, start=1):
-        yield Waiting(position, run, _planned(run), run.not_before is not None and run.not_before > now)
+        yield WaitingRun(position, run, _planned(run), run.not_before is not None and run.not_before > now)
 
 
 def _planned(run: Run) -> int:
@@ -182,20 +182,20 @@ def _planned(run: Run) -> int:
     return planned
 
 
-def _running(now: datetime, rates: dict[int, float]) -> Iterator[Running]:
+def _running(now: datetime, rates: dict[int, float]) -> Iterator[ActiveRun]:
     rows = _sized(Run.objects.filter(state=RunState.RUNNING)).select_related("defense").order_by("started_at", "pk")
     for run in rows:
         rate = rates.get(run.defense_id)
         expected = _planned(run) / rate if rate else None
-        yield Running(run, _planned(run), (now - (run.started_at or now)).total_seconds(), expected)
+        yield ActiveRun(run, _planned(run), (now - (run.started_at or now)).total_seconds(), expected)
 
 
-def _dead(dead: QuerySet[Run]) -> Iterator[Dead]:
+def _dead(dead: QuerySet[Run]) -> Iterator[FailedRun]:
     rows = _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]
     for run in rows:
         fault = Fault(run.fault)
         may_retry = fault in PLATFORM_FAULTS and run.defense.retired_at is None
-        yield Dead(run, _planned(run), WORDS[fault], may_retry)
+        yield FailedRun(run, _planned(run), WORDS[fault], may_retry)
 
 
 def _dead_trials() -> Iterator[DeadTrial]:
@@ -234,7 +234,7 @@ def _rates(spells: Sequence[_Spell]) -> dict[int, float]:
     return {defense: pictures[defense] / spent for defense, spent in seconds.items() if spent > 0}
 
 
-def _scorers(spells: Sequence[_Spell], now: datetime) -> Iterator[Busy]:
+def _scorers(spells: Sequence[_Spell], now: datetime) -> Iterator[ScorerLoad]:
     by_worker: dict[str, list[_Spell]] = {}
     for spell in spells:
         by_worker.setdefault(spell.worker, []).append(spell)
@@ -242,7 +242,7 @@ def _scorers(spells: Sequence[_Spell], now: datetime) -> Iterator[Busy]:
         own = by_worker.get(scorer.name, [])
         answered = [spell for spell in own if spell.pictures]
         pictures, seconds = sum(spell.pictures for spell in answered), _seconds(answered, now - _DAY)
-        yield Busy(
+        yield ScorerLoad(
             scorer,
             now - scorer.seen_at <= SILENT_AFTER,
             _share(own, now, _HOUR),

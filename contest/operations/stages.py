@@ -1,4 +1,4 @@
-"""Where the pictures are: counts and oldest times, for the organizer's page and for Prometheus.
+"""Counts and oldest times per stage of the pipeline, for organizers and Prometheus.
 
 Every question reads a partial index or a table that stays small, so that the answers are quick at 500,000 pictures;
 only the tally of the rulings looks at each of them.
@@ -22,7 +22,7 @@ from scoring.selectors import runs_of_interest
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipelineStage:
     """How many stand at one place of the pipeline, and since when the oldest of them does."""
 
     count: int
@@ -57,17 +57,17 @@ class RunGroup:
     oldest: datetime
 
 
-def waiting_for_panel(now: datetime) -> Stage:
+def waiting_for_panel(now: datetime) -> PipelineStage:
     """Return the pictures that are due and have no panel yet."""
     return _stage(Image.objects.filter(dealt_at__isnull=True, label_from__lte=now), "label_from")
 
 
-def due_later(now: datetime) -> Stage:
+def due_later(now: datetime) -> PipelineStage:
     """Return the pictures whose panel waits for the end of their week (R24); `oldest` is the first to be due."""
     return _stage(Image.objects.filter(dealt_at__isnull=True, label_from__gt=now), "label_from")
 
 
-def open_panels() -> dict[int, Stage]:
+def open_panels() -> dict[int, PipelineStage]:
     """Return the open panels by missing answers, most first; `oldest` is since when one misses that many."""
     rows = (
         Panel.objects.filter(state=PanelState.OPEN)
@@ -75,22 +75,22 @@ def open_panels() -> dict[int, Stage]:
         .annotate(count=Count("pk"), oldest=Min("waiting_since"))
         .order_by("-missing")
     )
-    return {row["missing"]: Stage(row["count"], row["oldest"]) for row in rows}
+    return {row["missing"]: PipelineStage(row["count"], row["oldest"]) for row in rows}
 
 
-def held_panels() -> Stage:
+def held_panels() -> PipelineStage:
     """Return the panels that wait for an organizer's decision on a report, or were kept out by one."""
     return _stage(Panel.objects.filter(state=PanelState.HELD), "waiting_since")
 
 
-def full_panels() -> Stage:
+def full_panels() -> PipelineStage:
     """Return the panels that have every answer and no ruling yet."""
     return _stage(Panel.objects.filter(state=PanelState.FULL), "full_at")
 
 
-def _stage(rows: QuerySet[Any], since: str) -> Stage:
+def _stage(rows: QuerySet[Any], since: str) -> PipelineStage:
     found = rows.aggregate(count=Count("pk"), oldest=Min(since))
-    return Stage(found["count"], found["oldest"])
+    return PipelineStage(found["count"], found["oldest"])
 
 
 def leases(now: datetime) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Whether the background work goes on: each sweep, when it ran, and whether it is late or fails."""
+"""Whether sweeps are late or fail."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from enum import StrEnum
 from django.conf import settings
 
 from common.queues import Sweep
-from common.sweep_runs import SweepAge, sweep_ages
+from common.sweep_runs import SweepAge, seconds_since_sweeps
 from common.times import distance
 from contest.operations.pipeline import QUEUES, SWEEPS
-from contest.operations.waiting_items import Waits
+from contest.operations.waiting_items import WaitingItem
 
 # A sweep is late when it has not run for so long, or for three of its periods. A release and a scoring run take long,
 # and hold up the others of their queue; without a broker one worker runs both queues.
@@ -47,7 +47,7 @@ class SweepHealth:
 
 def sweep_health(*, now: datetime) -> tuple[SweepHealth, ...]:
     """Return all sweeps in the order in which a picture meets them."""
-    ages = sweep_ages()
+    ages = seconds_since_sweeps()
     begun = max((each.first for each in ages.values()), default=None)
     return tuple(_health(each, ages.get(each.name), begun, now) for each in SWEEPS)
 
@@ -63,7 +63,7 @@ def _health(sweep: Sweep, age: SweepAge | None, begun: timedelta | None, now: da
     return SweepHealth(*declared, state, now - age.last, since)
 
 
-def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[Waits]:
+def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[WaitingItem]:
     """Yield what an organizer has to know: which queue nobody works on, and which sweeps are late or fail."""
     idle = {queue for queue in QUEUES if all(each.state == SweepState.LATE for each in sweeps if each.queue == queue)}
     if len(idle) == len(QUEUES):
@@ -86,8 +86,8 @@ def _nobody(what: str, options: str) -> str:
     return f"{what}: start a worker with ./unanimous work{options}"
 
 
-def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> Waits:
-    return Waits("overview", words, since((each for each in times if each is not None), default=None), "sweeps")
+def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> WaitingItem:
+    return WaitingItem("overview", words, since((each for each in times if each is not None), default=None), "sweeps")
 
 
 def _names(sweeps: list[SweepHealth]) -> str:

@@ -1,18 +1,18 @@
-"""How fast the contest goes: answers and rulings per day, and how many answers are missing."""
+"""Answers and rulings per day, and missing answers."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from adjudication.models import Ruling
-from contest.operations.stages import Stage
+from contest.operations.stages import PipelineStage
 from labeling.models import Response
 
 DAYS = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class DayThroughput:
     """What happened on one calendar day of the contest's zone."""
 
     start: datetime
@@ -25,14 +25,14 @@ class Day:
         return f"{self.start:%a} {self.start.day} {self.start:%b %Y}"
 
 
-def days(*, now: datetime, zone: str) -> tuple[Day, ...]:
+def throughput_by_day(*, now: datetime, zone: str) -> tuple[DayThroughput, ...]:
     """Return the last DAYS calendar days in `zone`, today last."""
     today = now.astimezone(ZoneInfo(zone)).date()
     dates = [today - timedelta(days=ago) for ago in range(DAYS - 1, -2, -1)]
     starts = [datetime.combine(date, time.min, ZoneInfo(zone)) for date in dates]
     return tuple(
         # One count per day reads the index alone; grouping by a date would compute it for every row.
-        Day(
+        DayThroughput(
             start,
             Response.objects.filter(submitted_at__gte=start, submitted_at__lt=end).count(),
             Ruling.objects.filter(decided_at__gte=start, decided_at__lt=end).count(),
@@ -41,6 +41,6 @@ def days(*, now: datetime, zone: str) -> tuple[Day, ...]:
     )
 
 
-def answers_missing(waiting: Stage, panels: dict[int, Stage], panel_size: int) -> int:
+def answers_missing(waiting: PipelineStage, panels: dict[int, PipelineStage], panel_size: int) -> int:
     """Return how many answers it takes to fill every open panel and those still to be dealt."""
     return waiting.count * panel_size + sum(missing * stage.count for missing, stage in panels.items())

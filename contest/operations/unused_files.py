@@ -1,4 +1,4 @@
-"""Files of the picture store that no row names: what a crash leaves between storing a file and committing its row.
+"""Finds files of the picture store that no row names, such as after a crash.
 
 Every column that names a file is in `NAMED_BY`. A file whose key none of them can make is not ours to judge, and stays.
 Decision 25 says why nothing is lost while others store files.
@@ -15,7 +15,7 @@ from django.db.models import Model
 from common.audit.trail import audit
 from common.errors import Conflict
 from contest.core.models import Attack
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from labeling.models import Image
 from picture_files.store import StoredFile, original_key, picture_key, picture_store
 from picture_files.store_transactions import removing_files
@@ -30,7 +30,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class FileColumn:
     """A column that holds a SHA-256, and the function that makes the key of a file of it."""
 
     model: type[Model]
@@ -51,20 +51,20 @@ class Naming:
 
 
 NAMED_BY = (
-    Naming(Image, "pixels_sha256", picture_key),
-    Naming(Image, "original_sha256", original_key),
+    FileColumn(Image, "pixels_sha256", picture_key),
+    FileColumn(Image, "original_sha256", original_key),
     # A team's own file, which is not the picture's where another team sent the same pixels first (R2).
-    Naming(Attack, "original_sha256", original_key),
-    Naming(PrivatePicture, "pixels_sha256", private_key),
-    Naming(Defense, "archive", archive_key),
-    Naming(Defense, "source", source_key),
-    Naming(Entry, "training_code", source_key),
-    Naming(Defense, "weights", weights_key),
+    FileColumn(Attack, "original_sha256", original_key),
+    FileColumn(PrivatePicture, "pixels_sha256", private_key),
+    FileColumn(Defense, "archive", archive_key),
+    FileColumn(Defense, "source", source_key),
+    FileColumn(DefenseEntry, "training_code", source_key),
+    FileColumn(Defense, "weights", weights_key),
 )
 
 
 @dataclass(slots=True)
-class Found:
+class UnusedFiles:
     """The files that no row names, and how many others stay: they are named, or new, or not the contest's."""
 
     unused: list[StoredFile] = field(default_factory=list)
@@ -78,9 +78,9 @@ class Found:
         return len(self.unused) + self.named + self.new + self.unknown
 
 
-def unused_find(*, before: datetime, progress: Callable[[str], object] = lambda _: None) -> Found:
+def find_unused_files(*, before: datetime, progress: Callable[[str], object] = lambda _: None) -> UnusedFiles:
     """Return the files that were written before then and that no row names now. Locks nothing."""
-    found = Found()
+    found = UnusedFiles()
     stored = picture_store().files()
     while files := list(islice(stored, _LOOKED_UP_AT_ONCE)):
         known = [file for file in files if _is_known(file.key)]
@@ -94,7 +94,7 @@ def unused_find(*, before: datetime, progress: Callable[[str], object] = lambda 
     return found
 
 
-def refuse_most(found: Found) -> None:
+def refuse_most(found: UnusedFiles) -> None:
     """Raise Conflict (`mostly_unused`) where more files are without a row than with one: then the database rather is
     that of another store, or an old backup."""
     if len(found.unused) > found.named:
@@ -106,7 +106,7 @@ def refuse_most(found: Found) -> None:
         raise Conflict(words, "mostly_unused")
 
 
-def unused_remove(
+def remove_unused_files(
     files: Sequence[StoredFile], *, now: datetime, progress: Callable[[str], object] = lambda _: None
 ) -> list[StoredFile]:
     """Remove those of the files that still no row names, and return them. Raises Busy as `removing_files` does.

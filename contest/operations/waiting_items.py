@@ -1,4 +1,4 @@
-"""What waits for somebody, and for a scorer: each with since when the oldest does, and the page where it is decided."""
+"""Work that waits for somebody or for a scorer: since when, and the page that handles it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from django.db.models import Count, Min, QuerySet
 from contest.core.calendar import Week
 from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
-from contest.operations.late_cases import Cases
+from contest.operations.late_cases import CaseBacklog
 from contest.outbox.models import Digest, Message
-from contest.outbox.posting import failing
+from contest.outbox.posting import failing_letters
 from contest.record.leaderboard.snapshots import open_differences
 from contest.releases.models import ReleaseLetter
-from contest.teams.selectors import requests_asked
+from contest.teams.selectors import pending_requests
 from labeling.enums import KnownUse, LinkKind, TaskerState
 from labeling.models import KnownPicture, Question, Tasker
 from labeling.questions.selectors import open_reports
@@ -27,7 +27,7 @@ from scoring.trials.selectors import trials_to_retry
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitingItem:
     """Something that waits, in words; the name of the page where it is decided or shown, and the place on that page.
 
     `since` is when the oldest of it began to wait; None where that is not written down.
@@ -39,34 +39,34 @@ class Waits:
     fragment: str = ""
 
 
-def for_somebody(*, now: datetime) -> tuple[Waits, ...]:
+def waiting_items(*, now: datetime) -> tuple[WaitingItem, ...]:
     """Return what waits until an organizer acts."""
     return (*_stuck_panels(now), *_scoring(now), *_people())
 
 
-def oldest_first(waits: tuple[Waits, ...]) -> tuple[Waits, ...]:
+def oldest_first(waits: tuple[WaitingItem, ...]) -> tuple[WaitingItem, ...]:
     """Return them with the oldest first; those without a time come before, in their order."""
     return tuple(sorted(waits, key=lambda each: each.since.timestamp() if each.since else 0.0))
 
 
-def _stuck_panels(now: datetime) -> Iterator[Waits]:
+def _stuck_panels(now: datetime) -> Iterator[WaitingItem]:
     """Yield the causes for which nobody left may finish a picture."""
     for group in stuck_groups(now=now):
         words = f"{group.count_words} that nobody left may finish: {group.why}. {group.advice}"
-        yield Waits("overview", words, group.since, "stuck")
+        yield WaitingItem("overview", words, group.since, "stuck")
 
 
-def _scoring(now: datetime) -> Iterator[Waits]:
+def _scoring(now: datetime) -> Iterator[WaitingItem]:
     """Yield what keeps scoring from going on: what is missing, and what somebody has to decide."""
     if (found := stuck(now=now)) is not None:
-        yield Waits("scoring-queue", found.words)
+        yield WaitingItem("scoring-queue", found.words)
     trials, ended = trials_to_retry(), reruns_to_apply()
     yield from _counted("scoring-queue", trials, "finished_at", "trial gave up", "trials gave up")
     words = ("re-run is to be applied or stopped", "re-runs are to be applied or stopped")
     yield from _counted("scoring-queue", ended, "asked_at", *words)
 
 
-def _people() -> Iterator[Waits]:
+def _people() -> Iterator[WaitingItem]:
     questions = Question.objects.filter(answered_at__isnull=True)
     gold = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True, held_at__isnull=False)
     paused = Tasker.objects.filter(state=TaskerState.PAUSED, user__isnull=False)
@@ -79,17 +79,17 @@ def _people() -> Iterator[Waits]:
         ("gold", gold, "held_at", "gold picture held", "gold pictures held"),
         ("organizer-taskers", paused, "", "tasker paused", "taskers paused"),
         ("organizer-taskers", links, "linked_at", "pair of taskers who may copy", "pairs of taskers who may copy"),
-        ("organizer-teams", requests_asked(), "asked_at", "team asks to attack", "teams ask to attack"),
+        ("organizer-teams", pending_requests(), "asked_at", "team asks to attack", "teams ask to attack"),
     ):
         yield from _counted(page, rows, since, one, several)
-    if unsent := sum(failing(kind.objects.all()).count() for kind in (Message, Digest, ReleaseLetter)):
-        yield Waits("message-outbox", _words(unsent, "letter failed to be sent", "letters failed to be sent"))
+    if unsent := sum(failing_letters(kind.objects.all()).count() for kind in (Message, Digest, ReleaseLetter)):
+        yield WaitingItem("message-outbox", _words(unsent, "letter failed to be sent", "letters failed to be sent"))
     if different := open_differences():
         words = _words(different, "difference in the leaderboard", "differences in the leaderboard")
-        yield Waits("leaderboard-check", words)
+        yield WaitingItem("leaderboard-check", words)
 
 
-def in_line(*, to_release: Week | None, board: Cases) -> Iterator[Waits]:
+def in_line(*, to_release: Week | None, board: CaseBacklog) -> Iterator[WaitingItem]:
     """Yield what waits for a scorer, for the board, and for a week to be complete: mostly it goes on by itself."""
     queued, dead = RunState.QUEUED, dead_runs()
     runs, trials = Run.objects.filter(state=queued), Trial.objects.filter(state=queued)
@@ -98,19 +98,19 @@ def in_line(*, to_release: Week | None, board: Cases) -> Iterator[Waits]:
     yield from _counted("overview", dead, "finished_at", "run gave up", "runs gave up", fragment="dead-runs")
     if board.open:
         words = _words(board.open, "case before the board", "cases before the board")
-        yield Waits("overview", words, board.oldest, "board-cases")
+        yield WaitingItem("overview", words, board.oldest, "board-cases")
     if to_release is not None:
-        yield Waits("overview", f"week {to_release.name} is not released", to_release.end, "releases")
+        yield WaitingItem("overview", f"week {to_release.name} is not released", to_release.end, "releases")
 
 
 def _counted(
     page: str, rows: "QuerySet[Any, Any]", since: str, one: str, several: str, *, fragment: str = ""
-) -> Iterator[Waits]:
+) -> Iterator[WaitingItem]:
     """Yield how many rows there are and since when the oldest, in one statement; nothing where there are none."""
     oldest = {"oldest": Min(since)} if since else {}
     found = rows.order_by().aggregate(count=Count("*"), **oldest)
     if found["count"]:
-        yield Waits(page, _words(found["count"], one, several), found.get("oldest"), fragment)
+        yield WaitingItem(page, _words(found["count"], one, several), found.get("oldest"), fragment)
 
 
 def _words(count: int, one: str, several: str) -> str:

@@ -1,4 +1,4 @@
-"""How many answers taskers gave lately: by person and by hour."""
+"""Answers per tasker and per hour."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Count
 from django.db.models.functions import TruncHour
 
-from contest.operations.forecast import DAYS, HOURS, Worker
+from contest.operations.forecast import DAYS, HOURS, TaskerPace
 from labeling.enums import TaskerState
 from labeling.models import Response, VoidedResponse
 
@@ -47,13 +47,15 @@ def answers_by_person(
     return found
 
 
-def worker_of(key: int, hours: Mapping[int, int]) -> Worker:
+def worker_of(key: int, hours: Mapping[int, int]) -> TaskerPace:
     """What a person did on each of the last days since their first answer among these."""
     days = max(hours, default=0) // HOURS + 1
-    return Worker(key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days)))
+    return TaskerPace(
+        key, tuple(tuple(hours.get(day * HOURS + at, 0) for at in range(HOURS)[::-1]) for day in range(days))
+    )
 
 
-def share_lost(hours: Mapping[int, Counter[int]], now: datetime) -> float:
+def voided_share(hours: Mapping[int, Counter[int]], now: datetime) -> float:
     """The share of the last days' answers that was voided, whose places were opened again (R6)."""
     answers = sum(count.total() for count in hours.values())
     voided = VoidedResponse.objects.filter(response__submitted_at__gt=now - DAYS * _DAY).count()

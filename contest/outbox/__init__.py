@@ -1,1 +1,1 @@
-"""Messages to accounts and teams: rows, letters, preferences. What is told, and when, is decided by the callers."""
+"""Messages to accounts and teams: rows, letters, preferences. Callers decide what is sent and when."""

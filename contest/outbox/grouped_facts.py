@@ -1,4 +1,4 @@
-"""What sweeps tell teams of facts: several together, each fact once (R18, R24)."""
+"""Notifies a team of several facts in one message, each fact once (R18, R24)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -12,8 +12,8 @@ from contest.core.enums import MessageKind
 from contest.core.models import Attack, Team
 from contest.core.publication import released
 from contest.core.teams import final_team
-from contest.outbox.models import Told
-from contest.outbox.writing import write
+from contest.outbox.models import NotifiedFact
+from contest.outbox.writing import notify
 
 # Facts of one kind wait so long for others, so that ten verdicts are one message.
 PATIENCE = timedelta(hours=6)
@@ -26,30 +26,32 @@ MOST_NAMED = 60
 Fact = tuple[int, int]
 
 
-def told(kind: MessageKind, *, fact: str, team: Team | OuterRef) -> Exists:
+def notified_facts(kind: MessageKind, *, fact: str, team: Team | OuterRef) -> Exists:
     """Return whether a team was told of a fact, as a condition on rows of which `fact` is the number of it."""
-    return Exists(Told.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
+    return Exists(NotifiedFact.objects.filter(kind=kind, fact=OuterRef(fact), team=team))
 
 
-def tell(team: Team, kind: MessageKind, facts: Iterable[Fact], *, about: str, now: datetime, **said: Any) -> int:
+def notify_facts(
+    team: Team, kind: MessageKind, facts: Iterable[Fact], *, about: str, now: datetime, **said: Any
+) -> int:
     """Tell a team of facts; returns 0 where another sweep did so at the same moment."""
-    rows = [Told(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
+    rows = [NotifiedFact(kind=kind, team_id=number, fact=fact, told_at=now) for number, fact in sorted(set(facts))]
     try:
         with transaction.atomic():
-            Told.objects.bulk_create(rows)
-            write(team, kind, about=about, now=now, **said)
+            NotifiedFact.objects.bulk_create(rows)
+            notify(team, kind, about=about, now=now, **said)
     except IntegrityError:
         return 0
     return 1
 
 
-def told_to_senders(*, now: datetime) -> Q:
+def senders_notified(*, now: datetime) -> Q:
     """The attacks whose senders may know what came of them: their week has ended, and they are no copy of a picture
     that is not released (R24)."""
     return attacks_public(now=now) & (Q(copy_of__isnull=True) | released("image__"))
 
 
-def of_teams(attacks: Iterable[Attack]) -> dict[tuple[Team, str], list[Attack]]:
+def attacks_by_team_and_week(attacks: Iterable[Attack]) -> dict[tuple[Team, str], list[Attack]]:
     """Return team and week -> its attacks, by the team that each sender is part of now."""
     found: dict[tuple[Team, str], list[Attack]] = {}
     for attack in attacks:

@@ -1,4 +1,4 @@
-"""What a message says: its title, its text, and its letter with an HTML part. Team letters are in English."""
+"""Renders messages: title, text, and a letter with an HTML part. Team letters are in English."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from common.mail import text_of
+from common.mail import letter_text
 from common.times import absolute
 from contest.core.enums import MessageKind
 from contest.core.models import Member
 from contest.core.teams import final_team
 from contest.outbox.kinds import KINDS
 from contest.outbox.models import Digest, Message
-from contest.outbox.text import Paragraph, Piece, paragraphs
+from contest.outbox.text import Paragraph, TextPart, paragraphs
 from policy.selectors import policy_in_force
 
 LANGUAGE = "en"
@@ -25,7 +25,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMessage:
     """A message in words."""
 
     title: str
@@ -37,20 +37,20 @@ class Written:
         return paragraphs(self.text, settings.PUBLIC_URL)
 
 
-def written(message: Message) -> Written:
+def write_message(message: Message) -> WrittenMessage:
     """Return what a message says."""
     context = {"page": settings.PUBLIC_URL + message.about, "team": message.team} | message.facts
-    return Written(*text_of(message.kind, language=LANGUAGE, **context))
+    return WrittenMessage(*letter_text(message.kind, language=LANGUAGE, **context))
 
 
-def shown(message: Message) -> Written:
+def message_text(message: Message) -> WrittenMessage:
     """Return what a message says on a page: of one whose text cannot be made any more, what kind it is."""
     try:
-        return written(message)
+        return write_message(message)
     except Exception as error:  # whatever it is, the others are to be read
         log.warning("message_not_shown", message=message.pk, error=f"{type(error).__name__}: {error}")
         words = KINDS[MessageKind(message.kind)].words
-        return Written(words, f"{words}: {settings.PUBLIC_URL}{message.about}")
+        return WrittenMessage(words, f"{words}: {settings.PUBLIC_URL}{message.about}")
 
 
 def look_of(message: Message) -> str:
@@ -73,8 +73,8 @@ def mail_of(message: Message) -> EmailMultiAlternatives | None:
     """Return the letter of a message; None where there is nobody to send it to any more."""
     if not message.user.email or not is_for(message):
         return None
-    said = written(message)
-    state = Piece(KINDS[MessageKind(message.kind)].words, look=look_of(message))
+    said = write_message(message)
+    state = TextPart(KINDS[MessageKind(message.kind)].words, look=look_of(message))
     name = f"message-{message.pk}"
     return _mail(name, message.user.email, said, state=state, link=settings.PUBLIC_URL + message.about)
 
@@ -88,19 +88,19 @@ def digest_mail_of(digest: Digest) -> EmailMultiAlternatives | None:
     return _mail(f"digest-{digest.pk}", digest.user.email, _of_day(told, digest), link=_page("messages"))
 
 
-def _of_day(told: Sequence[Message], digest: Digest) -> Written:
+def _of_day(told: Sequence[Message], digest: Digest) -> WrittenMessage:
     many = "message" if len(told) == 1 else "messages"
     zone = policy_in_force(digest.made_at).policy.time_zone
     parts = [f"What you were told until {absolute(digest.made_at, zone)}: {len(told)} {many}."]
     for message in told:
-        said = shown(message)
+        said = message_text(message)
         page, text = _page("message", message.pk), _without_greeting(said.text)
         parts.append(f"{_shape(message)} {said.title}\n{page}\n\n{text}")
-    return Written(f"{len(told)} {many} of your day", "\n\n".join(parts))
+    return WrittenMessage(f"{len(told)} {many} of your day", "\n\n".join(parts))
 
 
 def _shape(message: Message) -> str:
-    return Piece("", look=look_of(message)).shape
+    return TextPart("", look=look_of(message)).shape
 
 
 def _without_greeting(text: str) -> str:
@@ -112,7 +112,9 @@ def _page(name: str, *arguments: object) -> str:
     return str(settings.PUBLIC_URL + reverse(name, args=arguments))
 
 
-def _mail(name: str, to: str, said: Written, *, link: str, state: Piece | None = None) -> EmailMultiAlternatives:
+def _mail(
+    name: str, to: str, said: WrittenMessage, *, link: str, state: TextPart | None = None
+) -> EmailMultiAlternatives:
     """Return a letter with both parts. Its name is the same each time that it is made: mail programs show it once."""
     often = _page("message-settings")
     text = f"{said.text.rstrip()}\n\nHow often you are written to: {often}\n"

@@ -1,4 +1,4 @@
-"""Messages to people who compete, judge or organize: shown in the application, sent by e-mail as each wants it."""
+"""Messages and their e-mails to contestants, board members and organizers."""
 
 from django.conf import settings
 from django.db import models
@@ -99,7 +99,7 @@ class MessagePreference(models.Model):
         return f"{self.group}: {self.rate}"
 
 
-class Told(models.Model):
+class NotifiedFact(models.Model):
     """A fact that a team was told of, so that no sweep tells it again; `fact` is the number of its row."""
 
     kind = models.CharField(max_length=24, choices=choices(MessageKind))

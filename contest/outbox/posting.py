@@ -1,4 +1,4 @@
-"""Sending letters that rows stand for: each once, whatever happens.
+"""Sends letters exactly once, with retries.
 
 A row is taken before its letter goes, so that a sweep that dies in between loses at most the one letter it held and
 repeats none. A row is a Posted (contest.outbox.models).
@@ -13,7 +13,7 @@ from django.core.mail import EmailMessage
 from django.db.models import F, Q, QuerySet
 
 from common.errors import Conflict
-from common.mail import send
+from common.mail import send_letter
 from contest.outbox.models import Posted
 
 # A letter that could not be made or sent is tried again after this long, this often.
@@ -46,7 +46,7 @@ def _post(rows: QuerySet[Any], row: Any, write: Callable[[Any], EmailMessage | N
     try:
         message = write(row)
         if message is not None:
-            send(message)
+            send_letter(message)
     except Exception as error:  # whatever it is, the letter was not sent, and the next one is to be
         itself.update(taken_at=None, not_before=now + AGAIN_AFTER, error=_why(error))
         refused = isinstance(error, Conflict)  # which is logged where the mail server said it
@@ -62,17 +62,17 @@ def _why(error: Exception) -> str:
     return f"{type(cause).__name__}: {cause}"[:_LONGEST]
 
 
-def failing(rows: QuerySet[Any]) -> QuerySet[Any]:
+def failing_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the letters that were tried and not sent: due again, or given up after MOST_TRIES."""
     return rows.filter(taken_at__isnull=True, tries__gt=0)
 
 
-def given_up(rows: QuerySet[Any]) -> QuerySet[Any]:
+def given_up_letters(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return the letters that are not tried any more: somebody misses them."""
-    return failing(rows).filter(tries__gte=MOST_TRIES)
+    return failing_letters(rows).filter(tries__gte=MOST_TRIES)
 
 
-def lost(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:
+def lost_letters(rows: QuerySet[Any], *, before: datetime) -> QuerySet[Any]:
     """Return the letters that a sweep held when it died: whether they left is not known."""
     return rows.filter(taken_at__lt=before, sent_at__isnull=True, error="")
 

@@ -1,4 +1,4 @@
-"""How a person wants to be written to: for each group of kinds at once, in the letter of the day, or only here."""
+"""A person's preferences per group of messages: at once, daily digest, or on the site only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from django.db import transaction
 from common.errors import InvalidInput
 from contest.core.enums import MessageGroup, MessageRate
 from contest.core.roles import Roles
-from contest.outbox.kinds import GROUPS, KINDS, Group, kinds_of
+from contest.outbox.kinds import GROUPS, KINDS, GroupWords, kinds_of
 from contest.outbox.models import Message, MessagePreference
 
 _OF_TEAMS = (MessageGroup.ATTACKS, MessageGroup.DEFENSES, MessageGroup.TEAM, MessageGroup.MONEY, MessageGroup.CASES)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GroupPreference:
     """A group with what a person wishes for it."""
 
     name: MessageGroup
-    group: Group
+    group: GroupWords
     rate: MessageRate
 
 
@@ -31,14 +31,17 @@ def groups_for(roles: Roles) -> tuple[MessageGroup, ...]:
     return (MessageGroup.CASES,) if roles.board else _OF_TEAMS
 
 
-def wishes_of(user: User, roles: Roles) -> list[Wish]:
+def preferences_of(user: User, roles: Roles) -> list[GroupPreference]:
     """Return what a person wishes for each group; at once where they said nothing."""
     said = dict(MessagePreference.objects.filter(user=user).values_list("group", "rate"))
-    return [Wish(name, GROUPS[name], MessageRate(said.get(name, MessageRate.AT_ONCE))) for name in groups_for(roles)]
+    return [
+        GroupPreference(name, GROUPS[name], MessageRate(said.get(name, MessageRate.AT_ONCE)))
+        for name in groups_for(roles)
+    ]
 
 
 @transaction.atomic
-def wishes_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
+def preferences_set(user: User, wishes: Mapping[MessageGroup, str]) -> None:
     """Take a person's wishes; what waits to be sent follows them too.
 
     Raises InvalidInput (at the group) for a rate that the group does not offer.

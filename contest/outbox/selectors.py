@@ -1,4 +1,4 @@
-"""A person's messages: which there are, and how many they have not read."""
+"""Queries for a person's messages and the unread count."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from common.errors import NotFound
 from contest.core.enums import MessageGroup, MessageKind
 from contest.outbox.kinds import KINDS, kinds_of
-from contest.outbox.letters import Written, look_of, shown
+from contest.outbox.letters import WrittenMessage, look_of, message_text
 from contest.outbox.models import Message
 
 # More than so many unread ones are not counted: the header says "99+".
@@ -18,15 +18,15 @@ MOST_COUNTED = 99
 
 
 @dataclass(frozen=True)
-class Row:
+class MessageRow:
     """A message as a page shows it."""
 
     message: Message
 
     @cached_property
-    def said(self) -> Written:
+    def said(self) -> WrittenMessage:
         """Return its title and text."""
-        return shown(self.message)
+        return message_text(self.message)
 
     @property
     def look(self) -> str:

@@ -1,4 +1,4 @@
-"""Sending messages by e-mail, each once: by themselves, or once a day in one letter (contest.outbox.posting)."""
+"""Sends messages by e-mail, one by one or as a daily digest."""
 
 from collections.abc import Callable
 from datetime import datetime, time

@@ -1,4 +1,4 @@
-"""The text of a letter taken apart for pages and HTML: paragraphs of lines, with the states and links in them. Pure."""
+"""Parses the text of a letter into paragraphs, links and states, for pages and HTML. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _STATE = re.compile(rf"({'|'.join(SHAPES.values())}) (.+?)(?=: |$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPart:
     """A part of a line: words, a link of this site, or a state with its look."""
 
     words: str
@@ -37,7 +37,7 @@ class Piece:
         return COLOURS.get(self.look, "")
 
 
-Paragraph = list[list[Piece]]
+Paragraph = list[list[TextPart]]
 
 
 def paragraphs(text: str, site: str) -> list[Paragraph]:
@@ -46,13 +46,13 @@ def paragraphs(text: str, site: str) -> list[Paragraph]:
     return [[_line(line, site) for line in block.split("\n")] for block in blocks if block]
 
 
-def _line(line: str, site: str) -> list[Piece]:
+def _line(line: str, site: str) -> list[TextPart]:
     found = _STATE.match(line)
-    pieces = [Piece(found[2], look=_LOOKS[found[1]])] if found else []
+    pieces = [TextPart(found[2], look=_LOOKS[found[1]])] if found else []
     rest = line[found.end() :] if found else line
     position = 0
     for link in re.finditer(rf"{re.escape(site)}/[^\s]*", rest):
         href = link[0].rstrip(".,;:)")
-        pieces += [Piece(rest[position : link.start()]), Piece(href, href=href)]
+        pieces += [TextPart(rest[position : link.start()]), TextPart(href, href=href)]
         position = link.start() + len(href)
-    return [piece for piece in [*pieces, Piece(rest[position:])] if piece.words]
+    return [piece for piece in [*pieces, TextPart(rest[position:])] if piece.words]

@@ -1,4 +1,4 @@
-"""Writing messages down, in the transaction of what they tell of: what is rolled back tells nobody.
+"""Writes messages in the transaction of the fact they report.
 
 Taskers are never written to: theirs are the notices of labeling.
 """
@@ -20,7 +20,7 @@ from contest.outbox.models import Message, MessagePreference
 Recipients = User | Team | str | Iterable[User]
 
 
-def write(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key: str = "", **facts: Any) -> int:
+def notify(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key: str = "", **facts: Any) -> int:
     """Tell people something; return how many are told by this call.
 
     `about` is the address of the page it leads to, inside the site; `facts`, as JSON, are what its text is made of.
@@ -46,12 +46,12 @@ def write(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key: 
     return len(rows)
 
 
-def was_told(team: Team, kind: MessageKind, key: str) -> bool:
+def was_notified(team: Team, kind: MessageKind, key: str) -> bool:
     """Say whether a team, or one merged into it, was told something under this key."""
     return Message.objects.filter(team__in=teams_counted_together(team), kind=kind, key=key).exists()
 
 
-def take_back(about: str, *, users: Iterable[User]) -> int:
+def retract(about: str, *, users: Iterable[User]) -> int:
     """Forget what these people were told about a page, sent or not: they may not know of it any more (R21)."""
     return Message.objects.filter(about=about, user__in=list(users)).delete()[0]
 

@@ -1,1 +1,1 @@
-"""Money that leaves the contest: what is payable, payments, corrections, and statements of it (R34)."""
+"""Payments: what is payable, payments, corrections and statements (R34)."""

@@ -1,4 +1,4 @@
-"""Movements from and to outside that were recorded wrongly, put right by two organizers, and money that teams repaid.
+"""Corrections of wrong deposits and payments by two organizers, and repayments of teams.
 
 No entry is ever changed: a correction is one more, which names the entry that it takes back (R34).
 """
@@ -14,16 +14,16 @@ from django.db.models import Q, QuerySet, Sum
 
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Team
 from contest.core.teams import final_team
-from contest.defenses.stake_ends import locked, stake_end, stake_follow
+from contest.defenses.stake_ends import lock_stake, stake_end, stake_refresh
 from contest.ledger.deposits import HALVES
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, hold, move
-from contest.payments.statements import Debt, debts
+from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, lock_accounts, move
+from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 
 _SIDES = ("source__team", "source__stake__defense", "target__team", "target__stake__defense")
@@ -90,25 +90,25 @@ def corrections_open() -> QuerySet[Correction]:
     return corrections().filter(confirmed_at=None, cancelled_at=None)
 
 
-def owed() -> list[Debt]:
+def owed_by_teams() -> list[TeamDebt]:
     """Return what each team owes in all, in the order of their names; the stake is the one of its oldest debt."""
-    by_team: dict[Team, list[Debt]] = {}
+    by_team: dict[Team, list[TeamDebt]] = {}
     for each in debts():
         by_team.setdefault(final_team(each.team), []).append(each)
-    in_all = [Debt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
+    in_all = [TeamDebt(team, rows[0].stake, sum(row.cents for row in rows)) for team, rows in by_team.items()]
     return sorted(in_all, key=lambda each: each.team.name)
 
 
 # Asking ---------------------------------------------------------------------------------------------------------------
 
 
-def correction_ask(*, entry: int, cents: int, reason: str, by: User, now: datetime) -> Correction:
+def correction_request(*, entry: int, cents: int, reason: str, by: User, now: datetime) -> Correction:
     """Ask to take back `cents` of a movement; another organizer confirms it.
 
     Raises InvalidInput for another entry, without a reason and for a sum that is not left of it, Conflict
     (`correction_open`) while another correction of it is under way, and for one that cannot be taken back any more.
     """
-    said = words_said(reason, field="reason", ask=_ASK, most=MOST_WORDS)
+    said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
     found = movement(entry)
     if found is None:
         words = "Give the number of an entry that came in or went out, and is no correction itself."
@@ -129,13 +129,13 @@ def _refuse_sum(found: Movement, cents: int) -> None:
         raise InvalidInput(words, "invalid", field="cents")
 
 
-def repayment_ask(*, team: Team, cents: int, reason: str, by: User, now: datetime) -> Correction:
+def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: datetime) -> Correction:
     """Ask to record that a team gave back what it owes, or a part of it; another organizer confirms it.
 
     Raises InvalidInput without a reason, Conflict for more than it owes (`less_owed`) and while another repayment of
     the team is under way (`correction_open`).
     """
-    said = words_said(reason, field="reason", ask=_ASK_TRANSFER, most=MOST_WORDS)
+    said = clean_words(reason, field="reason", ask=_ASK_TRANSFER, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     team = final_team(team)
@@ -144,7 +144,7 @@ def repayment_ask(*, team: Team, cents: int, reason: str, by: User, now: datetim
 
 
 def _refuse_more_than_owed(team: Team, cents: int) -> None:
-    if sum(each.cents for each in owed() if each.team == team) < cents:
+    if sum(each.cents for each in owed_by_teams() if each.team == team) < cents:
         words = f"Team {team.name} owes less than that. Reload the page for what it owes."
         raise Conflict(words, "less_owed")
 
@@ -193,9 +193,9 @@ def _post(correction: Correction, by: User, now: datetime) -> LedgerEntry:
         return _receipt_back(correction, found, by, now)
     needed = [found.entry.source, found.entry.target]
     if found.kind is MovementKind.DEPOSIT:
-        hold([*needed, *map(account, HALVES)])
+        lock_accounts([*needed, *map(account, HALVES)])
         _join_pool(correction, found.entry, by, now)
-    hold(needed)
+    lock_accounts(needed)
     return _back(correction, found, by, now)
 
 
@@ -231,12 +231,12 @@ def _join_pool(correction: Correction, deposit: LedgerEntry, by: User, now: date
 def _receipt_back(correction: Correction, found: Movement, by: User, now: datetime) -> LedgerEntry:
     """Take a payment off a stake that it was not for: the stake is over, and what it was for can be recorded."""
     assert found.entry.target.stake_id is not None
-    stake = locked(found.entry.target.stake_id)
-    stake_follow(stake, now=now)
+    stake = lock_stake(found.entry.target.stake_id)
+    stake_refresh(stake, now=now)
     if stake.ended_at is not None:
         words = f"The stake on {stake.defense.name} is over: {stake.end}. Its money follows from that."
         raise Conflict(words, "stake_over")
-    hold([found.entry.source, found.entry.target])
+    lock_accounts([found.entry.source, found.entry.target])
     entry = _back(correction, found, by, now)
     stake_end(stake, StakeEnd.WITHDRAWN, now=now, by=by)
     return entry
@@ -249,7 +249,7 @@ def _repaid(correction: Correction, team: Team, by: User, now: datetime) -> Ledg
     """
     team = final_team(team)
     outside, own = account(AccountKind.OUTSIDE), account(AccountKind.TEAM, team=team)
-    hold([outside, own, *accounts_of_teams([team])])
+    lock_accounts([outside, own, *accounts_of_teams([team])])
     _refuse_more_than_owed(team, correction.cents)
     why = f"Team {team.name} gave back what it owes: {correction.reason}"
     causes = {"correction": [correction.pk], "team": [team.pk]}

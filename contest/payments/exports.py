@@ -1,4 +1,4 @@
-"""The files that a bank or an accountant is given: what is due, and what came in and went out (R34)."""
+"""CSV exports of payables and of payments, for banks and accountants (R34)."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -30,7 +30,7 @@ RECEIPT_COLUMNS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "−")
 
 
-def guarded(cells: Iterable[str]) -> Row:
+def formula_guarded(cells: Iterable[str]) -> Row:
     """Return cells that no spreadsheet takes for a formula: those that look like one begin with an apostrophe."""
     return tuple(f"'{each}" if each.startswith(_FORMULA) else each for each in cells)
 
@@ -40,7 +40,7 @@ def payable_rows(*, currency: str, now: datetime) -> Iterator[Row]:
     asked = {row.team_id: row for row in Payment.objects.filter(paid_at=None, cancelled_at=None)}
     for each in payables(now=now):
         team, payment = each.team, asked.get(each.team.pk)
-        yield guarded(
+        yield formula_guarded(
             (
                 team.public_id,
                 team.name,
@@ -61,7 +61,7 @@ def receipt_rows(*, currency: str) -> Iterator[Row]:
     rows = LedgerEntry.objects.filter(outside).order_by("pk")
     sides = [f"{side}__{of}" for side in ("source", "target") for of in ("team", "stake__paid_by")]
     for row in rows.select_related(*sides, "payment"):
-        yield guarded(_receipt(row, currency))
+        yield formula_guarded(_receipt(row, currency))
 
 
 def _receipt(row: LedgerEntry, currency: str) -> Row:

@@ -1,4 +1,4 @@
-"""What of a team's money can be paid now, and what of it waits for the appeals of which weeks (R22, R37)."""
+"""What a team can be paid now, and what waits for the appeals of which weeks (R22, R37)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_called
 from contest.defenses.selectors import owner_of, unbroken_until
 from contest.ledger.models import Account
-from contest.prizes.awards import change_of
-from contest.prizes.differences import Flows, flows
-from contest.prizes.prize_facts import Found, begun_stakes, found
-from contest.prizes.settlement import deciding_week, got_of, moved_by_award, positions, teams_share
-from contest.prizes.shares import Outcome, earliest_week
+from contest.prizes.awards import award_change
+from contest.prizes.differences import MoneyFlows, flows
+from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
+from contest.prizes.settlement import deciding_week, moved_by_award, positions, received_from_stakes, teams_share
+from contest.prizes.shares import StakeOutcome, earliest_week
 from scoring.models import Defense
 
 
@@ -158,15 +158,15 @@ class _Got:
         return {name for time in self.times for name in time.open_in(weeks)}
 
 
-def _over(needed: Flows, team: int) -> int:
+def _over(needed: MoneyFlows, team: int) -> int:
     """Return what a team got and has to give back, whether it is there or not."""
     return needed.taken.get(team, 0) + needed.owed.get(team, 0)
 
 
 def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     stakes = begun_stakes()
-    got = {pk: _positive(cents, teams) for pk, cents in got_of(stakes).items()}
-    rows = found([stake for stake in stakes if got.get(stake.pk)])
+    got = {pk: _positive(cents, teams) for pk, cents in received_from_stakes(stakes).items()}
+    rows = stakes_with_breaks([stake for stake in stakes if got.get(stake.pk)])
     at = positions(rows)
     for row in rows:
         needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
@@ -178,7 +178,7 @@ def _positive(got: dict[int, int], teams: set[int]) -> dict[int, int]:
     return {team: cents for team, cents in got.items() if cents > 0 and team in teams}
 
 
-def _times(row: Found) -> list[_Time]:
+def _times(row: StakeWithBreaks) -> list[_Time]:
     """Return the weeks that a prize hangs on: an attack of an earlier one would outrank it (R35), and one of before
     the stake began would void it.
 
@@ -187,11 +187,11 @@ def _times(row: Found) -> list[_Time]:
     """
     stake = row.stake
     match row.due.outcome:
-        case Outcome.HELD:  # nothing of it is due to anybody
+        case StakeOutcome.HELD:  # nothing of it is due to anybody
             return []
-        case Outcome.BEFORE:
+        case StakeOutcome.BEFORE:
             return [_Time(stake.defense, [week_called(earliest_week(each.fact for each in row.breaks))])]
-        case Outcome.RETURNED if stake.end == StakeEnd.WON:
+        case StakeOutcome.RETURNED if stake.end == StakeEnd.WON:
             return [_Time(stake.defense, _weeks_of_its_time(stake), until=unbroken_until(stake))]
     weeks = list(weeks_between(_begun(stake), deciding_week(row).start))
     return [_Time(stake.defense, weeks, _begun(stake) if row.due.week else None)]
@@ -207,7 +207,7 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
             decided.setdefault(award.decision, {}).setdefault(owner.pk, []).append(award.stake)
     for decision, winners in decided.items():
         got, _ = teams_share(moved_by_award(decision))
-        needed = change_of(decision).flows
+        needed = award_change(decision).flows
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:
                 times = [_time_of_winner(each) for each in stakes]

@@ -1,4 +1,4 @@
-"""Money that leaves to teams: one organizer asks, another marks it as paid, and no provider is called (R34, R38)."""
+"""Payments to teams: one organizer requests, another confirms; no provider is called (R34, R38)."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Team
 from contest.ledger.letters import notify_paid
 from contest.ledger.models import Payment
-from contest.ledger.services import account, hold, move
+from contest.ledger.services import account, lock_accounts, move
 from contest.payments.payable import payable
 from contest.prizes.settlement import accounts_of_teams
 
@@ -46,7 +46,7 @@ def payment_numbered(number: int) -> Payment:
     return row
 
 
-def payment_ask(*, team: Team, by: User, now: datetime) -> Payment:
+def payment_request(*, team: Team, by: User, now: datetime) -> Payment:
     """Ask for all that can be paid to a team now; another organizer pays it.
 
     Raises Conflict when nothing is due, and while a payment to the team is under way.
@@ -80,7 +80,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
     own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
-    hold([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
+    lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
     _refuse_less(payment, now)
     causes = {"payment": [payment.pk]}
     why = f"Paid to team {payment.team.name}."

@@ -1,4 +1,4 @@
-"""What the pages of money say, as frozen values; the number of queries does not depend on the length of the ledger."""
+"""The data of the money pages, in a fixed number of queries."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.visibility import Telling, Told
-from contest.ledger.withholding import Withheld, ever_withheld, withheld
-from contest.prizes.awards import change_of
-from contest.prizes.settlement import differences
+from contest.ledger.visibility import EntryVisibility, LedgerView
+from contest.ledger.withholding import WithheldAmount, has_withholdings, withheld_amounts
+from contest.prizes.awards import award_change
+from contest.prizes.settlement import settlement_differences
 
 ENTRIES_SHOWN = 50
 SINGLE = (AccountKind.POOL, AccountKind.ATTACKERS, AccountKind.DEFENDERS, AccountKind.WITHHELD)
@@ -31,7 +31,7 @@ ACCOUNT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class EntryCause:
     """A row that an entry follows from, in words, and where it can be looked at; no address where it is nowhere."""
 
     words: str
@@ -39,14 +39,14 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class EntryRow:
+class LedgerEntryRow:
     """An entry of the ledger as pages list it: where from, where to, and why; `decision` where its words are told."""
 
     entry: LedgerEntry
     source: str
     target: str
     why: str
-    causes: tuple[Cause, ...]
+    causes: tuple[EntryCause, ...]
     decision: BoardDecision | None
 
     @property
@@ -56,7 +56,7 @@ class EntryRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
+class TeamDebt:
     """What a team has to give back of a stake and has no more: it was paid out (R22)."""
 
     team: Team
@@ -65,7 +65,7 @@ class Debt:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TeamBalance:
     """What a team has on its account, as far as it may be told of."""
 
     team: Team
@@ -81,7 +81,7 @@ class Staked:
 
 
 @dataclass(frozen=True, slots=True)
-class Awarded:
+class AwardRow:
     """An award, and the words of the board if they are told."""
 
     award: Award
@@ -89,7 +89,7 @@ class Awarded:
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class MoneyOverview:
     """The public page: balances of the accounts there is one of, what is staked, what teams hold, and what waits.
 
     `held` is on accounts of teams; what follows from breaks that are not told of yet is not among `teams`. All are sums
@@ -100,11 +100,11 @@ class Money:
     received: int
     paid: int
     stakes: tuple[Staked, ...]
-    teams: tuple[Held, ...]
+    teams: tuple[TeamBalance, ...]
     held: int
-    withheld: tuple[Withheld, ...]
-    debts: tuple[Debt, ...]
-    awards: tuple[Awarded, ...]
+    withheld: tuple[WithheldAmount, ...]
+    debts: tuple[TeamDebt, ...]
+    awards: tuple[AwardRow, ...]
     waits: bool
 
     @property
@@ -123,21 +123,21 @@ class Money:
         return self.balances[AccountKind.WITHHELD] - sum(each.cents for each in self.withheld)
 
 
-def money_figures(*, told_at: datetime | None) -> Money:
+def money_overview(*, told_at: datetime | None) -> MoneyOverview:
     """Return the balances and lists of the page by what everybody may know at `told_at`; None tells all."""
-    telling = Telling.now() if told_at else None
+    telling = LedgerView.now() if told_at else None
     later = telling.later if telling else {}
     lying = [(of, of.balance_cents - later.get(of.pk, 0)) for of in _accounts(later)]
     single = {AccountKind(of.kind).value: cents for of, cents in lying if of.kind in SINGLE}
     teams = [(of, cents) for of, cents in lying if of.kind == AccountKind.TEAM]
-    return Money(
+    return MoneyOverview(
         balances={kind.value: single.get(kind.value, 0) for kind in SINGLE},
         received=_moved("source", "target", telling),
         paid=_moved("target", "source", telling),
         stakes=tuple(Staked(of.stake, cents) for of, cents in lying if of.stake is not None and cents),
         teams=tuple(_held(teams, telling.without_team if telling else {})),
         held=sum(cents for _, cents in teams),
-        withheld=tuple(_withheld_told(telling) if telling else withheld()),
+        withheld=tuple(_withheld_told(telling) if telling else withheld_amounts()),
         debts=tuple(_debts_told(telling) if telling else debts()),
         awards=tuple(_awards_told(telling)),
         waits=bool(later),
@@ -150,7 +150,7 @@ def _accounts(also: Collection[int]) -> list[Account]:
     return list(rows.select_related("team", "stake__defense", "stake__paid_by", "stake__batch").order_by("pk"))
 
 
-def _moved(outside: str, back: str, telling: Telling | None) -> int:
+def _moved(outside: str, back: str, telling: LedgerView | None) -> int:
     """Return what came from `outside` or went there, less what was recorded wrongly and taken back."""
     rows = LedgerEntry.objects.exclude(pk__in=telling.not_listed() if telling else [])
     moved = _sum(rows, **{f"{outside}__kind": AccountKind.OUTSIDE, "corrects": None})
@@ -161,21 +161,21 @@ def _sum(rows: QuerySet[LedgerEntry], **which: Any) -> int:
     return rows.filter(**which).aggregate(sum=Sum("cents"))["sum"] or 0
 
 
-def _held(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -> Iterator[Held]:
+def _held(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -> Iterator[TeamBalance]:
     for of, cents in accounts:
         if of.team is not None and (told := cents - unnamed.get(of.pk, 0)) > 0:
-            yield Held(of.team, told)
+            yield TeamBalance(of.team, told)
 
 
-def _awards_told(telling: Telling | None) -> Iterator[Awarded]:
+def _awards_told(telling: LedgerView | None) -> Iterator[AwardRow]:
     rows = Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk")
     for each in rows:
-        yield Awarded(each, each.decision.reason if telling is None or telling.tells(each.decision) else "")
+        yield AwardRow(each, each.decision.reason if telling is None or telling.tells(each.decision) else "")
 
 
-def _withheld_told(telling: Telling) -> Iterator[Withheld]:
+def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
     """Yield what is withheld by the entries that are told, with the decisions about it."""
-    for each in ever_withheld():
+    for each in has_withholdings():
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
         cents = each.cents - telling.hidden_of(each)
         if cents > 0 and decisions:
@@ -186,27 +186,27 @@ def _withheld_told(telling: Telling) -> Iterator[Withheld]:
 # Debts --------------------------------------------------------------------------------------------------------------
 
 
-def debts() -> Iterator[Debt]:
+def debts() -> Iterator[TeamDebt]:
     """Yield what teams owe to the half that advanced it, or that waits for it: of stakes, the oldest first, and of
     awards."""
     return (debt for debt, _ in _debts())
 
 
-def _debts() -> Iterator[tuple[Debt, set[int]]]:
+def _debts() -> Iterator[tuple[TeamDebt, set[int]]]:
     """Yield debts with the numbers of the breaks that they follow from."""
-    for row in differences():
+    for row in settlement_differences():
         for team, cents in row.flows.owed.items():
             broke = {each.proof.pk for each in row.found.deciding}
-            yield Debt(Team.objects.get(pk=team), row.found.stake, cents), broke
+            yield TeamDebt(Team.objects.get(pk=team), row.found.stake, cents), broke
     for decision in BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"):
-        change = change_of(decision)
+        change = award_change(decision)
         for team, cents in change.flows.owed.items():
             if (lost := change.lost_by(team)) is not None:
                 broke = {each.proof.pk for each in lost.deciding}
-                yield Debt(Team.objects.get(pk=team), lost.stake, cents), broke
+                yield TeamDebt(Team.objects.get(pk=team), lost.stake, cents), broke
 
 
-def _debts_told(telling: Telling) -> Iterator[Debt]:
+def _debts_told(telling: LedgerView) -> Iterator[TeamDebt]:
     """Yield debts as far as they follow from what is told.
 
     Of a team with money that it may not be named with, as if it had none of that: what was set off is owed still, and
@@ -215,7 +215,10 @@ def _debts_told(telling: Telling) -> Iterator[Debt]:
     rows = {(each.team.pk, each.stake.pk): (each, breaks) for each, breaks in _debts()}
     for pair, cents in telling.set_off.items():
         if pair not in rows and cents:
-            rows[pair] = Debt(telling.teams[pair[0]], Stake.objects.select_related("defense").get(pk=pair[1]), 0), set()
+            rows[pair] = (
+                TeamDebt(telling.teams[pair[0]], Stake.objects.select_related("defense").get(pk=pair[1]), 0),
+                set(),
+            )
     has = {team: telling.has(team) for team in telling.marked}
     for pair, (debt, breaks) in rows.items():
         if pair in telling.untold.pairs or not telling.untold.breaks.isdisjoint(breaks):
@@ -237,12 +240,12 @@ def entries(
     to: Collection[Team] = (),
     before: int | None = None,
     most: int = ENTRIES_SHOWN,
-) -> tuple[list[EntryRow], int | None]:
+) -> tuple[list[LedgerEntryRow], int | None]:
     """Return entries, newest first, of all accounts or of some, and where the next page begins.
 
     They say what everybody may know at `told_at`, or what the teams `to` may know of their accounts; None tells all.
     """
-    telling = Telling.now() if told_at and not to else None
+    telling = LedgerView.now() if told_at and not to else None
     rows = LedgerEntry.objects.select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )
@@ -257,26 +260,26 @@ def entries(
     return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > most else None)
 
 
-def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[EntryRow]:
+def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[LedgerEntryRow]:
     """Yield entries with the rows they follow from, by what everybody may know at `told_at`; None tells all."""
-    known, telling = _known(rows, told_at, ()), Telling.now() if told_at else None
+    known, telling = _known(rows, told_at, ()), LedgerView.now() if told_at else None
     return (_row(row, known, telling) for row in rows)
 
 
 _UNTOLD = "It follows from a break that is told of with the release of its week."
 
 
-def _row(row: LedgerEntry, known: "_Known", telling: Telling | None) -> EntryRow:
-    told = telling.of(row) if telling else Told.WHOLE
-    words = _unnamed if told is Told.WITHOUT_TEAM else account_words
+def _row(row: LedgerEntry, known: "_Known", telling: LedgerView | None) -> LedgerEntryRow:
+    told = telling.of(row) if telling else EntryVisibility.WHOLE
+    words = _unnamed if told is EntryVisibility.WITHOUT_TEAM else account_words
     source, target = words(row.source), words(row.target)
     # A database may keep the keys of JSON in an order of its own.
     wanted = [(table, number) for table, numbers in sorted(row.causes.items()) for number in numbers]
-    if told is not Told.WHOLE:
+    if told is not EntryVisibility.WHOLE:
         wanted = [each for each in wanted if each[0] == "stake"]
     decision = row.decision if telling is None or (row.decision and telling.tells(row.decision)) else None
-    why = row.why if told is Told.WHOLE else _UNTOLD
-    return EntryRow(row, source, target, why, _causes(row, wanted, known, told), decision)
+    why = row.why if told is EntryVisibility.WHOLE else _UNTOLD
+    return LedgerEntryRow(row, source, target, why, _causes(row, wanted, known, told), decision)
 
 
 def _unnamed(of: Account) -> str:
@@ -292,13 +295,15 @@ def account_words(of: Account) -> str:
     return ACCOUNT_WORDS[AccountKind(of.kind)]
 
 
-_Known = dict[tuple[str, int], Cause]
+_Known = dict[tuple[str, int], EntryCause]
 
 
-def _causes(row: LedgerEntry, wanted: Iterable[tuple[str, int]], known: _Known, told: Told) -> tuple[Cause, ...]:
+def _causes(
+    row: LedgerEntry, wanted: Iterable[tuple[str, int]], known: _Known, told: EntryVisibility
+) -> tuple[EntryCause, ...]:
     found = [known[each] for each in wanted if each in known]
-    if row.corrects_id is not None and told is not Told.WITHOUT_TEAM:
-        found.append(Cause(f"entry {row.corrects_id}", _entry_url(row.corrects_id)))
+    if row.corrects_id is not None and told is not EntryVisibility.WITHOUT_TEAM:
+        found.append(EntryCause(f"entry {row.corrects_id}", _entry_url(row.corrects_id)))
     return tuple(dict.fromkeys(found))
 
 
@@ -343,12 +348,12 @@ def _own_of(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     return Attack.objects.filter(attacks_public(now=now), team__in=teams, copy_of=None)
 
 
-def _stakes(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _stakes(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for row in Stake.objects.filter(pk__in=numbers).select_related("defense"):
-        yield row.pk, Cause(f"stake on {row.defense.name}", reverse("defense", args=[row.defense.public_id]))
+        yield row.pk, EntryCause(f"stake on {row.defense.name}", reverse("defense", args=[row.defense.public_id]))
 
 
-def _breaks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _breaks(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     # One of the organizers' pictures may have broken a defense before its page is there for everybody.
     sent = Attack.objects.filter(withdrawn_at__isnull=True, image=OuterRef("image"))
     has_page = Case(When(released("image__") | Q(Exists(sent)), then=True), default=False)
@@ -356,32 +361,32 @@ def _breaks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
     for row in rows.select_related("defense", "image"):
         page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
         words = f"break of {row.defense.name} by picture {row.image.public_id}"
-        yield row.pk, Cause(words, reverse(page[0], args=[page[1]]))
+        yield row.pk, EntryCause(words, reverse(page[0], args=[page[1]]))
 
 
-def _attacks(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _attacks(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for row in Attack.objects.filter(pk__in=numbers):
-        yield row.pk, Cause(f"attack {row.public_id}", reverse("attack", args=[row.public_id]))
+        yield row.pk, EntryCause(f"attack {row.public_id}", reverse("attack", args=[row.public_id]))
 
 
-def _teams(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _teams(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for row in Team.objects.filter(pk__in=numbers):
-        yield row.pk, Cause(f"team {row.name}", reverse("team-public", args=[row.public_id]))
+        yield row.pk, EntryCause(f"team {row.name}", reverse("team-public", args=[row.public_id]))
 
 
-def _awards(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _awards(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for row in Award.objects.filter(pk__in=numbers).select_related("stake__defense"):
-        yield row.pk, Cause(f"award for {row.stake.defense.name}", f"{reverse('money')}#award-{row.pk}")
+        yield row.pk, EntryCause(f"award for {row.stake.defense.name}", f"{reverse('money')}#award-{row.pk}")
 
 
-def _payments(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _payments(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for row in Payment.objects.filter(pk__in=numbers).select_related("team"):
-        yield row.pk, Cause(f"payment {row.pk} to team {row.team.name}", "")
+        yield row.pk, EntryCause(f"payment {row.pk} to team {row.team.name}", "")
 
 
-def _entries(numbers: set[int]) -> Iterator[tuple[int, Cause]]:
+def _entries(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
     for number in numbers:
-        yield number, Cause(f"entry {number}", _entry_url(number))
+        yield number, EntryCause(f"entry {number}", _entry_url(number))
 
 
 _READ: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What teams won, as far as everybody may know of it: shares of stakes, awards, and what was taken back of either."""
+"""Public winnings of teams: shares of stakes and awards, less what was taken back."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from django.db.models import Q
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Team
 from contest.ledger.models import LedgerEntry
-from contest.ledger.visibility import HIDDEN, Telling
-from contest.payments.statements import EntryRow, with_causes
+from contest.ledger.visibility import HIDDEN, LedgerView
+from contest.payments.statements import LedgerEntryRow, with_causes
 
 _AWARD_RULES = ("R36", "R37")
 
@@ -19,11 +19,11 @@ _AWARD_RULES = ("R36", "R37")
 class Won:
     """An entry that gave a prize to a team, or took of one back: then `cents` are negative."""
 
-    row: EntryRow
+    row: LedgerEntryRow
     cents: int
 
 
-def won_by(teams: Collection[Team], *, now: datetime) -> list[Won]:
+def winnings_of(teams: Collection[Team], *, now: datetime) -> list[Won]:
     """Return what these teams won by what everybody may know at `now`, newest first (R24, R39).
 
     A stake that returns to who paid it is no prize. What the board took aside (R38) counts as taken back until it gives
@@ -34,10 +34,10 @@ def won_by(teams: Collection[Team], *, now: datetime) -> list[Won]:
     return [Won(row, found[row.entry]) for row in rows]
 
 
-def won_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
+def winnings_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:
     """Return what `teams`, those of the attack, won for breaks that this attack has a part in, and what of that was
     taken back or aside."""
-    known = won_by(teams, now=now)
+    known = winnings_of(teams, now=now)
     shares = [each.row.entry for each in known if attack.pk in each.row.entry.causes.get("attack", ())]
     numbers, stakes = {each.pk for each in shares}, {pk for each in shares for pk in each.causes.get("stake", ())}
     return [each for each in known if _is_about(each.row.entry, numbers, stakes)]
@@ -56,7 +56,7 @@ def _told(teams: Collection[Team]) -> Iterator[tuple[LedgerEntry, int]]:
     entries = list(rows.order_by("-pk"))
     if not entries:
         return
-    telling = Telling.now()
+    telling = LedgerView.now()
     prizes = {entry.pk for entry in entries if _is_prize(entry)}
     for entry in entries:
         if telling.of(entry) in HIDDEN:

@@ -1,1 +1,1 @@
-"""Recording a version of the policy, and what a change leaves as it was."""
+"""Recording policy versions, and what a change leaves unaffected."""

@@ -1,4 +1,4 @@
-"""A moment as it is typed into a form, by the clocks of a zone. Pure."""
+"""Parses and formats a moment typed in a form, in a time zone. Pure."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Shares and the outline gate as people type and read them (R10, R14). Pure."""
+"""Formats and parses shares and the outline gate (R10, R14). Pure."""
 
 import re
 from fractions import Fraction

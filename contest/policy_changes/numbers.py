@@ -1,4 +1,4 @@
-"""Every number of the policy in words: what it is, which rule it belongs to, and what a change of it leaves as it was.
+"""The words of every policy number: its meaning, its rule, and what a change leaves unaffected.
 
 Pure. `policy.numbers` says which values each may have; here is how they are called, grouped, written and read.
 """
@@ -27,7 +27,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class PolicyNumber:
     """One number: its field in Policy, its words, and its rules. `kept` says what a change of it does not touch."""
 
     name: str
@@ -119,9 +119,9 @@ _DEALT = "Panels that are dealt before keep what they were dealt with"
 _HELD = "Pictures that are held when it changes keep their time until it is renewed."
 _RUNS = "Answers of defenses that are recorded stay."
 _ROUNDS = "Answers that are recorded stay. With more runs, pictures from before are run as often as is missing."
-GROUPS: Mapping[str, tuple[Number, ...]] = {
+GROUPS: Mapping[str, tuple[PolicyNumber, ...]] = {
     "Taskers and panels": (
-        Number(
+        PolicyNumber(
             "panel_size",
             "Taskers for each picture",
             "How many are asked about a picture.",
@@ -129,7 +129,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "taskers",
             f"{_DEALT}: their taskers, and their verdict (R7).",
         ),
-        Number(
+        PolicyNumber(
             "lease_seconds",
             "Time for a picture",
             "How long a picture stays with a tasker who does nothing.",
@@ -137,13 +137,13 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "seconds",
             _HELD,
         ),
-        Number(
+        PolicyNumber(
             "pictures_held", "Pictures held at once", "The one on screen, and those loaded ahead.", ("R8",), "pictures"
         ),
-        Number(
+        PolicyNumber(
             "break_minutes", "Time until a break", "A break is suggested after this long without one.", (), "minutes"
         ),
-        Number(
+        PolicyNumber(
             "qualification_size",
             "Pictures of the qualification",
             "How many pictures one try has.",
@@ -151,25 +151,27 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "pictures",
             "Who is qualified stays so. A try that has begun keeps its pictures, and what it needs.",
         ),
-        Number("qualification_needed", "Needed to qualify", "How many of them fully right.", ("R5",), "pictures"),
-        Number(
+        PolicyNumber("qualification_needed", "Needed to qualify", "How many of them fully right.", ("R5",), "pictures"),
+        PolicyNumber(
             "short_qualification_size",
             "Pictures of the short qualification",
             "How many pictures a try has after new instructions.",
             ("R5",),
             "pictures",
         ),
-        Number(
+        PolicyNumber(
             "short_qualification_needed",
             "Needed for the short qualification",
             "How many of them fully right.",
             ("R5",),
             "pictures",
         ),
-        Number("free_tries", "Tries without waiting", "How many tries follow each other at once.", ("R5",), "tries"),
-        Number("retry_hours", "Wait between tries", "How long after those.", ("R5",), "hours"),
-        Number("gold_percent", "Gold pictures", "Their share of what a tasker gets.", ("R6",), "%"),
-        Number(
+        PolicyNumber(
+            "free_tries", "Tries without waiting", "How many tries follow each other at once.", ("R5",), "tries"
+        ),
+        PolicyNumber("retry_hours", "Wait between tries", "How long after those.", ("R5",), "hours"),
+        PolicyNumber("gold_percent", "Gold pictures", "Their share of what a tasker gets.", ("R6",), "%"),
+        PolicyNumber(
             "gold_pass_percent",
             "Gold threshold",
             "The share of gold pictures that has to be fully right.",
@@ -177,34 +179,34 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "%",
             "Who is paused already stays paused until an organizer decides.",
         ),
-        Number(
+        PolicyNumber(
             "gold_minimum",
             "Gold before judging",
             "How many gold pictures before anybody is judged by them.",
             ("R6",),
             "pictures",
         ),
-        Number(
+        PolicyNumber(
             "gold_doubt_percent",
             "Chance of being wronged",
             "The chance that the true share is at the threshold after all.",
             ("R6",),
             "%",
         ),
-        Number(
+        PolicyNumber(
             "gold_most_uses",
             "Uses of a gold picture",
             "How many taskers one gold picture is shown to at most.",
             ("R6",),
             "taskers",
         ),
-        Number(
+        PolicyNumber(
             "gold_feedback", "What taskers learn of their gold", "How much they are told.", ("R6",), choices=FEEDBACK
         ),
     ),
     "Pictures and the verdict": (
-        Number("name", "Name of the rules", "What releases and pages call them.", ("R17",)),
-        Number(
+        PolicyNumber("name", "Name of the rules", "What releases and pages call them.", ("R17",)),
+        PolicyNumber(
             "image_size",
             "Size of a picture",
             "Pixels along one side.",
@@ -212,7 +214,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "pixels",
             "Pictures that were taken before keep their size.",
         ),
-        Number(
+        PolicyNumber(
             "outline_gate",
             "Asked for an outline",
             "Who is asked for an outline and the three statements.",
@@ -220,14 +222,14 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             kept=f"{_DEALT}.",
             choices={gate.value: words for gate, words in GATES.items()},
         ),
-        Number(
+        PolicyNumber(
             "min_box_fraction",
             "Smallest box",
             "The least that the smallest box covers of a valid picture.",
             ("R14",),
             kept=f"{_DEALT}, for their verdict.",
         ),
-        Number(
+        PolicyNumber(
             "occlusion_allowed",
             "Partly hidden objects",
             "Whether a picture with a partly hidden object is valid.",
@@ -237,7 +239,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
         ),
     ),
     "Appeals and the board": (
-        Number(
+        PolicyNumber(
             "appeal_days",
             "Time for an appeal",
             "From the ruling on.",
@@ -245,9 +247,11 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "days",
             "For rulings from before the time stays as it was.",
         ),
-        Number("appeal_taskers", "Taskers asked in an appeal", "Asked in addition, or anew.", ("R19",), "taskers"),
-        Number("board_days", "Time for a decision", "In which the board decides a case.", ("R19",), "days"),
-        Number(
+        PolicyNumber(
+            "appeal_taskers", "Taskers asked in an appeal", "Asked in addition, or anew.", ("R19",), "taskers"
+        ),
+        PolicyNumber("board_days", "Time for a decision", "In which the board decides a case.", ("R19",), "days"),
+        PolicyNumber(
             "board_quorum",
             "Quorum",
             "Votes of members without a conflict that a decision needs.",
@@ -255,7 +259,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "votes",
             "Decisions that were made stay.",
         ),
-        Number(
+        PolicyNumber(
             "examination_members",
             "Members for each rejected picture",
             "How many confirm each rejected picture before an award.",
@@ -264,7 +268,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
         ),
     ),
     "Attacks and weeks": (
-        Number(
+        PolicyNumber(
             "time_zone",
             "Time zone of the contest",
             "Weeks end at midnight in it, and days of a quota are its days.",
@@ -272,10 +276,10 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             kept="The running week ends as it would have: a week keeps the zone it began in. The week after it ends at"
             " midnight in the new zone, so it is shorter or longer by the difference, once.",
         ),
-        Number(
+        PolicyNumber(
             "attacks_per_day", "Pictures a day", "How many a team may send on one calendar day.", ("R25",), "pictures"
         ),
-        Number(
+        PolicyNumber(
             "near_duplicate_bits",
             "Near duplicates",
             "Of 64, by which two perceptual hashes may differ.",
@@ -285,10 +289,10 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
         ),
     ),
     "Defenses": (
-        Number(
+        PolicyNumber(
             "defenses_per_week", "Defenses a week", "How many a team may hand in in one week.", ("R31",), "defenses"
         ),
-        Number(
+        PolicyNumber(
             "evaluation_runs",
             "Official runs",
             "How often each picture runs against each defense.",
@@ -296,8 +300,8 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "runs",
             _ROUNDS,
         ),
-        Number("batch_size", "Batch", "Pictures of one fixed, padded batch.", ("R29",), "pictures", _RUNS),
-        Number(
+        PolicyNumber("batch_size", "Batch", "Pictures of one fixed, padded batch.", ("R29",), "pictures", _RUNS),
+        PolicyNumber(
             "seconds_per_picture",
             "Time for an answer",
             "A batch has the time of its pictures together.",
@@ -305,24 +309,26 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "seconds",
             _RUNS,
         ),
-        Number("start_seconds", "Time to connect", "From the start of the container.", ("R30",), "seconds"),
-        Number("hello_seconds", "Time to say hello", "From the connection to the first frame.", ("R30",), "seconds"),
-        Number("defense_memory_mib", "Memory of a container", "Swap included.", ("R28",), "MiB"),
-        Number("defense_cpus", "Processors of a container", "How many it may use.", ("R28",), "processors"),
-        Number(
+        PolicyNumber("start_seconds", "Time to connect", "From the start of the container.", ("R30",), "seconds"),
+        PolicyNumber(
+            "hello_seconds", "Time to say hello", "From the connection to the first frame.", ("R30",), "seconds"
+        ),
+        PolicyNumber("defense_memory_mib", "Memory of a container", "Swap included.", ("R28",), "MiB"),
+        PolicyNumber("defense_cpus", "Processors of a container", "How many it may use.", ("R28",), "processors"),
+        PolicyNumber(
             "defense_processes", "Processes in a container", "Processes and threads together.", ("R28",), "processes"
         ),
-        Number(
+        PolicyNumber(
             "defense_scratch_mib", "Scratch space", "Of /tmp, the only place a container may write to.", ("R28",), "MiB"
         ),
-        Number(
+        PolicyNumber(
             "eligibility_percent",
             "Right on the private set",
             "The share a defense needs to be eligible.",
             ("R31",),
             "%",
         ),
-        Number(
+        PolicyNumber(
             "eligibility_strict",
             "No wrong answer at all",
             "Whether the rest has to be abstained.",
@@ -331,7 +337,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
         ),
     ),
     "Stakes and money": (
-        Number(
+        PolicyNumber(
             "stake_hours",
             "Time unbroken to win",
             "From the beginning of the clock of a stake.",
@@ -339,7 +345,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "hours",
             "Clocks that run keep the time they began with.",
         ),
-        Number(
+        PolicyNumber(
             "attacker_prize_cents",
             "Attacker prize",
             "For each staked defense, in cents.",
@@ -347,7 +353,7 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
             "cents",
             "Stakes that were made keep their prize.",
         ),
-        Number(
+        PolicyNumber(
             "currency",
             "Currency",
             "Of every amount, ISO 4217. It is fixed once the ledger has an entry: amounts are kept in cents of it.",
@@ -355,24 +361,24 @@ GROUPS: Mapping[str, tuple[Number, ...]] = {
         ),
     ),
 }
-NUMBERS: Mapping[str, Number] = {each.name: each for group in GROUPS.values() for each in group}
+NUMBERS: Mapping[str, PolicyNumber] = {each.name: each for group in GROUPS.values() for each in group}
 # What can be at most as much as something else: how many are needed, of how many.
 NEEDED_OF = {"qualification_needed": "qualification_size", "short_qualification_needed": "short_qualification_size"}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class NumberChange:
     """A number that one version has otherwise than the one before it, both in words."""
 
-    number: Number
+    number: PolicyNumber
     old: str
     new: str
 
 
-def changes(before: Policy, after: Policy) -> tuple[Change, ...]:
+def changes(before: Policy, after: Policy) -> tuple[NumberChange, ...]:
     """Return what `after` has otherwise, in the order of the groups."""
     return tuple(
-        Change(each, each.words(each.of(before), before.currency), each.words(each.of(after), after.currency))
+        NumberChange(each, each.words(each.of(before), before.currency), each.words(each.of(after), after.currency))
         for each in NUMBERS.values()
         if each.of(before) != each.of(after)
     )

@@ -1,17 +1,17 @@
-"""What was recorded as policy, from when to when it held, and what each version changed."""
+"""The history of policy versions and their changes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from contest.policy_changes.numbers import NUMBERS, Change, Number, Value, changes
+from contest.policy_changes.numbers import NUMBERS, NumberChange, PolicyNumber, Value, changes
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import never_held
 
 
-class State(StrEnum):
+class PolicyState(StrEnum):
     """Where a version stands. NEVER is one that a newer one took the place of before it could hold."""
 
     TO_COME = "to come"
@@ -21,13 +21,13 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class PolicyVersionRow:
     """One version with its place in time. `before` is the version it changes, which held until it does."""
 
     row: PolicyVersion
     policy: Policy
-    state: State
-    before: "Recorded | None"
+    state: PolicyState
+    before: "PolicyVersionRow | None"
     until: datetime | None = None
     replaced_by: int | None = None
 
@@ -42,60 +42,68 @@ class Recorded:
         return self.row.in_force_from
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[NumberChange, ...]:
         """Return what it has otherwise than the version before; nothing for the first."""
         return changes(self.before.policy, self.policy) if self.before else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class NumberInForce:
     """A number as it is in force: its value in words, and the version that brought it. `coming` are its next values."""
 
-    number: Number
+    number: PolicyNumber
     value: Value
     words: str
     version: int
     since: datetime
-    coming: tuple[tuple[str, Recorded], ...]
+    coming: tuple[tuple[str, PolicyVersionRow], ...]
 
 
-def history(*, now: datetime) -> list[Recorded]:
+def policy_history(*, now: datetime) -> list[PolicyVersionRow]:
     """Return every version, newest first."""
     rows = list(PolicyVersion.objects.select_related("recorded_by").order_by("version"))
     never = never_held(rows)
-    found: list[Recorded] = []
+    found: list[PolicyVersionRow] = []
     for row in rows:
         before = next((each for each in reversed(found) if each.since < row.in_force_from and _held(each, row)), None)
         found.append(_recorded(row, before, rows, never, now))
     return found[::-1]
 
 
-def _held(each: Recorded, row: PolicyVersion) -> bool:
+def _held(each: PolicyVersionRow, row: PolicyVersion) -> bool:
     """Say whether `each` was still to hold when `row` was recorded."""
     return each.replaced_by is None or each.replaced_by > row.version
 
 
 def _recorded(
-    row: PolicyVersion, before: Recorded | None, rows: Sequence[PolicyVersion], never: Mapping[int, int], now: datetime
-) -> Recorded:
+    row: PolicyVersion,
+    before: PolicyVersionRow | None,
+    rows: Sequence[PolicyVersion],
+    never: Mapping[int, int],
+    now: datetime,
+) -> PolicyVersionRow:
     policy = Policy.from_json(row.numbers)
     if row.version in never:
-        return Recorded(row, policy, State.NEVER, before, replaced_by=never[row.version])
+        return PolicyVersionRow(row, policy, PolicyState.NEVER, before, replaced_by=never[row.version])
     later = (each.in_force_from for each in rows if each.version > row.version and each.version not in never)
     until = min(later, default=None)
     if row.in_force_from > now:
-        return Recorded(row, policy, State.TO_COME, before, until)
-    return Recorded(row, policy, State.PAST if until and until <= now else State.IN_FORCE, before, until)
+        return PolicyVersionRow(row, policy, PolicyState.TO_COME, before, until)
+    return PolicyVersionRow(
+        row, policy, PolicyState.PAST if until and until <= now else PolicyState.IN_FORCE, before, until
+    )
 
 
-def holding(found: Sequence[Recorded]) -> list[Holding]:
+def numbers_in_force(found: Sequence[PolicyVersionRow]) -> list[NumberInForce]:
     """Return all numbers as they are in force, in the order of the groups; `found` is the history."""
-    coming = [each for each in reversed(found) if each.state is State.TO_COME]
-    held = [each for each in found if each.state in (State.IN_FORCE, State.PAST)]
+    coming = [each for each in reversed(found) if each.state is PolicyState.TO_COME]
+    held = [each for each in found if each.state in (PolicyState.IN_FORCE, PolicyState.PAST)]
     return [_holding(number, held, coming) for number in NUMBERS.values()]
 
 
-def _holding(number: Number, held: Sequence[Recorded], coming: Sequence[Recorded]) -> Holding:
+def _holding(
+    number: PolicyNumber, held: Sequence[PolicyVersionRow], coming: Sequence[PolicyVersionRow]
+) -> NumberInForce:
     value = number.of(held[0].policy)
     brought = held[0]
     for each in held:
@@ -106,4 +114,4 @@ def _holding(number: Number, held: Sequence[Recorded], coming: Sequence[Recorded
         (change.new, each) for each in coming for change in each.changes if change.number.name == number.name
     )
     words = number.words(value, held[0].policy.currency)
-    return Holding(number, value, words, brought.version, brought.since, next_ones)
+    return NumberInForce(number, value, words, brought.version, brought.since, next_ones)

@@ -1,4 +1,4 @@
-"""Recording a version of the policy, and calling back one that is to come. Versions are only ever added."""
+"""Recording a policy version, and cancelling a future one. Versions are append-only."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,10 +9,10 @@ from django.db import IntegrityError, transaction
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from common.times import absolute
-from common.typed import words_said
+from common.typed import clean_words
 from contest.ledger.currency_lock import currency_keep
 from contest.policy_changes.numbers import changes
-from contest.policy_changes.selectors import Recorded, State, history
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, policy_history
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -23,7 +23,7 @@ AHEAD = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PolicyDraft:
     """A version that somebody means to record, on top of version `base`, which was the newest when they began."""
 
     policy: Policy
@@ -32,16 +32,18 @@ class Draft:
     reason: str
 
 
-def policy_draft(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
     """Return the row that would be recorded, not saved.
 
     Conflict `policy_changed` where another version was recorded meanwhile, `currency_fixed` (R34); InvalidInput at the
     field that is wrong. `zone` is the one that moments are told in.
     """
-    newest = history(now=now)[0]
+    newest = policy_history(now=now)[0]
     if newest.version != draft.base:
         raise Conflict(_other(newest.version), "policy_changed")
-    reason = words_said(draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    reason = clean_words(
+        draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS
+    )
     if not changes(newest.policy, draft.policy):
         raise InvalidInput(f"Nothing differs from version {newest.version}. Change a number.", "unchanged")
     _check_moment(draft.since, newest, zone, now)
@@ -50,7 +52,7 @@ def policy_draft(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyV
     return row
 
 
-def policy_record(draft: Draft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
+def policy_record(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> PolicyVersion:
     """Record a version; raises what `policy_draft` raises. Of two at once the second is told."""
     row = policy_draft(draft, by=by, zone=zone, now=now)
     return _add(row, "policy.record", row.version, by=by, now=now)
@@ -62,11 +64,11 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     It holds from now on, or from when what it goes on with does, and so leaves no time to the one called back. Conflict
     where that is in force, or is not the newest; InvalidInput without a reason: it is public.
     """
-    said = words_said(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
-    newest = history(now=now)[0]
+    said = clean_words(reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS)
+    newest = policy_history(now=now)[0]
     if newest.version != version:
         raise Conflict(_other(newest.version), "policy_changed")
-    if newest.state is not State.TO_COME or newest.since < now + AHEAD or newest.before is None:
+    if newest.state is not PolicyState.TO_COME or newest.since < now + AHEAD or newest.before is None:
         raise Conflict(
             f"Version {version} is in force, or will be within a minute. Record another one to change it.",
             "policy_in_force",
@@ -77,7 +79,7 @@ def policy_call_back(version: int, *, reason: str, by: User, now: datetime) -> P
     )
 
 
-def _check_moment(since: datetime, newest: Recorded, zone: str, now: datetime) -> None:
+def _check_moment(since: datetime, newest: PolicyVersionRow, zone: str, now: datetime) -> None:
     if since < now + AHEAD:
         words = f"Choose a moment at least one minute from now: it is {absolute(now, zone)}. No policy holds backwards."
         raise InvalidInput(words, "too_early", field="since")

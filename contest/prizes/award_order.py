@@ -1,4 +1,4 @@
-"""Who comes first to the defenders' half, who shares it, and who waits for whom, pure (R36)."""
+"""The order of awards from the defenders' half: who is first, who shares, who waits. Pure (R36)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,14 +32,14 @@ class StakeTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PrizeGroup:
     """The stakes that share a prize, in the order of their numbers, and the moment by which their turn is decided."""
 
     at: datetime
     stakes: tuple[int, ...]
 
 
-def groups_in_order(times: Iterable[StakeTime], *, now: datetime) -> list[Group]:
+def prize_groups(times: Iterable[StakeTime], *, now: datetime) -> list[PrizeGroup]:
     """Return the stakes that are due in the order in which they win: each stake is in exactly one group.
 
     The unbroken ones of a batch are one group. A stake whose time began again counts alone. Equal instants are one
@@ -55,10 +55,10 @@ def groups_in_order(times: Iterable[StakeTime], *, now: datetime) -> list[Group]
         at = batches[each.batch] if each.shares_with_batch and each.batch is not None else each.until
         if at is not None:
             groups.setdefault(at, []).append(each.stake)
-    return [Group(at, tuple(sorted(groups[at]))) for at in sorted(groups)]
+    return [PrizeGroup(at, tuple(sorted(groups[at]))) for at in sorted(groups)]
 
 
-def waits_for(groups: Iterable[Group]) -> Mapping[int, tuple[int, ...]]:
+def waits_for(groups: Iterable[PrizeGroup]) -> Mapping[int, tuple[int, ...]]:
     """Return stake -> the stakes that win before it, those of the earliest group first; none for the earliest."""
     before: tuple[int, ...] = ()
     waiting: dict[int, tuple[int, ...]] = {}

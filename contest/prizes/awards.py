@@ -1,4 +1,4 @@
-"""Awards: given by the board when every condition is met, and derived again when a break is found late (R36-R38)."""
+"""Awards: given by the board when every condition is met, and recomputed after a late break (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,51 +9,60 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from common.errors import Conflict
-from common.typed import words_said
-from contest.core.breaks import Supposed
-from contest.core.decisions import Mandate, decide
+from common.typed import clean_words
+from contest.core.breaks import SupposedRuling
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind, StakeEnd
 from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
 from contest.defenses.selectors import is_paid_for, owner_of
-from contest.defenses.stake_ends import stake_end, stakes_locked
-from contest.ledger.dry_run import LEDGER, Book
+from contest.defenses.stake_ends import lock_stakes, stake_end
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
-from contest.ledger.services import MOST_WORDS, Causes, account, hold
-from contest.prizes.checklist import checklist, contenders, ready, sharing
-from contest.prizes.condition import Condition
-from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.prize_facts import Found, found
-from contest.prizes.settlement import accounts_of, deciding_week, moved_by_award, stake_settle, take_back, teams_share
-from contest.prizes.shares import Outcome, defender_shares
+from contest.ledger.services import MOST_WORDS, Causes, account, lock_accounts
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, sharing
+from contest.prizes.condition import AwardCondition
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
+from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
+from contest.prizes.settlement import (
+    accounts_of,
+    deciding_week,
+    moved_by_award,
+    stake_settle,
+    take_back_money,
+    teams_share,
+)
+from contest.prizes.shares import StakeOutcome, defender_shares
 from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
 from policy.numbers import Policy
 from scoring import reruns
 from scoring.models import Rerun
 from scoring.rerun_scope import Scope
 
-LOST = (Outcome.BROKEN, Outcome.BEFORE)
+LOST = (StakeOutcome.BROKEN, StakeOutcome.BEFORE)
 
 ASK_STATEMENT = "Write the public statement: it is published with the award."
 
 
 @transaction.atomic
-def award_give(*, stake: Stake, statement: str, reason: str, policy: Policy, by: Mandate, now: datetime) -> list[Award]:
+def award_give(
+    *, stake: Stake, statement: str, reason: str, policy: Policy, by: MotionMandate, now: datetime
+) -> list[Award]:
     """Give the defenders' half to `stake` and to those that share it (R36), by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a statement or a reason, Conflict
     (`not_yet`) where a condition is not met.
     """
-    said = words_said(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
     winners = _under_lock(stake, now)
     weeks = Weeks(now)
     met = {each.pk: _met(each, policy, now, weeks) for each in winners}
     half = account(AccountKind.DEFENDERS)
-    shares = defender_shares(hold(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
+    shares = defender_shares(lock_accounts(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
-    decision = decide(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
+    decision = record_decision(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
     given = [_give(each, shares[each.pk], met[each.pk], decision, by.member, now) for each in winners]
     _post(decision, now=now, by=by.member)
     return given
@@ -64,7 +73,7 @@ def _under_lock(stake: Stake, now: datetime) -> list[Stake]:
 
     Raises Conflict (`others_share`) where a correction changed who shares before they were locked.
     """
-    rows = stakes_locked(each.pk for each in sharing(stake, now=now))
+    rows = lock_stakes(each.pk for each in sharing(stake, now=now))
     _refuse_over(rows)
     if {each.pk for each in rows} != {each.pk for each in sharing(stake, now=now)}:
         raise Conflict("Nothing was awarded: others share the prize by now. Look at the award again.", "others_share")
@@ -86,9 +95,9 @@ def _refuse_over(rows: Iterable[Stake]) -> None:
         raise Conflict(f"The stake on {over.defense.name} is over: {over.end}. Nothing was awarded.", "stake_over")
 
 
-def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[Condition]:
-    conditions = checklist(stake, policy=policy, now=now, known=weeks)
-    if not ready(conditions):
+def _met(stake: Stake, policy: Policy, now: datetime, weeks: Weeks) -> list[AwardCondition]:
+    conditions = award_checklist(stake, policy=policy, now=now, known=weeks)
+    if not is_ready_for_award(conditions):
         open_ones = "; ".join(each.title for each in conditions if not each.passed)
         raise Conflict(
             f"Nothing was awarded: {stake.defense.name} does not meet every condition ({open_ones}).", "not_yet"
@@ -118,7 +127,7 @@ def _received(stakes: Iterable[Stake]) -> dict[int, datetime]:
 
 
 def _give(
-    stake: Stake, cents: int, met: Sequence[Condition], decision: BoardDecision, by: User, now: datetime
+    stake: Stake, cents: int, met: Sequence[AwardCondition], decision: BoardDecision, by: User, now: datetime
 ) -> Award:
     stake_end(stake, StakeEnd.WON, now=now, by=by, decision=decision)
     award = Award.objects.create(
@@ -148,7 +157,7 @@ def rerun_begin(*, stake: Stake, by: User, now: datetime) -> Rerun:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AwardChange:
     """What an award is by the facts of now: which stakes keep it, which lost it, and what is to post.
 
     Those of `unpaid` stayed unbroken, and their team turned out to be associated with the contest in that time.
@@ -156,21 +165,23 @@ class Change:
     """
 
     decision: BoardDecision
-    kept: tuple[Found, ...]
-    lost: tuple[Found, ...]
-    unpaid: tuple[Found, ...]
+    kept: tuple[StakeWithBreaks, ...]
+    lost: tuple[StakeWithBreaks, ...]
+    unpaid: tuple[StakeWithBreaks, ...]
     shares: Mapping[int, int]
-    flows: Flows
+    flows: MoneyFlows
 
-    def lost_by(self, team: int) -> Found | None:
+    def lost_by(self, team: int) -> StakeWithBreaks | None:
         """Return a stake of `team` that lost the award, if any did."""
         return next((row for row in (*self.lost, *self.unpaid) if team in _teams_of(row.stake)), None)
 
 
-def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Supposed | None = None) -> Change:
+def award_change(
+    decision: BoardDecision, *, book: Ledger = LEDGER, supposed: SupposedRuling | None = None
+) -> AwardChange:
     """Return what the facts make of an award: a break found late takes it from a defense (R37), and so does an
     association of its team, whenever it is declared (R27)."""
-    rows = found(_awarded(decision), supposed)
+    rows = stakes_with_breaks(_awarded(decision), supposed)
     lost = tuple(row for row in rows if row.due.outcome in LOST)
     others = [row for row in rows if row.due.outcome not in LOST]
     unpaid = tuple(row for row in others if not is_paid_for(row.stake, now=row.stake.award.awarded_at))
@@ -183,7 +194,7 @@ def change_of(decision: BoardDecision, *, book: Book = LEDGER, supposed: Suppose
     if needed.owed:  # what is withheld was not paid out: it is there when the board gives it back
         owed = {team: cents for team, cents in _less(needed.owed, withheld_by_team(decision)).items() if cents}
         needed = replace(needed, owed=owed)
-    return Change(decision, kept, lost, unpaid, shares, needed)
+    return AwardChange(decision, kept, lost, unpaid, shares, needed)
 
 
 def _awarded(decision: BoardDecision) -> list[Stake]:
@@ -195,7 +206,7 @@ def _less(cents: Mapping[int, int], forfeited: Mapping[int, int]) -> dict[int, i
     return {team: max(each - forfeited.get(team, 0), 0) for team, each in cents.items()}
 
 
-def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
+def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int, int]:
     """Return the cents by team, in the order of receipt of their first entries."""
     owners = {row.stake.pk: owner_of(row.stake.defense) for row in kept}
     due: dict[int, int] = {}
@@ -205,9 +216,9 @@ def _due(shares: Mapping[int, int], kept: Sequence[Found]) -> dict[int, int]:
     return due
 
 
-def _position(decision: BoardDecision, total: int, book: Book) -> Position:
+def _position(decision: BoardDecision, total: int, book: Ledger) -> MoneyPosition:
     got, there = teams_share(moved_by_award(decision, book), book)
-    return Position(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
+    return MoneyPosition(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
 
 
 def decisions_on_awards() -> list[BoardDecision]:
@@ -215,10 +226,10 @@ def decisions_on_awards() -> list[BoardDecision]:
     return list(BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"))
 
 
-def may_post(change: Change, weeks: Weeks) -> bool:
+def may_post(change: AwardChange, weeks: Weeks) -> bool:
     """Say whether the award is to be corrected now: every week that decides is settled."""
     return bool(change.flows) and all(
-        row.due.outcome is Outcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
+        row.due.outcome is StakeOutcome.BEFORE or weeks.settled(deciding_week(row), of=row.stake.defense)
         for row in change.lost
     )
 
@@ -226,11 +237,11 @@ def may_post(change: Change, weeks: Weeks) -> bool:
 def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> None:
     half = account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
-    hold([*_accounts(half, _awarded(decision)), *paid])
-    change_post(change_of(decision), LEDGER, now=now, by=by)
+    lock_accounts([*_accounts(half, _awarded(decision)), *paid])
+    change_post(award_change(decision), LEDGER, now=now, by=by)
 
 
-def change_post(change: Change, book: Book, *, now: datetime, by: User | None = None) -> None:
+def change_post(change: AwardChange, book: Ledger, *, now: datetime, by: User | None = None) -> None:
     """Post what changes of an award. All accounts that it may move money of are held."""
     decision, half = change.decision, book.account(AccountKind.DEFENDERS)
     causes = {"award": list(Award.objects.filter(decision=decision).values_list("pk", flat=True))}
@@ -238,7 +249,7 @@ def change_post(change: Change, book: Book, *, now: datetime, by: User | None = 
     moved: list[LedgerEntry] = []
     for team, cents in change.flows.taken.items():
         told = _why_taken(change, team, causes | broken)
-        moved += take_back(half, team, cents, decision=decision, now=now, book=book, **told)
+        moved += take_back_money(half, team, cents, decision=decision, now=now, book=book, **told)
     for team, cents in change.flows.given.items():
         target = book.account(AccountKind.TEAM, team=Team.objects.get(pk=team))
         told = {
@@ -250,7 +261,7 @@ def change_post(change: Change, book: Book, *, now: datetime, by: User | None = 
     book.notify(moved, now=now)
 
 
-def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
+def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]:
     """Return the rule, the words and the rows by which a team loses what it got."""
     if any(team in _teams_of(row.stake) for row in change.unpaid):
         words = f"Correction: the team of {_names(change.unpaid)} was associated with the contest in that time."
@@ -259,5 +270,5 @@ def _why_taken(change: Change, team: int, causes: Causes) -> dict[str, Any]:
     return {"rule": "R37", "why": words, "causes": causes}
 
 
-def _names(rows: Iterable[Found]) -> str:
+def _names(rows: Iterable[StakeWithBreaks]) -> str:
     return ", ".join(row.stake.defense.name for row in rows) or "a defense"

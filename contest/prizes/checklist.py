@@ -1,4 +1,4 @@
-"""The conditions of an award, each from facts: passed or not yet, with its figures (R33, R36-R38)."""
+"""The checklist of an award: each condition passed or pending, with numbers (R33, R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,8 +22,8 @@ from contest.defenses.selectors import (
 )
 from contest.ledger.amounts import money
 from contest.ledger.models import Account
-from contest.prizes.award_order import Group, StakeTime, groups_in_order, waits_for
-from contest.prizes.condition import MOST_NAMED, TEAM, Condition, Party, in_order
+from contest.prizes.award_order import PrizeGroup, StakeTime, prize_groups, waits_for
+from contest.prizes.condition import MOST_NAMED, TEAM, AwardCondition, ConditionOwner, in_order
 from contest.prizes.examined_pictures import examined_share
 from contest.prizes.rerun_conditions import rerun_condition
 from contest.prizes.week_conditions import week_conditions
@@ -32,16 +32,16 @@ from policy.numbers import Policy
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def checklist(
+def award_checklist(
     stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None, among: Sequence[Stake] | None = None
-) -> list[Condition]:
+) -> list[AwardCondition]:
     """Return every condition of an award for `stake`, in the order in which they are usually met.
 
     `known` is what is read of the weeks, for whom asks about many stakes at one moment; `among` are the contenders of
     that moment, for whom has them.
     """
     weeks, due = known or Weeks(now), contenders(now=now) if among is None else among
-    place = place_of(stake, due)
+    place = race_place(stake, due)
     return [
         *own_conditions(stake, policy=policy, now=now, known=weeks),
         _first(place, policy, now, weeks),
@@ -50,7 +50,7 @@ def checklist(
     ]
 
 
-def about_others(name: str) -> bool:
+def conditions_of_others(name: str) -> bool:
     """Say whether a condition of this name tells of other stakes than the one it is for."""
     return name in ("first", "batch")
 
@@ -58,12 +58,12 @@ def about_others(name: str) -> bool:
 def stakes_beside(stake: Stake, due: Sequence[Stake]) -> list[Stake]:
     """Return the stakes that the conditions about others tell of, given the contenders: those that share the prize, and
     those before it."""
-    place = place_of(stake, due)
+    place = race_place(stake, due)
     return [*place.group, *place.before]
 
 
-def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[Condition]:
-    """Return the conditions that are about one defense alone; `known` as of `checklist`."""
+def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[AwardCondition]:
+    """Return the conditions that are about one defense alone; `known` as of `award_checklist`."""
     return [
         _unbroken(stake, policy, now),
         _source_open(stake, policy),
@@ -77,8 +77,8 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 
 def contenders(*, now: datetime) -> list[Stake]:
     """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
-    due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not why_never(stake, now=now)}
-    groups = groups_in_order(map(time_of, due.values()), now=now)
+    due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not never_reason(stake, now=now)}
+    groups = prize_groups(map(time_of, due.values()), now=now)
     return [due[number] for group in groups for number in group.stakes]
 
 
@@ -91,7 +91,7 @@ def time_of(stake: Stake) -> StakeTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RacePlace:
     """Where a stake comes in the order of awards: the stakes that share the prize with it, itself included, and the
     groups before it, the earliest first."""
 
@@ -104,20 +104,20 @@ class Place:
         return [stake for group in self.groups_before for stake in group]
 
 
-def place_of(stake: Stake, due: Iterable[Stake]) -> Place:
+def race_place(stake: Stake, due: Iterable[Stake]) -> RacePlace:
     """Return the place of a stake among the contenders; of one that is none, the place that it would have."""
     rows = {each.pk: each for each in due} | {stake.pk: stake}
     times = {pk: time_of(each) for pk, each in rows.items()}
     if times[stake.pk].until is None:
         times[stake.pk] = replace(times[stake.pk], until=_NEVER)
-    groups = groups_in_order(times.values(), now=_NEVER)
+    groups = prize_groups(times.values(), now=_NEVER)
     own = next(group for group in groups if stake.pk in group.stakes)
     waits = set(waits_for(groups)[stake.pk])
     before = [group for group in groups if not waits.isdisjoint(group.stakes)]
-    return Place(_rows(own, rows), tuple(_rows(group, rows) for group in before))
+    return RacePlace(_rows(own, rows), tuple(_rows(group, rows) for group in before))
 
 
-def _rows(group: Group, rows: Mapping[int, Stake]) -> tuple[Stake, ...]:
+def _rows(group: PrizeGroup, rows: Mapping[int, Stake]) -> tuple[Stake, ...]:
     return tuple(rows[number] for number in group.stakes)
 
 
@@ -128,10 +128,10 @@ def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
 
 def sharing_of(stake: Stake, due: Iterable[Stake]) -> list[Stake]:
     """Return the same, given the contenders: for whom asks about them more than once."""
-    return list(place_of(stake, due).group)
+    return list(race_place(stake, due).group)
 
 
-def why_never(stake: Stake, *, now: datetime) -> str:
+def never_reason(stake: Stake, *, now: datetime) -> str:
     """Return in words why this stake cannot win, whatever happens; empty when it can."""
     owner = owner_of(stake.defense)
     if owner is None:
@@ -146,33 +146,35 @@ def why_never(stake: Stake, *, now: datetime) -> str:
 # The clock, the source, the team --------------------------------------------------------------------------------------
 
 
-def _unbroken(stake: Stake, policy: Policy, now: datetime) -> Condition:
+def _unbroken(stake: Stake, policy: Policy, now: datetime) -> AwardCondition:
     title = f"Unbroken for {hours_span(policy.stake_hours)} at stake"
     link = reverse("defense", args=[stake.defense.public_id])
     if stake.ended_at is not None:
-        return Condition("unbroken", title, False, f"The stake is over: {stake.end}.", link)  # nobody can meet it
+        return AwardCondition("unbroken", title, False, f"The stake is over: {stake.end}.", link)  # nobody can meet it
     until = unbroken_until(stake)
     if until is None:
-        return Condition("unbroken", title, False, "The clock does not run while the source is closed.", link, TEAM)
+        return AwardCondition(
+            "unbroken", title, False, "The clock does not run while the source is closed.", link, TEAM
+        )
     over = is_due(stake, now)
     left = f"{distance(until - now)} are left."
     figures = f"Its time was over on {to_the_second(until, policy.time_zone)}." if over else left
-    return Condition("unbroken", title, over, figures, link, (Party.TIME,))
+    return AwardCondition("unbroken", title, over, figures, link, (ConditionOwner.TIME,))
 
 
-def _source_open(stake: Stake, policy: Policy) -> Condition:
+def _source_open(stake: Stake, policy: Policy) -> AwardCondition:
     opened = stake.defense.entry.opened_at if is_open(stake.defense) else None
     closed = "Not handed in: a closed defense cannot win (R33)."
     figures = f"Handed in on {absolute(opened, policy.time_zone)}." if opened else closed
     link = reverse("defense", args=[stake.defense.public_id])
-    return Condition("source", "Source open", opened is not None, figures, link, TEAM)
+    return AwardCondition("source", "Source open", opened is not None, figures, link, TEAM)
 
 
-def _team(stake: Stake, now: datetime) -> Condition:
-    owner, never = owner_of(stake.defense), why_never(stake, now=now)
+def _team(stake: Stake, now: datetime) -> AwardCondition:
+    owner, never = owner_of(stake.defense), never_reason(stake, now=now)
     words = never or f"Team {owner.name if owner else ''}."
     # An association or a membership that is recorded in error is for the organizers to correct.
-    return Condition("team", "The team can be paid", not never, words, who=(Party.ORGANIZERS,))
+    return AwardCondition("team", "The team can be paid", not never, words, who=(ConditionOwner.ORGANIZERS,))
 
 
 # The weeks ------------------------------------------------------------------------------------------------------------
@@ -181,64 +183,66 @@ def _team(stake: Stake, now: datetime) -> Condition:
 # Run again, examined, unbroken ----------------------------------------------------------------------------------------
 
 
-def _examined(stake: Stake, now: datetime) -> Condition:
+def _examined(stake: Stake, now: datetime) -> AwardCondition:
     share = examined_share(stake.defense, now=now)
     figures = f"{share.done} of {share.all} rejected pictures examined and confirmed as invalid."
     if not share.all:
         figures = "No picture of its time was rejected."
     link = reverse("board-examination", args=[stake.defense.public_id])
     done = share.done == share.all
-    return Condition("examined", "Every rejected picture examined", done, figures, link, (Party.BOARD,))
+    return AwardCondition("examined", "Every rejected picture examined", done, figures, link, (ConditionOwner.BOARD,))
 
 
-def _no_break(stake: Stake) -> Condition:
+def _no_break(stake: Stake) -> AwardCondition:
     count = len({each.fact.image_id for each in breaks_of_stake(stake)})
     figures = "None." if not count else f"{count} {'picture breaks' if count == 1 else 'pictures break'} it."
     link = reverse("defense", args=[stake.defense.public_id])
     # A break ends the stake, unless the board overrules the ruling behind it.
-    return Condition("no_break", "No break that holds", not count, figures, link, (Party.BOARD,))
+    return AwardCondition("no_break", "No break that holds", not count, figures, link, (ConditionOwner.BOARD,))
 
 
 # The others -----------------------------------------------------------------------------------------------------------
 
 
-def _first(place: Place, policy: Policy, now: datetime, known: Weeks) -> Condition:
+def _first(place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> AwardCondition:
     title = "No other is before it"
     if not place.groups_before:
-        return Condition("first", title, True, "No other's time is over before its own.")
+        return AwardCondition("first", title, True, "No other's time is over before its own.")
     names = ", ".join(each.defense.name for each in place.before[:MOST_NAMED])
     more = " and more" if len(place.before) > MOST_NAMED else ""
     # The earliest group waits for no other: what is not met there, or the award itself, is what all others wait for.
-    who = _parties(place.groups_before[0], policy, now, known) or (Party.BOARD,)
-    return Condition("first", title, False, f"Their time was over earlier: {names}{more}.", reverse("awards"), who)
+    who = _parties(place.groups_before[0], policy, now, known) or (ConditionOwner.BOARD,)
+    return AwardCondition("first", title, False, f"Their time was over earlier: {names}{more}.", reverse("awards"), who)
 
 
-def _parties(stakes: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> tuple[Party, ...]:
+def _parties(stakes: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> tuple[ConditionOwner, ...]:
     """Return who can meet what these stakes do not meet of their own conditions."""
     lines = (line for each in stakes for line in own_conditions(each, policy=policy, now=now, known=known))
     return in_order({party for line in lines for party in line.who})
 
 
-def _shared(stake: Stake, place: Place, policy: Policy, now: datetime, known: Weeks) -> Condition:
+def _shared(stake: Stake, place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> AwardCondition:
     title = "Those that share the prize ready"
     others = [each for each in place.group if each.pk != stake.pk]
     if not others:
-        return Condition("batch", title, True, "No other shares the prize.")
-    unready = [each for each in others if not ready(own_conditions(each, policy=policy, now=now, known=known))]
+        return AwardCondition("batch", title, True, "No other shares the prize.")
+    unready = [
+        each for each in others if not is_ready_for_award(own_conditions(each, policy=policy, now=now, known=known))
+    ]
     figures = f"{len(others) - len(unready)} of {len(others)} that share the prize meet their conditions."
     link = reverse("award", args=[unready[0].pk]) if unready else ""
-    return Condition("batch", title, not unready, figures, link, _parties(unready, policy, now, known))
+    return AwardCondition("batch", title, not unready, figures, link, _parties(unready, policy, now, known))
 
 
-def _half(stake: Stake, policy: Policy) -> Condition:
+def _half(stake: Stake, policy: Policy) -> AwardCondition:
     row = Account.objects.filter(kind=AccountKind.DEFENDERS).first()
     cents = row.balance_cents if row else 0
     figures = f"{money(cents, policy.currency)} in the defenders' half."
     if not cents and stake.kind == StakeKind.TEAM:
         figures += " The captain of its team can ask the board for the stake back, on the page of the team's defense."
-    return Condition("half", "A prize to give", cents > 0, figures, reverse("money"), (Party.ORGANIZERS,))
+    return AwardCondition("half", "A prize to give", cents > 0, figures, reverse("money"), (ConditionOwner.ORGANIZERS,))
 
 
-def ready(conditions: Iterable[Condition]) -> bool:
+def is_ready_for_award(conditions: Iterable[AwardCondition]) -> bool:
     """Say whether every condition is met."""
     return all(each.passed for each in conditions)

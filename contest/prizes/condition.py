@@ -8,7 +8,7 @@ from typing import Any
 MOST_NAMED = 5
 
 
-class Party(StrEnum):
+class ConditionOwner(StrEnum):
     """Who can meet a condition that is not met (R36). Their order is that in which the page names them."""
 
     TIME = "time"
@@ -20,14 +20,14 @@ class Party(StrEnum):
     @property
     def words(self) -> str:
         """Return the party as the page names it."""
-        return self.value if self is Party.TIME else f"the {self.value}"
+        return self.value if self is ConditionOwner.TIME else f"the {self.value}"
 
 
-TEAM = (Party.TEAM,)
+TEAM = (ConditionOwner.TEAM,)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class AwardCondition:
     """One line of the checklist: a name for programs, words, whether it is met, what is known, and where to look.
 
     `who` can meet it while it is not met (R36); nobody can once the stake is over.
@@ -38,7 +38,7 @@ class Condition:
     passed: bool
     figures: str
     link: str = ""
-    who: tuple[Party, ...] = ()
+    who: tuple[ConditionOwner, ...] = ()
 
     def __post_init__(self) -> None:
         if self.passed:  # whoever could have met it, nobody has to any more
@@ -56,5 +56,5 @@ class Condition:
         return kept
 
 
-def in_order(parties: Collection[Party]) -> tuple[Party, ...]:
-    return tuple(party for party in Party if party in parties)
+def in_order(parties: Collection[ConditionOwner]) -> tuple[ConditionOwner, ...]:
+    return tuple(party for party in ConditionOwner if party in parties)

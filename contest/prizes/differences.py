@@ -1,11 +1,11 @@
-"""From what was posted to what is due, pure: which cents go where, so that only the difference is posted (R22)."""
+"""Computes the movements from what was posted to what is due (R22). Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class MoneyPosition:
     """How the `cents` of a stake or an award lie now.
 
     `got` is what each team received of it, less what went back; `there` how much of that is on the team's accounts
@@ -30,7 +30,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Flows:
+class MoneyFlows:
     """What to post, in this order: `taken` from teams, `released` of what was withheld of them, `advanced` by the half,
     `given` to teams, `withheld` of them, `returned` to the half.
 
@@ -50,7 +50,7 @@ class Flows:
         return any((self.taken, self.released, self.advanced, self.given, self.withheld, self.returned))
 
 
-def flows(due: Mapping[int, int], held: int, at: Position) -> Flows:
+def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
     """Return what brings `at` to `due` (cents by team, in the order in which they are served) and `held`.
 
     What the board withholds of a team is taken off the share of that team and of no other (R35, R38). Money comes back
@@ -73,10 +73,10 @@ def flows(due: Mapping[int, int], held: int, at: Position) -> Flows:
     left = money + advanced - sum(given.values()) - sum(aside.values())
     short = asked > sum(given.values()) + sum(aside.values())
     returned = 0 if short else max(left - kept, 0)
-    return Flows(_some(taken), advanced, given, returned, owed, released, aside)
+    return MoneyFlows(_some(taken), advanced, given, returned, owed, released, aside)
 
 
-def _kept_aside(due: Mapping[int, int], held: int, at: Position) -> Mapping[int, int]:
+def _kept_aside(due: Mapping[int, int], held: int, at: MoneyPosition) -> Mapping[int, int]:
     """Return what stays withheld of each team: never more than its share. While nobody is due, what is aside stays."""
     if held:
         return at.aside

@@ -1,4 +1,4 @@
-"""What the board withholds of an award, and what of that it takes for good (R38).
+"""Withholding an award, and forfeiting it for good (R38).
 
 That goes back to the defenders' half, which can then be awarded to who is next. Only money of the award itself does:
 on a team's account it lies beside other prizes, so that what is withheld of it names it, and is never more than what
@@ -11,17 +11,17 @@ from django.db import transaction
 from django.db.models import QuerySet, Sum
 
 from common.errors import Conflict
-from contest.core.decisions import Mandate, decide
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, hold, move
+from contest.ledger.services import account, lock_accounts, move
 from contest.ledger.withholding import money_withhold, withheld_of
-from contest.prizes.awards import change_of
-from contest.prizes.settlement import Moved, moved_by_award, teams_share
-from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside
+from contest.prizes.awards import award_change
+from contest.prizes.settlement import NetReceived, moved_by_award, teams_share
+from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside_by_award
 
 _Part = tuple[Account, int]
 
@@ -35,8 +35,8 @@ def withholdable(award: Award) -> int:
 
 def _left_of(award: Award) -> list[_Part]:
     """Return the accounts of the team, with what of the award is there: not paid out, nor aside, nor gone for good."""
-    got = [(moved, set_aside(moved.account)) for moved in _got(award)]
-    share = change_of(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
+    got = [(moved, set_aside_by_award(moved.account)) for moved in _got(award)]
+    share = award_change(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
     together = awards_of(award.decision)
     found: list[_Part] = []
     for moved, aside in got:
@@ -47,7 +47,7 @@ def _left_of(award: Award) -> list[_Part]:
     return found
 
 
-def _got(award: Award) -> list[Moved]:
+def _got(award: Award) -> list[NetReceived]:
     """Return what the accounts of the team got by the decision of an award."""
     accounts = set(_accounts(award))
     moved = [each for each in moved_by_award(award.decision) if each.account in accounts]
@@ -87,13 +87,13 @@ def withhold_check(award: Award) -> list[_Part]:
 
 
 @transaction.atomic
-def award_withhold(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+def award_withhold(*, award: Award, reason: str, by: MotionMandate, now: datetime) -> list[LedgerEntry]:
     """Take what is left of an award on its team's account aside, by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
     nothing of it is there.
     """
-    hold([account(AccountKind.WITHHELD), *_accounts(award)])
+    lock_accounts([account(AccountKind.WITHHELD), *_accounts(award)])
     parts = withhold_check(award)
     return [money_withhold(of=of, award=award, cents=cents, reason=reason, by=by, now=now) for of, cents in parts]
 
@@ -132,21 +132,21 @@ def forfeit_check(award: Award) -> list[_Part]:
 
 
 @transaction.atomic
-def award_forfeit(*, award: Award, reason: str, by: Mandate, now: datetime) -> list[LedgerEntry]:
+def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime) -> list[LedgerEntry]:
     """Move what is withheld of an award to the defenders' half, by a decision of the board.
 
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
     nothing of this award is withheld.
     """
-    hold([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
+    lock_accounts([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
     parts = forfeit_check(award)
     return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
 
 
-def _forfeit(award: Award, of: Account, cents: int, reason: str, by: Mandate, now: datetime) -> LedgerEntry:
+def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionMandate, now: datetime) -> LedgerEntry:
     assert of.team_id is not None, "an award is given to a team"
     subject = {"team": [of.team_id], "award": [award.pk]}
-    decision = decide(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
+    decision = record_decision(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
     source, half = account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)
     why = f"Withheld for good of the award for {award.stake.defense.name}: it is in the defenders' half again."
     return move(source, half, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)

@@ -1,4 +1,4 @@
-"""What the board examined before an award (R37)."""
+"""The board's examinations before an award (R37)."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""The facts that prizes follow from: which breaks stand, who is credited with them, and how a stake stands."""
+"""The facts of prizes: breaks in force, credited teams, states of stakes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,42 +7,42 @@ from typing import Self
 
 from django.db.models import Min
 
-from contest.core.breaks import Supposed, standing_breaks
-from contest.core.credit import was_known
+from contest.core.breaks import SupposedRuling, breaks_in_force
+from contest.core.credit import was_already_known
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
 from contest.core.weeks import week_at
 from contest.defenses.selectors import owner_of, unbroken_until
-from contest.prizes.shares import BreakFact, Due, StakeFact, earliest_week, stake_due
+from contest.prizes.shares import BreakInput, StakeDue, StakeInput, earliest_week, stake_due
 from contest.teams.models import Association
 from contest.teams.selectors import is_paid
 
 
 @dataclass(frozen=True, slots=True)
-class Credited:
+class CreditedBreak:
     """A break that stands, as a fact for prizes, and the rows it comes from; `attack` is None where no team sent it."""
 
-    fact: BreakFact
+    fact: BreakInput
     proof: Break
     attack: Attack | None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StakeWithBreaks:
     """A stake with the breaks that hold and were sent before its end, and what follows from them."""
 
     stake: Stake
-    breaks: tuple[Credited, ...]
-    due: Due
+    breaks: tuple[CreditedBreak, ...]
+    due: StakeDue
 
     @property
-    def deciding(self) -> list[Credited]:
+    def deciding(self) -> list[CreditedBreak]:
         """Return the breaks of the week that decides."""
         return [each for each in self.breaks if each.fact.week == self.due.week]
 
     @property
-    def conflicts(self) -> list[Credited]:
+    def conflicts(self) -> list[CreditedBreak]:
         """Return the breaks of the deciding week by the team whose own defense or stake it is: never paid."""
         return [each for each in self.deciding if each.fact.own]
 
@@ -53,7 +53,7 @@ def begun_stakes() -> list[Stake]:
     return list(begun.select_related("defense__entry__team", "paid_by").order_by("staked_at", "pk"))
 
 
-def found(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[Found]:
+def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None = None) -> list[StakeWithBreaks]:
     """Return what the facts say of each stake, in the same order; the number of queries does not depend on breaks."""
     breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
@@ -61,9 +61,9 @@ def found(stakes: Sequence[Stake], supposed: Supposed | None = None) -> list[Fou
     return [_found(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
 
 
-def _breaks_of(defenses: Collection[int], supposed: Supposed | None) -> dict[int, list[Break]]:
+def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> dict[int, list[Break]]:
     """Return the breaks that hold by defense, one for each picture, the first found first."""
-    rows = list(standing_breaks().filter(defense__in=defenses).select_related("image").order_by("pk"))
+    rows = list(breaks_in_force().filter(defense__in=defenses).select_related("image").order_by("pk"))
     if supposed is not None:
         rows = [each for each in rows if each.image_id != supposed.image.pk]
         rows += [each for each in supposed.breaks if each.defense_id in defenses]
@@ -103,7 +103,7 @@ class _Teams:
         return self.final(team) not in self.associated or is_paid(self.rows[team], at)
 
 
-def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> Found:
+def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> StakeWithBreaks:
     own = {known.final(team) for team in (_maker(stake), stake.paid_by_id) if team is not None}
     stake_fact = _fact(stake, known)
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
@@ -111,18 +111,18 @@ def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], kno
     first = earliest_week(row.fact for row in rows)
     # Who is paid matters in one week alone, so that nothing is asked about the teams of all others.
     rows = [_with_pay(row, known) if row.fact.week == first else row for row in rows]
-    return Found(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
+    return StakeWithBreaks(stake, tuple(rows), stake_due(stake_fact, [row.fact for row in rows]))
 
 
-def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> Credited:
+def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], known: _Teams) -> CreditedBreak:
     received = each.image.received_at if attack is None else attack.received_at
     if attack is None:
-        return Credited(BreakFact(None, received, week_at(received).name), each, None)
-    team = None if was_known(attack) else known.final(attack.team_id)
-    return Credited(BreakFact(team, received, attack.week, own=team in own), each, attack)
+        return CreditedBreak(BreakInput(None, received, week_at(received).name), each, None)
+    team = None if was_already_known(attack) else known.final(attack.team_id)
+    return CreditedBreak(BreakInput(team, received, attack.week, own=team in own), each, attack)
 
 
-def _with_pay(row: Credited, known: _Teams) -> Credited:
+def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
     if row.attack is None:
         return row
     can_be = known.paid(row.attack.team_id, row.fact.received_at)
@@ -143,10 +143,10 @@ def is_self_staked(stake: Stake) -> bool:
     return stake.paid_by is not None and final_team(stake.paid_by) == owner_of(stake.defense)
 
 
-def _fact(stake: Stake, known: _Teams) -> StakeFact:
+def _fact(stake: Stake, known: _Teams) -> StakeInput:
     unbroken_to_the_end = stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
     payer = stake.paid_by_id if not unbroken_to_the_end or is_self_staked(stake) else None
-    return StakeFact(
+    return StakeInput(
         cents=stake.cents,
         week=week_at(_begun(stake)).name,
         until=_until(stake),

@@ -1,4 +1,4 @@
-"""What is read of awards: what each stake was given, and by which decision."""
+"""Queries for awards and their decisions."""
 
 from django.db.models import QuerySet
 

@@ -1,9 +1,10 @@
-"""The money of stakes: again and again what is due is derived from the facts, and only the difference is posted.
+"""Settles the money of stakes: derives what is due from the facts and posts only the difference.
 
 A late appeal, an earlier week, a break that is overruled or a team that turns out to be unpaid change what is due; the
 next sweep posts entries that correct, and nothing is ever changed or deleted (R22, R35, R36).
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,41 +20,41 @@ from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.ledger.dry_run import LEDGER, Book
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import Causes, account, hold
+from contest.ledger.services import Causes, account, lock_accounts
 from contest.ledger.stake_money import stake_account
-from contest.ledger.withholding import Withheld, withheld_of_stakes
-from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.prize_facts import Found, begun_stakes, found
-from contest.prizes.shares import Outcome
+from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
+from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
+from contest.prizes.shares import StakeOutcome
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettlementDifference:
     """A stake whose entries are not what the facts ask for, and what to post."""
 
-    found: Found
-    flows: Flows
+    found: StakeWithBreaks
+    flows: MoneyFlows
 
 
-def differences() -> list[Difference]:
+def settlement_differences() -> list[SettlementDifference]:
     """Return every stake whose money does not lie as the facts ask, or of which a team owes something."""
-    return _differences(found(begun_stakes()), LEDGER)
+    return _differences(stakes_with_breaks(begun_stakes()), LEDGER)
 
 
-def _differences(rows: Sequence[Found], book: Book) -> list[Difference]:
+def _differences(rows: Sequence[StakeWithBreaks], book: Ledger) -> list[SettlementDifference]:
     at = positions(rows, book)
-    compared = [Difference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
+    compared = [SettlementDifference(row, flows(row.due.teams, row.due.held, at[row.stake.pk])) for row in rows]
     return [each for each in compared if each.flows or each.flows.owed]
 
 
 def stakes_to_settle(weeks: Weeks) -> bool:
     """Say whether money of a stake is to be moved now."""
-    return any(each.flows and _may_post(each.found, weeks) for each in differences())
+    return any(each.flows and _may_post(each.found, weeks) for each in settlement_differences())
 
 
 class StakeSettlement:
@@ -63,7 +64,7 @@ class StakeSettlement:
     `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
     """
 
-    def __init__(self, book: Book, rows: Sequence[Found], *, weeks: Weeks, now: datetime) -> None:
+    def __init__(self, book: Ledger, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
         self._book, self._now = book, now
         self._rows = [row for row in rows if _may_post(row, weeks)]
         self.changed: set[int] = set()
@@ -85,7 +86,7 @@ class StakeSettlement:
         # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
 
-    def _try(self, row: Found) -> None:
+    def _try(self, row: StakeWithBreaks) -> None:
         try:
             with self._book.attempt():
                 if _settled(row, self._book, self._now):
@@ -97,7 +98,7 @@ class StakeSettlement:
             self.failed[row.stake.pk] = error
 
 
-def _settled(row: Found, book: Book, now: datetime) -> bool:
+def _settled(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
     """Post the difference of one stake; say whether there was any."""
     needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
     if needed:
@@ -105,15 +106,16 @@ def _settled(row: Found, book: Book, now: datetime) -> bool:
     return bool(needed)
 
 
-def _may_post(row: Found, weeks: Weeks) -> bool:
+def _may_post(row: StakeWithBreaks, weeks: Weeks) -> bool:
     """Say whether the week that decides is settled: all its verdicts are there, so that no other team can join. Who won
     did so by a checklist that asks for more than that."""
-    if row.due.outcome in (Outcome.HELD, Outcome.BEFORE) or (not row.due.week and row.stake.end == StakeEnd.WON):
+    won = not row.due.week and row.stake.end == StakeEnd.WON
+    if won or row.due.outcome in (StakeOutcome.HELD, StakeOutcome.BEFORE):
         return True
     return weeks.settled(deciding_week(row), of=row.stake.defense)
 
 
-def deciding_week(row: Found) -> Week:
+def deciding_week(row: StakeWithBreaks) -> Week:
     """Return the week that a stake's money waits for: the one it was broken in, or that of its end."""
     if row.due.week:
         return week_called(row.due.week)
@@ -124,8 +126,8 @@ def deciding_week(row: Found) -> Week:
 def stake_settle(stake_id: int, *, now: datetime) -> bool:
     """Post the difference of one stake, while nobody else does; say whether there was any."""
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
-    (row,) = found([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
-    hold(accounts_of(row.stake, row.due.teams))
+    (row,) = stakes_with_breaks([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
+    lock_accounts(accounts_of(row.stake, row.due.teams))
     return _settled(row, LEDGER, now)
 
 
@@ -152,14 +154,14 @@ def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class NetReceived:
     """What one account got of a stake, less what went back."""
 
     account: Account
     cents: int
 
 
-def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]:
+def positions(rows: Iterable[StakeWithBreaks], book: Ledger = LEDGER) -> dict[int, MoneyPosition]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
     moved = _moved(stakes, book)
@@ -171,39 +173,39 @@ def positions(rows: Iterable[Found], book: Book = LEDGER) -> dict[int, Position]
         pk: _position(stake, moved.get(pk, []), hubs.get(pk, 0), lendable, withheld.get(pk, []), has)
         for pk, stake in stakes.items()
         if pk in hubs
-    } | {pk: Position(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
+    } | {pk: MoneyPosition(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Collection[int], book: Book = LEDGER) -> dict[int, list[Moved]]:
+def _moved(stakes: Collection[int], book: Ledger = LEDGER) -> dict[int, list[NetReceived]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
     rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
     for each in book.planned:
         if not {each.source.stake_id, each.target.stake_id}.isdisjoint(stakes):
             rows.append((each.source_id, each.source.stake_id, each.target_id, each.target.stake_id, each.cents))
-    nets: dict[tuple[int, int], int] = {}
+    nets = Counter[tuple[int, int]]()
     for source, from_stake, target, to_stake, cents in rows:
         key, signed = ((from_stake, target), cents) if from_stake else ((to_stake, source), -cents)
-        nets[key] = nets.get(key, 0) + signed
+        nets[key] += signed
     accounts = _accounts({number for _, number in nets}, book)
-    moved: dict[int, list[Moved]] = {}
+    moved: dict[int, list[NetReceived]] = {}
     for (stake, number), cents in nets.items():
-        moved.setdefault(stake, []).append(Moved(accounts[number], cents))
+        moved.setdefault(stake, []).append(NetReceived(accounts[number], cents))
     return moved
 
 
-def _accounts(numbers: Collection[int], book: Book) -> dict[int, Account]:
+def _accounts(numbers: Collection[int], book: Ledger) -> dict[int, Account]:
     known = Account.objects.select_related("team__merged_into").in_bulk(numbers)
     return known | {each.pk: each for each in book.opened if each.pk in numbers}
 
 
 def _position(
     stake: Stake,
-    moved: Sequence[Moved],
+    moved: Sequence[NetReceived],
     hub: int,
     lendable: int,
-    withheld: Sequence[Withheld],
+    withheld: Sequence[WithheldAmount],
     has: Mapping[int, int],
-) -> Position:
+) -> MoneyPosition:
     got = _got(moved)
     aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
     decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
@@ -211,41 +213,40 @@ def _position(
     # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
     cents = sum(outside) if outside else stake.cents
     in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
-    return Position(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
+    return MoneyPosition(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
 
 
-def got_of(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
+def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
     return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision, book: Book = LEDGER) -> list[Moved]:
+def moved_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
     half = book.account(AccountKind.DEFENDERS).pk
-    nets: dict[int, int] = {}
+    nets = Counter[int]()
     entries = LedgerEntry.objects.filter(Q(source=half) | Q(target=half), decision=decision).order_by("pk")
     rows = list(entries.values_list("source", "target", "cents"))
     planned = (each for each in book.planned if each.decision_id == decision.pk)
     rows += [(each.source_id, each.target_id, each.cents) for each in planned]
     for source, target, cents in rows:
         other, signed = (target, cents) if source == half else (source, -cents)
-        nets[other] = nets.get(other, 0) + signed
+        nets[other] += signed
     accounts = _accounts(nets, book)
-    return [Moved(accounts[number], cents) for number, cents in nets.items()]
+    return [NetReceived(accounts[number], cents) for number, cents in nets.items()]
 
 
-def teams_share(moved: Iterable[Moved], book: Book = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
+def teams_share(moved: Iterable[NetReceived], book: Ledger = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
     got = _got(moved)
     return got, _there(got, _balances_of_teams(book))
 
 
-def _got(moved: Iterable[Moved]) -> dict[int, int]:
-    got: dict[int, int] = {}
+def _got(moved: Iterable[NetReceived]) -> dict[int, int]:
+    got = Counter[int]()
     for each in moved:
         if each.account.team is not None:
-            team = final_team(each.account.team).pk
-            got[team] = got.get(team, 0) + each.cents
+            got[final_team(each.account.team).pk] += each.cents
     return got
 
 
@@ -254,15 +255,14 @@ def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 
 
-def _balances_of_teams(book: Book) -> dict[int, int]:
+def _balances_of_teams(book: Ledger) -> dict[int, int]:
     """Return team -> what lies on its accounts; teams that were merged count as one."""
-    has: dict[int, int] = {}
+    has = Counter[int]()
     rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(pk__in=book.changed), team__isnull=False)
     on_paper = (each for each in book.opened if each.team_id is not None)
     for each in (*rows.select_related("team__merged_into"), *on_paper):
         if each.team is not None and (cents := book.cents(each)) > 0:
-            team = final_team(each.team).pk
-            has[team] = has.get(team, 0) + cents
+            has[final_team(each.team).pk] += cents
     return has
 
 
@@ -273,18 +273,18 @@ def _balances_of_teams(book: Book) -> dict[int, int]:
 class _Posting:
     """The entries of one stake, in their order."""
 
-    row: Found
+    row: StakeWithBreaks
     now: datetime
-    book: Book
+    book: Ledger
 
-    def post(self, needed: Flows) -> None:
+    def post(self, needed: MoneyFlows) -> None:
         account = self.book.account
         hub, half = account(AccountKind.STAKE, stake=self.row.stake), account(AccountKind.ATTACKERS)
         aside = account(AccountKind.WITHHELD)
         told: list[LedgerEntry] = []
         for team, cents in needed.taken.items():
             because: dict[str, Any] = {"rule": self.rule, "why": self._taken(), "causes": self._causes()}
-            told += take_back(hub, team, cents, **because, now=self.now, book=self.book)
+            told += take_back_money(hub, team, cents, **because, now=self.now, book=self.book)
         for team, cents in needed.released.items():
             self._withhold(aside, hub, cents, team)
         if needed.advanced:
@@ -309,7 +309,7 @@ class _Posting:
 
     @property
     def rule(self) -> str:
-        return "R35" if self.row.due.outcome is Outcome.BROKEN else "R36"
+        return "R35" if self.row.due.outcome is StakeOutcome.BROKEN else "R36"
 
     @property
     def _name(self) -> str:
@@ -322,14 +322,14 @@ class _Posting:
         return {"stake": [self.row.stake.pk], "break": [each.proof.pk for each in rows], "attack": attacks}
 
     def _given(self) -> str:
-        if self.row.due.outcome is Outcome.BROKEN:
+        if self.row.due.outcome is StakeOutcome.BROKEN:
             return f"Share of the attacker prize: {self._name} was broken in week {self.row.due.week}."
-        if self.row.due.outcome is Outcome.BEFORE:
+        if self.row.due.outcome is StakeOutcome.BEFORE:
             return f"{self._name} was broken before it was at stake: the stake goes back to the team that paid it."
         return f"The stake on {self._name} goes back to the team that paid it."
 
     def _taken(self) -> str:
-        if self.row.due.outcome is Outcome.HELD:
+        if self.row.due.outcome is StakeOutcome.HELD:
             return f"Correction: no break of {self._name} stands any more."
         return f"Correction: what is due for {self._name} changed{self._by_week()}."
 
@@ -341,12 +341,12 @@ class _Posting:
         return f"{words}; teams owe it what was paid out to them." if owed else f"{words}."
 
     def _returned(self) -> str:
-        if self.row.due.outcome is Outcome.BROKEN and not self.row.due.teams:
+        if self.row.due.outcome is StakeOutcome.BROKEN and not self.row.due.teams:
             return f"{self._name} was broken in week {self.row.due.week} by nobody who is paid."
         return f"What is left of the stake on {self._name} returns to the attackers' half."
 
 
-def take_back(
+def take_back_money(
     target: Account,
     team: int,
     cents: int,
@@ -356,7 +356,7 @@ def take_back(
     causes: Causes,
     now: datetime,
     decision: BoardDecision | None = None,
-    book: Book = LEDGER,
+    book: Ledger = LEDGER,
 ) -> list[LedgerEntry]:
     """Take `cents` of a stake or an award back from a team: entry by entry, the newest first, each named by its
     correction; returns the corrections.
@@ -368,7 +368,7 @@ def take_back(
     known = {each.pk for each in accounts}
     accounts += [each for each in book.opened if each.pk not in known and _is_of(each, team)]
     has = {each.pk: book.cents(each) for each in accounts}
-    for entry, left in _given_to(team, target, decision, book):
+    for entry, left in _paid_to(team, target, decision, book):
         for source in sorted(accounts, key=lambda each: (each.pk != entry.target_id, each.pk)):
             if part := min(cents, left, has[source.pk]):
                 told: dict[str, Any] = {"rule": rule, "why": why, "causes": causes, "decision": decision, "now": now}
@@ -377,7 +377,7 @@ def take_back(
     return made
 
 
-def _given_to(team: int, source: Account, decision: BoardDecision | None, book: Book) -> list[tuple[LedgerEntry, int]]:
+def _paid_to(team: int, source: Account, decision: BoardDecision | None, book: Ledger) -> list[tuple[LedgerEntry, int]]:
     """Return the entries from `source` to a team that are not wholly taken back, with what is left; newest first."""
     rows = LedgerEntry.objects.filter(source=source, target__team__isnull=False, corrects__isnull=True)
     if decision is not None:

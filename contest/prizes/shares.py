@@ -1,4 +1,4 @@
-"""Who is due what, pure (R35, R36): integer cents, facts in, shares out, the same in whatever order facts are read.
+"""Computes shares of prizes in integer cents, independent of the order of the facts (R35, R36). Pure.
 
 Teams are numbers. Weeks are their names (`2026-W47`), which sort as the weeks do.
 """
@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
-class BreakFact:
+class BreakInput:
     """A picture that breaks a defense: who is credited with it, when it was received, and in which week.
 
     `team` is None for a picture that no team sent. `paid` is false for teams associated with the contest (R27), `own`
@@ -30,7 +30,7 @@ class BreakFact:
 
 
 @dataclass(frozen=True, slots=True)
-class StakeFact:
+class StakeInput:
     """A stake: its money, the week it began in, until when attacks count (None: no end), and who has it back unbroken.
 
     `back_to` is a team, or None where the money returns to the attackers' half. `broken` says that it ended as broken.
@@ -43,12 +43,12 @@ class StakeFact:
     broken: bool
     back_to: int | None
 
-    def is_hit_by(self, fact: BreakFact) -> bool:
+    def is_hit_by(self, fact: BreakInput) -> bool:
         """Say whether a picture was sent before the stake's end: any later one was not against it."""
         return self.until is None or fact.received_at < self.until
 
 
-class Outcome(StrEnum):
+class StakeOutcome(StrEnum):
     """What becomes of a stake's money. `held`: it stays where it is. `before`: broken before it was at stake."""
 
     HELD = "held"
@@ -58,13 +58,13 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class StakeDue:
     """What follows from the facts: cents by team, what stays on the stake, and the week it was broken in.
 
     What is neither a team's nor held goes to the attackers' half.
     """
 
-    outcome: Outcome
+    outcome: StakeOutcome
     teams: Mapping[int, int] = field(default_factory=dict)
     held: int = 0
     week: str = ""
@@ -78,12 +78,12 @@ def split(cents: int, order: Sequence[int]) -> dict[int, int]:
     return {each: share + (place < odd) for place, each in enumerate(order)}
 
 
-def earliest_week(breaks: Iterable[BreakFact]) -> str:
+def earliest_week(breaks: Iterable[BreakInput]) -> str:
     """Return the earliest week with a break, empty without one."""
     return min((each.week for each in breaks), default="")
 
 
-def attacker_shares(cents: int, breaks: Iterable[BreakFact]) -> dict[int, int]:
+def attacker_shares(cents: int, breaks: Iterable[BreakInput]) -> dict[int, int]:
     """Return the shares of those who broke a defense in the earliest week with a break (R35).
 
     One share per team, however many of its pictures broke it. Who is not paid takes none and dilutes nobody; where
@@ -108,7 +108,7 @@ def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:
     return sorted(received, key=lambda each: (received[each], each))
 
 
-def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
+def stake_due(stake: StakeInput, breaks: Iterable[BreakInput]) -> StakeDue:
     """Return what becomes of the money of a stake, given every break of its defense that stands (R35, R36).
 
     A break of a week before the stake's had broken the defense before anything was at stake: the money goes back to
@@ -116,16 +116,16 @@ def stake_due(stake: StakeFact, breaks: Iterable[BreakFact]) -> Due:
     recorded: under embargo nobody could know of the other. Attacks from after the end were not against this stake.
     """
     if not stake.over:
-        return Due(Outcome.HELD, held=stake.cents)
+        return StakeDue(StakeOutcome.HELD, held=stake.cents)
     known = [each for each in breaks if stake.is_hit_by(each)]
     before = earliest_week(known) < stake.week
     if before or not known:
         return _unearned(stake, before=before and bool(known))
-    return Due(Outcome.BROKEN, attacker_shares(stake.cents, known), week=earliest_week(known))
+    return StakeDue(StakeOutcome.BROKEN, attacker_shares(stake.cents, known), week=earliest_week(known))
 
 
-def _unearned(stake: StakeFact, *, before: bool) -> Due:
+def _unearned(stake: StakeInput, *, before: bool) -> StakeDue:
     if stake.broken and not before:
-        return Due(Outcome.HELD, held=stake.cents)
+        return StakeDue(StakeOutcome.HELD, held=stake.cents)
     back = {} if stake.back_to is None else {stake.back_to: stake.cents}
-    return Due(Outcome.BEFORE if before else Outcome.RETURNED, back)
+    return StakeDue(StakeOutcome.BEFORE if before else StakeOutcome.RETURNED, back)

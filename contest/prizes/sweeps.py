@@ -1,4 +1,4 @@
-"""Prizes as a sweep: the money of stakes and of awards is brought to where the facts ask for it (R22, R35-R37).
+"""The sweep that settles stakes and awards (R22, R35-R37).
 
 Stakes and awards are settled in one transaction, until nothing is left to move: what a team wins by one sets off what
 it owes of another one, and no payment comes between the two.
@@ -11,15 +11,15 @@ import structlog
 from django.db import OperationalError, transaction
 
 from common.database.deadlocks import retry_on_deadlock
-from contest.core.breaks import Supposed
+from contest.core.breaks import SupposedRuling
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks
-from contest.defenses.stake_ends import stakes_locked
-from contest.ledger.dry_run import LEDGER, Book
+from contest.defenses.stake_ends import lock_stakes
+from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account
-from contest.ledger.services import hold
-from contest.prizes.awards import change_of, change_post, decisions_on_awards, may_post
-from contest.prizes.prize_facts import begun_stakes, found
+from contest.ledger.services import lock_accounts
+from contest.prizes.awards import award_change, change_post, decisions_on_awards, may_post
+from contest.prizes.prize_facts import begun_stakes, stakes_with_breaks
 from contest.prizes.settlement import MOST_ROUNDS, StakeSettlement, stakes_to_settle
 
 log = structlog.get_logger(__name__)
@@ -35,8 +35,8 @@ def prizes_settle(*, now: datetime) -> int:
     if not _is_due(now):
         return 0
     with transaction.atomic():
-        stakes_locked(Stake.objects.filter(staked_at__isnull=False).values_list("pk", flat=True))
-        hold(Account.objects.all())
+        lock_stakes(Stake.objects.filter(staked_at__isnull=False).values_list("pk", flat=True))
+        lock_accounts(Account.objects.all())
         done = Settlement(LEDGER, begun_stakes(), weeks=Weeks(now), now=now)
         done.settle()
     if done.failed:
@@ -52,7 +52,7 @@ def _is_due(now: datetime) -> bool:
 
 def _award_is_due(decision: BoardDecision, weeks: Weeks) -> bool:
     try:
-        return may_post(change_of(decision), weeks)
+        return may_post(award_change(decision), weeks)
     except OperationalError:
         raise
     except Exception:
@@ -65,10 +65,16 @@ class Settlement:
     only supposed."""
 
     def __init__(
-        self, book: Book, stakes: Sequence[Stake], *, weeks: Weeks, now: datetime, supposed: Supposed | None = None
+        self,
+        book: Ledger,
+        stakes: Sequence[Stake],
+        *,
+        weeks: Weeks,
+        now: datetime,
+        supposed: SupposedRuling | None = None,
     ) -> None:
         self._book, self._weeks, self._now, self._supposed = book, weeks, now, supposed
-        self._stakes = StakeSettlement(book, found(stakes, supposed), weeks=weeks, now=now)
+        self._stakes = StakeSettlement(book, stakes_with_breaks(stakes, supposed), weeks=weeks, now=now)
         self._awards: set[int] = set()
         self._awards_failed: dict[int, Exception] = {}
 
@@ -105,7 +111,7 @@ class Settlement:
     def _try(self, decision: BoardDecision) -> bool:
         try:
             with self._book.attempt():
-                change = change_of(decision, book=self._book, supposed=self._supposed)
+                change = award_change(decision, book=self._book, supposed=self._supposed)
                 if not may_post(change, self._weeks):
                     return False
                 change_post(change, self._book, now=self._now)

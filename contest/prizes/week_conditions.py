@@ -1,4 +1,4 @@
-"""Conditions of an award: the weeks of the stake are settled and their appeals closed (R36)."""
+"""Condition of an award: the weeks of the stake are final (R36)."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,17 +11,17 @@ from contest.core.models import Stake
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.week_pictures import WAITING_WORDS
 from contest.defenses.selectors import unbroken_until
-from contest.prizes.condition import MOST_NAMED, TEAM, Condition, Party, in_order
+from contest.prizes.condition import MOST_NAMED, TEAM, AwardCondition, ConditionOwner, in_order
 from policy.numbers import Policy
 
 
-def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[Condition]:
+def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -> list[AwardCondition]:
     """The weeks from that of the stake to the one its time ends in: an attack that came before its end may break it."""
     titles, zone = ("Every week in that time settled", "Their appeals closed"), policy.time_zone
     until = unbroken_until(stake)
     if until is None or stake.staked_at is None:
         words = "Its time does not run."
-        return [Condition(name, title, False, words, who=TEAM) for name, title in zip(_NAMES, titles, strict=True)]
+        return [AwardCondition(name, title, False, words, who=TEAM) for name, title in zip(_NAMES, titles, strict=True)]
     weeks = list(weeks_between(stake.staked_at, until))
     over = [week for week in weeks if week.end <= now]
     known.look_over(over)
@@ -39,11 +39,11 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
     more += _not_closed(not_closed)
     settling = {_WHO_SETTLES[name] for _, open_for in still_open for name in open_for}
     # A week with a case, or with a copy whose sender does not know the verdict: not which of the two (R21).
-    deciding = {Party.ORGANIZERS, Party.BOARD} if not_closed else set()
-    closing_by = settling | deciding | ({Party.TIME} if last else set())
+    deciding = {ConditionOwner.ORGANIZERS, ConditionOwner.BOARD} if not_closed else set()
+    closing_by = settling | deciding | ({ConditionOwner.TIME} if last else set())
     closed_words = f"{len(closed)} of {len(weeks)}.{more}{unknown}"
     return [
-        Condition(
+        AwardCondition(
             _NAMES[0],
             titles[0],
             len(settled) == len(weeks),
@@ -51,7 +51,7 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
             reverse("releases"),
             who=in_order(settling),
         ),
-        Condition(_NAMES[1], titles[1], len(closed) == len(weeks), closed_words, who=in_order(closing_by)),
+        AwardCondition(_NAMES[1], titles[1], len(closed) == len(weeks), closed_words, who=in_order(closing_by)),
     ]
 
 
@@ -88,12 +88,12 @@ def _why_open(week: Week, waits: Mapping[str, int], zone: str) -> str:
 
 
 # Taskers answer when organizers find them and give them work; full panels are ruled upon by the next sweep.
-_WHO_SETTLES: Mapping[str, Party] = {
-    "end": Party.TIME,
-    "panel": Party.ORGANIZERS,
-    "answers": Party.ORGANIZERS,
-    "report": Party.ORGANIZERS,
-    "ruling": Party.TIME,
-    "runs": Party.SCORER,
-    "other": Party.ORGANIZERS,
+_WHO_SETTLES: Mapping[str, ConditionOwner] = {
+    "end": ConditionOwner.TIME,
+    "panel": ConditionOwner.ORGANIZERS,
+    "answers": ConditionOwner.ORGANIZERS,
+    "report": ConditionOwner.ORGANIZERS,
+    "ruling": ConditionOwner.TIME,
+    "runs": ConditionOwner.SCORER,
+    "other": ConditionOwner.ORGANIZERS,
 }

@@ -1,4 +1,4 @@
-"""What of an award the board withholds, or took for good (R38), from the ledger: each entry names the award."""
+"""What of an award is withheld or forfeited (R38), computed from the ledger."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -8,7 +8,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.withholding import withheld
+from contest.ledger.withholding import withheld_amounts
 
 
 def awards_of(decision: BoardDecision) -> set[int]:
@@ -49,11 +49,11 @@ def withheld_by_team(decision: BoardDecision) -> dict[int, int]:
     What names another award is that one's.
     """
     awards = awards_of(decision)
-    rows = [each for each in withheld() if each.award is None or each.award.pk in awards]
+    rows = [each for each in withheld_amounts() if each.award is None or each.award.pk in awards]
     return _by_team((each.account.team, each.cents) for each in rows if each.account.team is not None)
 
 
-def set_aside(of: Account) -> Mapping[int, int]:
+def set_aside_by_award(of: Account) -> Mapping[int, int]:
     """Return award -> what was taken aside of it from an account and not given back: withheld, or gone for good."""
     found: dict[int, int] = {}
     for cents, causes in _moved_aside(of):

@@ -1,1 +1,1 @@
-"""What everybody may read of a picture, a defense or a team; the leaderboard; the way back from releases (R24, R39)."""
+"""The public record of pictures, defenses and teams; the leaderboard; rebuilding from releases (R24, R39)."""

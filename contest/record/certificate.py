@@ -1,4 +1,4 @@
-"""The certificate of a ruling: rule by rule what the answers give, and by whose (R13-R15).
+"""The certificate of a ruling: each rule with the answers that pass or fail it (R13-R15).
 
 The verdict's own function is asked, for all opinions and for each alone: there is no second reading of the rules.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from adjudication.enums import Reason
-from adjudication.rules import REASONS, UNITS_PER_SQUARE_PIXEL, Decision, Opinion, Policy, adjudicate
+from adjudication.rules import REASONS, UNITS_PER_SQUARE_PIXEL, CountedOpinion, Decision, VerdictPolicy, adjudicate
 from adjudication.wording import reason_name
 from labeling.enums import Answer
 from labeling.outline_gate import outline_asked_of
@@ -32,7 +32,7 @@ _UNSURE = (Answer.UNSURE_YES, Answer.UNSURE_NO)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CertificateLine:
     """One rule: whether it is met, and the places (from 0 on) of the opinions that fail it. `note` says what the policy
     makes of it, or that nobody was asked."""
 
@@ -54,11 +54,13 @@ class Certificate:
     """What the answers give. `cells` are the answers that fail a rule, by place of the opinion and question."""
 
     decision: Decision
-    lines: tuple[Line, ...]
+    lines: tuple[CertificateLine, ...]
     cells: Mapping[tuple[int, str], tuple[Reason, ...]]
 
 
-def certify(opinions: Sequence[Opinion], policy: Policy, *, width: int, height: int) -> Certificate:
+def certificate_of(
+    opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, width: int, height: int
+) -> Certificate:
     """Return the certificate of these opinions on a picture of this size; at least one."""
     decision = adjudicate(opinions, policy, width=width, height=height)
     alone = [set(adjudicate([each], policy, width=width, height=height).reasons) for each in opinions]
@@ -67,17 +69,21 @@ def certify(opinions: Sequence[Opinion], policy: Policy, *, width: int, height: 
 
 
 def _line(
-    reason: Reason, decision: Decision, alone: Sequence[set[Reason]], opinions: Sequence[Opinion], policy: Policy
-) -> Line:
+    reason: Reason,
+    decision: Decision,
+    alone: Sequence[set[Reason]],
+    opinions: Sequence[CountedOpinion],
+    policy: VerdictPolicy,
+) -> CertificateLine:
     met = reason not in decision.reasons
     # Nobody disagrees with themselves: this rule alone is about all of them together.
     together = reason is Reason.TASKERS_DISAGREE and not met
     whose = tuple(place for place, reasons in enumerate(alone) if together or reason in reasons)
     rule = "R13, R14" if reason is Reason.TOO_SMALL else "R13"
-    return Line(reason, rule, NEEDED[reason], met, whose, _note(reason, decision, opinions, policy))
+    return CertificateLine(reason, rule, NEEDED[reason], met, whose, _note(reason, decision, opinions, policy))
 
 
-def _note(reason: Reason, decision: Decision, opinions: Sequence[Opinion], policy: Policy) -> str:
+def _note(reason: Reason, decision: Decision, opinions: Sequence[CountedOpinion], policy: VerdictPolicy) -> str:
     if reason is Reason.TASKERS_DISAGREE and Reason.UNCERTAIN in decision.reasons:
         return "Counts among taskers who are all sure."
     if reason is Reason.OCCLUDED and policy.occlusion_allowed:
@@ -95,11 +101,13 @@ def _size_note(share: Fraction | None, least: Fraction) -> str:
     return f"{percent(share)} of at least {percent(least)}."
 
 
-def _asked(opinion: Opinion, policy: Policy) -> bool:
+def _asked(opinion: CountedOpinion, policy: VerdictPolicy) -> bool:
     return outline_asked_of(opinion.bird, opinion.bicycle, policy.outline_gate) is not None
 
 
-def _cells(lines: Sequence[Line], opinions: Sequence[Opinion]) -> dict[tuple[int, str], tuple[Reason, ...]]:
+def _cells(
+    lines: Sequence[CertificateLine], opinions: Sequence[CountedOpinion]
+) -> dict[tuple[int, str], tuple[Reason, ...]]:
     found: dict[tuple[int, str], tuple[Reason, ...]] = {}
     for line in lines:
         for place in line.whose if not line.met else ():
@@ -108,7 +116,7 @@ def _cells(lines: Sequence[Line], opinions: Sequence[Opinion]) -> dict[tuple[int
     return found
 
 
-def _questions(reason: Reason, opinion: Opinion, opinions: Sequence[Opinion]) -> tuple[str, ...]:
+def _questions(reason: Reason, opinion: CountedOpinion, opinions: Sequence[CountedOpinion]) -> tuple[str, ...]:
     """Return the questions whose answers make an opinion fail a rule."""
     if reason in (Reason.NO_OUTLINE, Reason.TOO_SMALL):
         return ("outline",)
@@ -122,7 +130,7 @@ def _questions(reason: Reason, opinion: Opinion, opinions: Sequence[Opinion]) ->
     return both
 
 
-def share_of(opinion: Opinion, *, width: int, height: int) -> Fraction | None:
+def share_of(opinion: CountedOpinion, *, width: int, height: int) -> Fraction | None:
     """Return which share of the picture an opinion's box covers, exactly; None without a box."""
     return Fraction(opinion.box.area, width * height * UNITS_PER_SQUARE_PIXEL) if opinion.box else None
 

@@ -1,4 +1,4 @@
-"""Which cases of the board everybody may know of, with their appeals and decisions (R18-R20, R24).
+"""Public cases with their appeals and decisions (R18-R20, R24).
 
 A case is public once nothing more comes of it and its picture's week is released: while members vote it is the board's
 and its parties', and while more taskers are asked nobody who still has to answer shall read what was argued (R8).
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.enums import CaseKind, CaseState
 from contest.core.models import Case, Release
 from contest.core.publication import released
@@ -39,9 +39,9 @@ def public_appeals(image: Image | None = None) -> QuerySet[Appeal]:
     return rows.select_related("case", "team", "defense", "ruling").order_by("sent_at", "pk")
 
 
-def public_statements(image: Image) -> QuerySet[Statement]:
+def public_statements(image: Image) -> QuerySet[AppealStatement]:
     """Return what teams of the other side answered in the cases of a picture."""
-    rows = Statement.objects.filter(case__in=public_cases().filter(image=image).values("pk"))
+    rows = AppealStatement.objects.filter(case__in=public_cases().filter(image=image).values("pk"))
     return rows.select_related("case", "team").order_by("sent_at", "pk")
 
 

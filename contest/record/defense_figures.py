@@ -1,4 +1,4 @@
-"""What the pages of defenses say, as frozen values; `public` narrows everything to the released weeks (R24)."""
+"""The data of the defense pages; `public` restricts it to released weeks (R24)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from django.db.models.functions import Greatest
 
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.core.breaks import mistakes_outside, standing_breaks
+from contest.core.breaks import breaks_in_force, mistakes_outside
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.core.scoring_words import rerun_words
-from contest.defenses.risk_coverage import Point, Tie, risk_coverage
-from contest.defenses.selectors import first_sent, standings
-from defense_kit.faults import WORDS, Words
+from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, risk_coverage
+from contest.defenses.selectors import defense_states, first_sent_at
+from defense_kit.faults import WORDS, FaultWords
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from scoring.enums import Fault, Outcome, RunState
+from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem
-from scoring.selectors import Spread, dead_runs, places_in_force, predictions_in_force, runs_of_interest, spread
+from scoring.selectors import AnswerSpread, dead_runs, places_in_force, predictions_in_force, runs_of_interest, spread
 from scoring.throughput import Throughput, throughput
 
 FRESH_SECONDS = 60
@@ -51,7 +51,7 @@ _STANDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DefenseListRow:
     """A defense in the list: how many pictures it answered, how many of them break it, and how far it is."""
 
     defense: Defense
@@ -65,24 +65,24 @@ class FaultRow:
     """A fault in words, with how many answers it cost."""
 
     fault: Fault
-    words: Words
+    words: FaultWords
     answers: int
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DefenseStatistics:
     """What is counted of one defense: answers (picture times round) by how they stand, faults, speed, spread."""
 
     standings: tuple[tuple[str, int], ...]
     faults: tuple[FaultRow, ...]
     breaks: int
     speed: Throughput | None
-    spread: Spread
-    risk: tuple[Point, ...]
+    spread: AnswerSpread
+    risk: tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DefensePicture:
     """A picture with its first receipt if it was sent as an attack, its ruling, the answers to it by round, and whether
     it breaks the defense."""
 
@@ -101,7 +101,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class BreakRow:
+class DefenseBreakRow:
     """A picture that broke a defense, with its first receipt."""
 
     image: Image
@@ -120,7 +120,7 @@ class BreakRow:
         return self.attack.team
 
 
-def visible(public: bool, image: str = "") -> Q:
+def visible_pictures(public: bool, image: str = "") -> Q:
     """The pictures that a page may tell of: all to organizers, those of the released weeks to everybody else."""
     return released(image) if public else Q()
 
@@ -128,44 +128,44 @@ def visible(public: bool, image: str = "") -> Q:
 # The list ------------------------------------------------------------------------------------------------------------
 
 
-def rows(*, public: bool, now: datetime) -> list[Row]:
+def defense_rows(*, public: bool, now: datetime) -> list[DefenseListRow]:
     """Return the published defenses, those in force first; to organizers also those that are not published yet."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
-    answered = predictions_in_force().filter(visible(public, "image__")).order_by()
+    answered = predictions_in_force().filter(visible_pictures(public, "image__")).order_by()
     pictures = dict(answered.values_list("defense").annotate(pictures=Count("image", distinct=True)))
-    breaks = dict(breaks_shown(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    breaks = dict(defense_breaks(public).order_by().values_list("defense").annotate(Count("image", distinct=True)))
     ordered = list(shown.order_by(F("retired_at").desc(nulls_first=True), "name", "pk").select_related("entry__team"))
-    found = standings(ordered, now=now, breaks=breaks_shown(public))
-    return [Row(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
+    found = defense_states(ordered, now=now, breaks=defense_breaks(public))
+    return [DefenseListRow(each, pictures.get(each.pk, 0), breaks.get(each.pk, 0), found[each.pk]) for each in ordered]
 
 
-def breaks_shown(public: bool) -> QuerySet[Break]:
+def defense_breaks(public: bool) -> QuerySet[Break]:
     """Return the breaks that hold, of the pictures that may be told of."""
-    return standing_breaks().filter(visible(public, "image__"))
+    return breaks_in_force().filter(visible_pictures(public, "image__"))
 
 
 # One defense ---------------------------------------------------------------------------------------------------------
 
 
-def figures(defense: Defense, *, public: bool) -> Figures:
+def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
     """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
     key = f"defense-{defense.pk}-{'public' if public else 'all'}"
-    found: Figures | None = cache.get(key)
+    found: DefenseStatistics | None = cache.get(key)
     if found is None:
         found = _figures(defense, public)
         cache.set(key, found, PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS)
     return found
 
 
-def _figures(defense: Defense, public: bool) -> Figures:
-    asked = visible(public, "image__")
+def _figures(defense: Defense, public: bool) -> DefenseStatistics:
+    asked = visible_pictures(public, "image__")
     items = places_in_force().filter(asked, defense=defense).order_by()
     counted = list(items.values_list("run__state", "run__fault").annotate(answers=Count("pk")))
     answers = predictions_in_force().filter(asked, defense=defense)
-    return Figures(
+    return DefenseStatistics(
         standings=tuple(_standings(counted)),
         faults=tuple(_faults(counted)),
-        breaks=breaks_shown(public).filter(defense=defense).values("image").distinct().count(),
+        breaks=defense_breaks(public).filter(defense=defense).values("image").distinct().count(),
         speed=throughput(answers),
         spread=spread(answers),
         risk=tuple(risk_of(answers)),
@@ -189,27 +189,29 @@ def _faults(counted: _Counted) -> Iterator[FaultRow]:
         yield FaultRow(fault, WORDS[fault], answers)
 
 
-def risk_of(answers: QuerySet[Prediction]) -> list[Point]:
+def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
     """Return the risk-coverage curve over the answers to pictures whose newest ruling is valid."""
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("label")[:1]
-    mistake = Q(label=Label.BIRD, answer=Outcome.BICYCLE) | Q(label=Label.BICYCLE, answer=Outcome.BIRD)
+    mistake = Q(label=Label.BIRD, answer=DefenseAnswer.BICYCLE) | Q(label=Label.BICYCLE, answer=DefenseAnswer.BIRD)
     # A picture that is not ruled valid has no label.
     valid = answers.annotate(label=Subquery(newest), confidence=Greatest("score_bicycle", "score_bird"))
     valid = valid.filter(label__in=list(Label)).order_by()
     grouped = valid.values_list("confidence").annotate(
-        answered=Count("pk"), named=Count("pk", filter=~Q(answer=Outcome.ABSTAIN)), wrong=Count("pk", filter=mistake)
+        answered=Count("pk"),
+        named=Count("pk", filter=~Q(answer=DefenseAnswer.ABSTAIN)),
+        wrong=Count("pk", filter=mistake),
     )
     groups = list(grouped)
-    ties = (Tie(confidence, named, wrong) for confidence, _, named, wrong in groups)
+    ties = (ConfidenceTie(confidence, named, wrong) for confidence, _, named, wrong in groups)
     return risk_coverage(ties, sum(answered for _, answered, _, _ in groups))
 
 
 # What broke it -------------------------------------------------------------------------------------------------------
 
 
-def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow]:
+def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[DefenseBreakRow]:
     """Return what broke a defense, each picture once, in the order in which it was sent: the first MOST_BREAKS."""
-    rows = breaks_shown(public).filter(defense=defense).annotate(sent_at=first_sent()).order_by("sent_at", "pk")
+    rows = defense_breaks(public).filter(defense=defense).annotate(sent_at=first_sent_at()).order_by("sent_at", "pk")
     once: dict[int, Break] = {}
     for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
         once.setdefault(each.image_id, each)
@@ -217,13 +219,13 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[BreakRow
     attacks = first_receipts(list(once), unrestricted=not public, now=now)
     # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
     known = [(each, attack) for each in shown if (attack := attacks.get(each.image_id))]
-    return [BreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
+    return [DefenseBreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
 
 
-def outside_of(defense: Defense, *, public: bool) -> list[Break]:
+def mistakes_outside_of(defense: Defense, *, public: bool) -> list[Break]:
     """Return the mistakes of a defense outside the contest (R29), each picture once, in the order in which the pictures
     came: the first MOST_BREAKS, and one more where there are more."""
-    rows = mistakes_outside().filter(visible(public, "image__"), defense=defense)
+    rows = mistakes_outside().filter(visible_pictures(public, "image__"), defense=defense)
     rows = rows.select_related("image", "ruling").order_by("image__received_at", "image", "pk")
     once: dict[int, Break] = {}
     for each in rows[: 4 * (MOST_BREAKS + 1)]:  # one picture may have several
@@ -236,10 +238,10 @@ def outside_of(defense: Defense, *, public: bool) -> list[Break]:
 
 def pictures(
     defense: Defense, *, public: bool, kind: str, before: int | None, now: datetime
-) -> tuple[list[Shown], int | None]:
+) -> tuple[list[DefensePicture], int | None]:
     """Return the newest pictures of `kind` with the defense's answers, from the one before row number `before` on, and
     where the next page begins."""
-    asked = Image.objects.filter(visible(public)).filter(_of_kind(defense, kind))
+    asked = Image.objects.filter(visible_pictures(public)).filter(_of_kind(defense, kind))
     page = list((asked.filter(pk__lt=before) if before else asked).order_by("-pk")[: PICTURES_SHOWN + 1])
     shown, more = page[:PICTURES_SHOWN], page[PICTURES_SHOWN:]
     return list(_shown(defense, shown, public, now)), shown[-1].pk if more else None
@@ -249,26 +251,26 @@ def _of_kind(defense: Defense, kind: str) -> Q:
     here = {"defense": defense, "image": OuterRef("pk")}
     answers = predictions_in_force().filter(**here)
     if kind == "mistakes":
-        return Q(Exists(standing_breaks().filter(**here)))
+        return Q(Exists(breaks_in_force().filter(**here)))
     if kind == "outside":
         return Q(Exists(mistakes_outside().filter(**here)))
     if kind == "abstained":
-        return Q(Exists(answers.filter(answer=Outcome.ABSTAIN)))
+        return Q(Exists(answers.filter(answer=DefenseAnswer.ABSTAIN)))
     if kind == "faults":
         return Q(Exists(places_in_force().filter(run__state=RunState.DEAD, **here)))
     return Q(Exists(answers))
 
 
-def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[Shown]:
+def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[DefensePicture]:
     ids = [image.pk for image in images]
     rulings, attacks = newest_rulings(ids), first_receipts(ids, unrestricted=not public, now=now)
     answers: dict[int, list[Prediction]] = {}
     for each in predictions_in_force().filter(defense=defense, image__in=ids).order_by("round"):
         answers.setdefault(each.image_id, []).append(each)
-    broke = set(standing_breaks().filter(defense=defense, image__in=ids).values_list("image", flat=True))
+    broke = set(breaks_in_force().filter(defense=defense, image__in=ids).values_list("image", flat=True))
     for image in images:
         url, given = picture_url(image, now=now), tuple(answers.get(image.pk, ()))
-        yield Shown(image, url, attacks.get(image.pk), rulings.get(image.pk), given, image.pk in broke)
+        yield DefensePicture(image, url, attacks.get(image.pk), rulings.get(image.pk), given, image.pk in broke)
 
 
 # For organizers ------------------------------------------------------------------------------------------------------
@@ -283,7 +285,7 @@ class RunRow:
     first: str
 
     @property
-    def words(self) -> Words | None:
+    def words(self) -> FaultWords | None:
         """Return what its fault means; None without one."""
         return WORDS[Fault(self.run.fault)] if self.run.fault else None
 

@@ -1,4 +1,4 @@
-"""The leaderboard as it is shown, and what the nightly check found of it."""
+"""Stored leaderboards and their nightly checks."""
 
 from django.db import models
 

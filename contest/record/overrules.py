@@ -1,4 +1,4 @@
-"""What the board decided about pictures, as everybody may read it: found, filtered, and what followed (R20)."""
+"""The public list of decisions on pictures: filters, entries and CSV (R20)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -39,7 +39,7 @@ CSV_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OverruleFilter:
     """What the list is asked for, as in its address; empty is not asked. `outcome` is one of OUTCOMES."""
 
     outcome: str = CaseOutcome.OVERRULE.value
@@ -51,7 +51,7 @@ class Asked:
     find: str = ""
 
     @classmethod
-    def of(cls, given: Mapping[str, str]) -> "Asked":
+    def of(cls, given: Mapping[str, str]) -> "OverruleFilter":
         """Read an address; what the list does not have counts as not asked."""
         return cls(
             outcome=_one_of(given, "outcome", OUTCOMES) or CaseOutcome.OVERRULE.value,
@@ -86,7 +86,7 @@ def _week(name: str) -> str:
         return ""
 
 
-def decisions_asked(asked: Asked) -> QuerySet[CaseDecision]:
+def filtered_decisions(asked: OverruleFilter) -> QuerySet[CaseDecision]:
     """Return the public decisions that are asked for, the newest first."""
     rows = public_decisions()
     if asked.outcome != "all":
@@ -118,7 +118,7 @@ def _found(rows: QuerySet[CaseDecision], find: str) -> QuerySet[CaseDecision]:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class OverruleEntry:
     """A decision with its picture, the rulings before and after, the appeals, and what followed. `holds` is the ruling
     that holds now; `broke` and `broke_no_more` are defenses."""
 
@@ -144,7 +144,7 @@ class Decided:
         return week_at(self.image.received_at).name
 
 
-def decided(decisions: Sequence[CaseDecision], *, now: datetime) -> list[Decided]:
+def decision_entries(decisions: Sequence[CaseDecision], *, now: datetime) -> list[OverruleEntry]:
     """Return decisions as the page shows them: as many questions for many as for one, and for none none."""
     if not decisions:
         return []
@@ -161,14 +161,14 @@ def _decided(
     appeals: Mapping[int, list[Appeal]],
     breaks: Mapping[int, list[Break]],
     now: datetime,
-) -> Decided:
+) -> OverruleEntry:
     case = decision.case
     image, before, after = case.image, case.ruling, case.result
     assert image is not None and before is not None and after is not None, "the closed case of a picture has all three"
     found = breaks.get(image.pk, [])
     new = {each.defense: None for each in found if each.ruling.label == after.label != before.label}
     gone = {each.defense: None for each in found if each.ruling.label == before.label != after.label}
-    return Decided(
+    return OverruleEntry(
         decision=decision,
         image=image,
         url=picture_url(image, now=now),

@@ -1,4 +1,4 @@
-"""The answers on a picture, its rulings with their certificates, and its marks, as pages show them (R13-R15, R19)."""
+"""Answers, rulings with certificates, and outlines of a picture, for pages (R13-R15, R19)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from adjudication.models import Ruling
 from adjudication.services import opinions_of, rules_policy
 from adjudication.wording import reason_name, verdict_words
 from contest.board.models import Appeal
-from contest.record.certificate import QUESTIONS, Certificate, Line, certify, percent, share_of
+from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, certificate_of, percent, share_of
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Response
@@ -97,7 +97,7 @@ def _stands(row: Response, counted: set[int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class AnswerCell:
     """One answer to one question, and in words which rules it fails."""
 
     words: str
@@ -119,7 +119,7 @@ def answer_cell(shown: AnswerShown, question: str) -> str:
 class CertifiedLine:
     """A rule of a certificate with whose answers fail it: (number on the page, public tasker ID)."""
 
-    line: Line
+    line: CertificateLine
     whose: tuple[tuple[int, str], ...]
 
 
@@ -130,7 +130,7 @@ class RulingShown:
 
     ruling: Ruling
     columns: tuple[AnswerShown, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[AnswerCell, ...]], ...]
     lines: tuple[CertifiedLine, ...]
     decision_words: str
     as_answered: bool
@@ -164,7 +164,7 @@ def rulings_of(image: Image, answers: Sequence[AnswerShown]) -> list[RulingShown
 def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> RulingShown:
     recorded = PolicyInForce(ruling.policy_id, ruling.policy.version, Policy.from_json(ruling.policy.numbers))
     policy, opinions = rules_policy(recorded), opinions_of(each.response for each in columns)
-    found = certify(opinions, policy, width=image.width, height=image.height)
+    found = certificate_of(opinions, policy, width=image.width, height=image.height)
     decision = found.decision
     gives = (decision.verdict, decision.label or "", list(decision.reasons))
     return RulingShown(
@@ -186,14 +186,14 @@ def _bare(ruling: Ruling) -> RulingShown:
     return RulingShown(ruling, (), (), (), words, True, least, ruling.policy.version)
 
 
-def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[Cell, ...]:
+def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[AnswerCell, ...]:
     return tuple(
-        Cell(answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
+        AnswerCell(answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
         for place, each in enumerate(columns)
     )
 
 
-def _certified(line: Line, columns: Sequence[AnswerShown]) -> CertifiedLine:
+def _certified(line: CertificateLine, columns: Sequence[AnswerShown]) -> CertifiedLine:
     return CertifiedLine(line, tuple((columns[place].number, columns[place].tasker) for place in line.whose))
 
 

@@ -1,4 +1,4 @@
-"""All that a reader may know of one picture (R24, R39): answers, rulings, and the timeline.
+"""The content of a picture's page for a reader (R24, R39).
 
 Rulings are told as `contest.core.picture_access` says, answers and outputs with the release of the week, appeals and
 decisions once their case is public (`contest.record.closed_cases`).
@@ -11,9 +11,9 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from adjudication.models import Ruling
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.models import Attack, Release
-from contest.core.picture_access import Known, Reader, known_of, rulings_seen_by
+from contest.core.picture_access import KnownImage, Reader, known_of, rulings_seen_by
 from contest.core.weeks import week_called
 from contest.record.picture_answers import (
     NARROW,
@@ -59,7 +59,7 @@ def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str,
     }
 
 
-def _hidden(known: Known, reader: Reader, now: datetime) -> str:
+def _hidden(known: KnownImage, reader: Reader, now: datetime) -> str:
     """Return why others do not see this page; empty where they do.
 
     Of a picture that is kept out for good its sender learns no more than of one that is kept out for a while (R5, R6).
@@ -81,7 +81,7 @@ def _ended(attack: Attack, now: datetime) -> bool:
 
 
 def _answers_and_rulings(
-    image: Image, reader: Reader, known: Known, now: datetime
+    image: Image, reader: Reader, known: KnownImage, now: datetime
 ) -> tuple[list[AnswerShown], list[RulingShown]]:
     """Return the answers that the reader may know of, and the rulings, each with its certificate where its answers are
     among them."""
@@ -112,10 +112,10 @@ def _without_answers(shown: RulingShown) -> RulingShown:
     return replace(shown, columns=(), rows=(), lines=(), as_answered=True, same_as=0)
 
 
-def _release(known: Known) -> Release | None:
+def _release(known: KnownImage) -> Release | None:
     return Release.objects.filter(week=known.week, part=0).first() if known.in_record else None
 
 
 def _broken(image: Image) -> list[Defense]:
     """Return the defenses that it breaks by the ruling that holds."""
-    return [each.defense for each in first_by_defense(by_published_defenses(standing_breaks(), image))]
+    return [each.defense for each in first_by_defense(by_published_defenses(breaks_in_force(), image))]

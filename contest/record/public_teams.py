@@ -1,5 +1,5 @@
-"""What everybody may know of a team: its attacks once their week has ended; verdicts, breaks and prizes with the
-release of their week (R24, R39); its published defenses."""
+"""The public content of a team's page: attacks after their week, results after its release (R24, R39), published
+defenses."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
-from contest.attacks.attack_states import Standing
-from contest.attacks.attack_states import standings as standings_of_attacks
-from contest.core.breaks import broken_by, standing_breaks
+from contest.attacks.attack_states import AttackStatus
+from contest.attacks.attack_states import attack_statuses as standings_of_attacks
+from contest.core.breaks import breaks_in_force, broken_by
 from contest.core.credit import has_credit
 from contest.core.embargo import attacks_public
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
-from contest.defenses.selectors import standings
+from contest.defenses.selectors import defense_states
 from contest.defenses.stake_rows import StakeShown, newest_stakes
-from contest.payments.winnings import Won, won_by
+from contest.payments.winnings import Won, winnings_of
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
@@ -31,7 +31,7 @@ MOST_BREAKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TeamCounts:
     """What the team sent, what of it is valid and its own, and what that broke of others: as the leaderboard counts."""
 
     sent: int
@@ -41,18 +41,18 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class TeamAttackRow:
     """An attack on the page; how it stands and its ruling once the week of the picture is released."""
 
     attack: Attack
     url: str
-    standing: Standing | None
+    standing: AttackStatus | None
     ruling: Ruling | None
     broke: tuple[Defense, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class BreakRow:
+class TeamBreakRow:
     """A break with the attack that has the credit; `own` of a defense of the team itself, which wins nothing (R35)."""
 
     defense: Defense
@@ -62,7 +62,7 @@ class BreakRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DefenseRow:
+class TeamDefenseRow:
     """A published defense of the team, how far it is, and its newest stake."""
 
     defense: Defense
@@ -70,7 +70,7 @@ class DefenseRow:
     stake: StakeShown | None
 
 
-def under_one_name(team: Team) -> list[Team]:
+def merged_teams(team: Team) -> list[Team]:
     """Return the team and those that became part of it: what is on its page."""
     found = [team]
     for each in found:
@@ -94,7 +94,7 @@ def attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet
     return told.alias(verdict=Subquery(newest)).filter(verdict=Verdict(kind))
 
 
-def sent(attacks: Sequence[Attack], *, now: datetime) -> list[Sent]:
+def team_attacks(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttackRow]:
     """Return attacks as the page shows them, with as many questions for a page of them as for one."""
     images = [each.image_id for each in attacks]
     told = set(Image.objects.filter(released(), pk__in=images).values_list("pk", flat=True))
@@ -104,7 +104,7 @@ def sent(attacks: Sequence[Attack], *, now: datetime) -> list[Sent]:
         broken_by(told),
     )
     return [
-        Sent(
+        TeamAttackRow(
             each,
             picture_url(each.image, now=now),
             shown[each.pk] if each.image_id in told else None,
@@ -117,21 +117,21 @@ def sent(attacks: Sequence[Attack], *, now: datetime) -> list[Sent]:
 
 def _breaks_told() -> QuerySet[Break]:
     """Return the breaks that hold, of published defenses, on pictures of released weeks."""
-    return standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+    return breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
 
 
 # Breaks ---------------------------------------------------------------------------------------------------------------
 
 
-def breaks_of(teams: Collection[Team], *, now: datetime) -> list[BreakRow]:
+def breaks_of(teams: Collection[Team], *, now: datetime) -> list[TeamBreakRow]:
     """Return the breaks that the team is credited with, each pair of picture and defense once, newest first."""
     credited = _credited(teams, now).filter(released("image__"))
     attacks = {each.image_id: each for each in credited.filter(Exists(_breaks_told().filter(image=OuterRef("image"))))}
     own = set(Defense.objects.filter(entry__team__in=teams).values_list("pk", flat=True))
     rows = _breaks_told().filter(image__in=attacks).select_related("defense").order_by("found_at", "pk")
-    found: dict[tuple[int, int], BreakRow] = {}
+    found: dict[tuple[int, int], TeamBreakRow] = {}
     for each in rows:
-        row = BreakRow(each.defense, attacks[each.image_id], each.found_at, each.defense_id in own)
+        row = TeamBreakRow(each.defense, attacks[each.image_id], each.found_at, each.defense_id in own)
         found.setdefault((each.defense_id, each.image_id), row)
     return list(found.values())[::-1]
 
@@ -141,28 +141,28 @@ def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     return rows.select_related("image", "team")
 
 
-def counts(teams: Collection[Team], breaks: Iterable[BreakRow], *, now: datetime) -> Counts:
+def team_counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:
     """Return what is counted of the team; the breaks of its own defenses are not."""
     counted = [each.defense.pk for each in breaks if not each.own]
     valid = attacks_of(teams, "valid", now=now).filter(has_credit())
-    return Counts(attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
+    return TeamCounts(attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
 
 
 # Defenses and prizes --------------------------------------------------------------------------------------------------
 
 
-def defenses_of(teams: Collection[Team], *, now: datetime) -> list[DefenseRow]:
+def defenses_of(teams: Collection[Team], *, now: datetime) -> list[TeamDefenseRow]:
     """Return the published defenses of the team, newest first, as far as everybody may know of what broke them."""
     rows = list(
         Defense.objects.filter(entry__team__in=teams, published_at__isnull=False)
         .select_related("entry__team")
         .order_by("-published_at", "-pk")
     )
-    found, stakes = standings(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
-    return [DefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
+    found, stakes = defense_states(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
+    return [TeamDefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
 
 
 def prizes_of(teams: Collection[Team], *, now: datetime) -> tuple[list[Won], int]:
     """Return what the team won and gave back, and the sum of it in cents."""
-    rows = won_by(teams, now=now)
+    rows = winnings_of(teams, now=now)
     return rows, max(sum(each.cents for each in rows), 0)

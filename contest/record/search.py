@@ -1,4 +1,4 @@
-"""Finding a page of the record by an ID or a name; nothing that the reader may not know of is found (R24)."""
+"""Searches the record by ID or name; finds only what the reader may know (R24)."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.roles import reader_of
 from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases
-from contest.record.overrules import Asked, decisions_asked
+from contest.record.overrules import OverruleFilter, filtered_decisions
 from scoring.models import Defense
-from scoring.selectors import defense_shown
+from scoring.selectors import defense_by_public_id
 
 LONGEST = 80
 MOST_FOUND = 20
@@ -28,7 +28,7 @@ _WEEK = re.compile(r"\d{4}-W\d{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A page that was found, in words."""
 
     words: str
@@ -36,14 +36,14 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search gives: one page whose ID was asked for, or pages whose names have the words in them."""
 
-    exact: Hit | None = None
-    hits: tuple[Hit, ...] = ()
+    exact: SearchHit | None = None
+    hits: tuple[SearchHit, ...] = ()
 
 
-class Searching:
+class Search:
     """A search by one person at one moment."""
 
     def __init__(self, user: object, *, now: datetime) -> None:
@@ -52,14 +52,14 @@ class Searching:
         self._reader = Reader.of(user)
         self._now = now
 
-    def find(self, asked: str) -> Found:
+    def find(self, asked: str) -> SearchResult:
         """Return what fits; nothing for what is not there as for what the reader may not know of."""
         if not asked:
-            return Found()
+            return SearchResult()
         exact = self._named(asked.upper())
-        return Found(exact) if exact else Found(hits=tuple(self._with_words(asked)))
+        return SearchResult(exact) if exact else SearchResult(hits=tuple(self._with_words(asked)))
 
-    def _named(self, asked: str) -> Hit | None:
+    def _named(self, asked: str) -> SearchHit | None:
         try:
             if _WEEK.fullmatch(asked):
                 return self._week(asked)
@@ -69,63 +69,65 @@ class Searching:
         except NotFound:
             return None
 
-    def _by_id(self, asked: str) -> Hit | None:
+    def _by_id(self, asked: str) -> SearchHit | None:
         kinds = {"P": self._picture, "A": self._attack, "D": self._defense, "G": self._of_team, "C": self._case}
         return kinds.get(asked[0], self._appeal)(asked)
 
-    def _week(self, asked: str) -> Hit | None:
+    def _week(self, asked: str) -> SearchHit | None:
         try:
             week = week_called(asked)
         except ValueError:
             return None
-        return Hit(f"Week {asked}", reverse("week", args=[asked])) if week.end <= self._now else None
+        return SearchHit(f"Week {asked}", reverse("week", args=[asked])) if week.end <= self._now else None
 
-    def _picture(self, asked: str) -> Hit:
+    def _picture(self, asked: str) -> SearchHit:
         image = picture_seen_by(asked, self._reader, now=self._now)
-        return Hit(f"Picture {asked}", reverse("picture-record", args=[image.public_id]))
+        return SearchHit(f"Picture {asked}", reverse("picture-record", args=[image.public_id]))
 
-    def _ruling(self, asked: str, number: int) -> Hit | None:
+    def _ruling(self, asked: str, number: int) -> SearchHit | None:
         image = picture_seen_by(asked, self._reader, now=self._now)
         if not rulings_seen_by(image, self._reader, now=self._now).filter(number=number).exists():
             return None
-        return Hit(f"Ruling {number} on {asked}", reverse("picture-record", args=[asked]) + f"#ruling-{number}")
+        return SearchHit(f"Ruling {number} on {asked}", reverse("picture-record", args=[asked]) + f"#ruling-{number}")
 
-    def _attack(self, asked: str) -> Hit:
+    def _attack(self, asked: str) -> SearchHit:
         attack = attack_seen_by(asked, team=self._team, organizer=self._organizer, now=self._now)
-        return Hit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
+        return SearchHit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
 
-    def _defense(self, asked: str) -> Hit:
-        found = defense_shown(asked, public=not self._organizer)
-        return Hit(f"Defense {found.name}", reverse("defense", args=[asked]))
+    def _defense(self, asked: str) -> SearchHit:
+        found = defense_by_public_id(asked, public=not self._organizer)
+        return SearchHit(f"Defense {found.name}", reverse("defense", args=[asked]))
 
-    def _of_team(self, asked: str) -> Hit | None:
+    def _of_team(self, asked: str) -> SearchHit | None:
         found = Team.objects.filter(public_id=asked).first()
-        return Hit(f"Team {found.name}", reverse("team-public", args=[asked])) if found else None
+        return SearchHit(f"Team {found.name}", reverse("team-public", args=[asked])) if found else None
 
-    def _case(self, asked: str) -> Hit | None:
+    def _case(self, asked: str) -> SearchHit | None:
         case = public_cases().filter(public_id=asked).select_related("image").first()
         if case is None or case.image is None:
             return None
-        return Hit(f"Case {asked}", reverse("picture-record", args=[case.image.public_id]) + f"#case-{asked}")
+        return SearchHit(f"Case {asked}", reverse("picture-record", args=[case.image.public_id]) + f"#case-{asked}")
 
-    def _appeal(self, asked: str) -> Hit | None:
+    def _appeal(self, asked: str) -> SearchHit | None:
         appeal = public_appeals().filter(public_id=asked).select_related("image").first()
         if appeal is None:
             return None
-        return Hit(f"Appeal {asked}", reverse("picture-record", args=[appeal.image.public_id]) + f"#appeal-{asked}")
+        return SearchHit(
+            f"Appeal {asked}", reverse("picture-record", args=[appeal.image.public_id]) + f"#appeal-{asked}"
+        )
 
-    def _with_words(self, asked: str) -> Iterator[Hit]:
+    def _with_words(self, asked: str) -> Iterator[SearchHit]:
         for team in Team.objects.filter(name__icontains=asked).order_by("name", "pk")[:MOST_FOUND]:
-            yield Hit(f"Team {team.name}", reverse("team-public", args=[team.public_id]))
+            yield SearchHit(f"Team {team.name}", reverse("team-public", args=[team.public_id]))
         shown = Defense.objects.filter(published_at__isnull=False, name__icontains=asked)
         for defense in shown.order_by("name", "pk")[:MOST_FOUND]:
-            yield Hit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
-        decisions = Asked(outcome="all", find=asked)
-        if number := decisions_asked(decisions).count():
+            yield SearchHit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
+        decisions = OverruleFilter(outcome="all", find=asked)
+        if number := filtered_decisions(decisions).count():
             words = f"{number:,} {'decision' if number == 1 else 'decisions'} of the board with these words"
-            yield Hit(words, reverse("overrules") + f"?{decisions.query}")
+            yield SearchHit(words, reverse("overrules") + f"?{decisions.query}")
 
 
-def asked_of(text: str) -> str:
+def search_from(text: str) -> str:
     """Return what somebody typed as it is looked for."""
     return "".join(each for each in text if each.isprintable()).strip()[:LONGEST]

@@ -1,4 +1,4 @@
-"""The pictures of a week on its page: from its end on who sent them, with its release what was said of them (R24)."""
+"""The pictures of a week's page: senders after its end, results after its release (R24)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

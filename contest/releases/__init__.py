@@ -1,1 +1,1 @@
-"""Weekly releases: what is written, in which order, and the chain that they form (R39)."""
+"""Weekly releases: their content, order and hash chain (R39)."""

@@ -1,4 +1,4 @@
-"""Letters about releases, to those who asked for them: confirmed by a link, ended by one, sent once (R39).
+"""E-mails about releases to confirmed subscribers (R39).
 
 Which letters there are is written down together with the announcement, before any is sent.
 """
@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from accounts.addresses import clean_address
 from common.errors import NotFound
-from common.mail import letter, send_behind
+from common.mail import render_letter, send_in_background
 from contest.core.models import Release
 from contest.outbox.posting import post_due
 from contest.releases.models import Announcement, ReleaseLetter, Subscriber
@@ -24,7 +24,7 @@ _SALT = "releases by e-mail"
 _LANGUAGE = "en"  # the record's own
 
 
-def subscription_ask(*, email: str) -> None:
+def subscription_request(*, email: str) -> None:
     """Write to the address with the link that confirms it. Raises InvalidInput (`email`) when it is no address.
 
     Whoever asks learns nothing about the address: one that is confirmed already gets no further letter.
@@ -34,10 +34,10 @@ def subscription_ask(*, email: str) -> None:
         return
     token = signing.dumps(address, salt=_SALT)
     link = settings.PUBLIC_URL + reverse("release-mail-confirm", args=[token])
-    send_behind(letter("confirm_releases", to=address, language=_LANGUAGE, link=link))
+    send_in_background(render_letter("confirm_releases", to=address, language=_LANGUAGE, link=link))
 
 
-def address_of(token: str) -> str:
+def address_from_link(token: str) -> str:
     """Return the address that a link confirms; NotFound (`link_over`) for one that is too old or not ours."""
     try:
         return str(signing.loads(token, salt=_SALT, max_age=CONFIRM_WITHIN))
@@ -47,7 +47,7 @@ def address_of(token: str) -> str:
 
 def subscription_confirm(*, token: str, now: datetime) -> Subscriber:
     """Tell this address of releases from now on; the same again changes nothing. Raises NotFound (`link_over`)."""
-    row, _ = Subscriber.objects.get_or_create(email=address_of(token), defaults={"confirmed_at": now})
+    row, _ = Subscriber.objects.get_or_create(email=address_from_link(token), defaults={"confirmed_at": now})
     return row
 
 
@@ -85,7 +85,7 @@ def _letter(row: ReleaseLetter) -> EmailMessage:
     site, release, subscriber = settings.PUBLIC_URL, row.announcement.release, row.subscriber
     leave = site + reverse("release-mail-end", args=[subscriber.key])
     page = site + reverse("release", args=[release.name])
-    message = letter("release", to=subscriber.email, language=_LANGUAGE, release=release, page=page, leave=leave)
+    message = render_letter("release", to=subscriber.email, language=_LANGUAGE, release=release, page=page, leave=leave)
     # RFC 8058: the mail program offers one button, which posts to the link.
     message.extra_headers = {"List-Unsubscribe": f"<{leave}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
     return message

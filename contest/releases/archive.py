@@ -1,4 +1,4 @@
-"""A zip file with nothing of its own in it: fixed times and permissions, names in the order given (R39).
+"""Writes reproducible zip files: fixed times, permissions and order (R39).
 
 Written here because the standard writer keeps every entry in memory until the end, which for a week of a hundred
 thousand pictures is the largest thing in the process. The list of entries waits in a temporary file instead.
@@ -33,7 +33,7 @@ _LEVEL = 2
 _CHUNK = 1 << 20
 
 
-class Packed(NamedTuple):
+class PackedFile(NamedTuple):
     """A file as it will lie in the archive: where its bytes are, packed or not, and what the headers say of it."""
 
     path: Path
@@ -45,11 +45,11 @@ class Packed(NamedTuple):
 
 class _Entry(NamedTuple):
     name: bytes
-    content: Packed
+    content: PackedFile
     offset: int
 
 
-def pack(source: Path, into: Path) -> Packed:
+def pack(source: Path, into: Path) -> PackedFile:
     """Deflate `source` into the new file `into`. zlib works outside the interpreter's lock, so a thread may do it."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     crc = size = packed = 0
@@ -59,16 +59,16 @@ def pack(source: Path, into: Path) -> Packed:
             size += len(chunk)
             packed += file.write(packer.compress(chunk))
         packed += file.write(packer.flush())
-    return Packed(into, True, crc, packed, size)
+    return PackedFile(into, True, crc, packed, size)
 
 
-def stored(path: Path) -> Packed:
+def stored_file(path: Path) -> PackedFile:
     """Take `path` as it is, for what is packed already."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             crc = zlib.crc32(chunk, crc)
-        return Packed(path, False, crc, file.tell(), file.tell())
+        return PackedFile(path, False, crc, file.tell(), file.tell())
 
 
 class Archive:
@@ -92,7 +92,7 @@ class Archive:
                 self._file.flush()
                 os.fsync(self._file.fileno())
 
-    def add(self, name: str, content: Packed) -> None:
+    def add(self, name: str, content: PackedFile) -> None:
         """Add a file under `name`."""
         entry = _Entry(name.encode(), content, self._file.tell())
         self._file.write(_local_header(entry))
@@ -128,7 +128,7 @@ def _central_header(entry: _Entry) -> bytes:
     return _CENTRAL.pack(b"PK\x01\x02", _MADE_ON_UNIX, *fields, *rest) + entry.name + extra
 
 
-def _described(content: Packed) -> tuple[tuple[int, ...], list[int]]:
+def _described(content: PackedFile) -> tuple[tuple[int, ...], list[int]]:
     """The fields both headers share, and the sizes (whole, packed) that do not fit there."""
     method = _DEFLATED if content.deflated else _STORED
     fields = (_VERSION, _UTF8_NAME, method, _TIME, _DATE, content.crc)

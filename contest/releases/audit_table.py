@@ -1,4 +1,4 @@
-"""The rows of the audit trail that a weekly release publishes: public parts, and of the private ones the hashes (R39).
+"""The audit table of a release: public parts, and hashes of the private parts (R39).
 
 A release takes the chain up from where that of the week before it left off, so that the releases hold all of it.
 """

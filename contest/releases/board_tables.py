@@ -1,4 +1,4 @@
-"""The tables of a weekly release about the board: what it was asked and decided, by which votes (R18-R21, R37, R39).
+"""The board's tables of a release: cases, decisions and votes (R18-R21, R37, R39).
 
 What was decided about a picture is in the release of the picture's week, whenever that was; decided later, it makes
 errata. A case shows nowhere before nothing more comes of it: while more taskers are asked, nobody who still has to
@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.models import Case
@@ -68,12 +68,12 @@ def cases_of_pictures() -> QuerySet[Case]:
     return Case.objects.filter(_RELEASABLE)
 
 
-def named_by_board(week: Week) -> set[int]:
+def teams_named_by_board(week: Week) -> set[int]:
     """Return the teams that appealed, that answered, or that motions of the week are about."""
     cases = decisions_on_pictures(week).values("case")
     named = {
         *Appeal.objects.filter(case__in=cases).values_list("team", flat=True),
-        *Statement.objects.filter(case__in=cases).values_list("team", flat=True),
+        *AppealStatement.objects.filter(case__in=cases).values_list("team", flat=True),
     }
     subjects = motions_of(week).values_list("case__subject", flat=True)
     return named.union(*(subject.get("team", ()) for subject in subjects))
@@ -91,7 +91,7 @@ def _appeal_rows(week: Week) -> Rows:
 
 
 def _statement_rows(week: Week) -> Rows:
-    rows = Statement.objects.filter(case__in=decisions_on_pictures(week).values("case"))
+    rows = AppealStatement.objects.filter(case__in=decisions_on_pictures(week).values("case"))
     ordered = rows.order_by(by_bytes("case__public_id"), by_bytes("team__public_id"))
     columns = ("case__public_id", "team__public_id", "sent_at", "words")
     for case, team, at, words in stream(ordered.values_list(*columns)):

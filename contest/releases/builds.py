@@ -1,4 +1,4 @@
-"""Building releases behind the pages (R39): one row says how far it is, one process at a time does it.
+"""Builds releases in the background (R39): progress in one row, one process at a time.
 
 The release itself is put in its place in one step (`contest.releases.services`), so a build that dies leaves nothing
 of it published; its row grows old, and the next sweep takes it up again.
@@ -25,7 +25,7 @@ from contest.core.models import Release
 from contest.core.weeks import week_called
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
-from contest.releases.services import release_week, waiting
+from contest.releases.services import release_week, waiting_pictures
 
 # Whoever builds shows itself this often; after that many missed signs it is taken for dead.
 SIGN_SECONDS = 2.0
@@ -50,7 +50,7 @@ def is_being_built(week: Week) -> bool:
 
 
 @transaction.atomic
-def build_ask(week: Week, *, by: User | None, now: datetime, incomplete: bool = False) -> ReleaseBuild:
+def build_request(week: Week, *, by: User | None, now: datetime, incomplete: bool = False) -> ReleaseBuild:
     """Ask for a release of `week`, or for the next part of it where something changed.
 
     Raises Conflict while the week runs (`week_not_over`), while a build of it is open (`release_running`), and while
@@ -58,7 +58,7 @@ def build_ask(week: Week, *, by: User | None, now: datetime, incomplete: bool = 
     """
     if week.end > now:
         raise Conflict(f"Week {week.name} is not over. It can be released afterwards.", "week_not_over")
-    if any(waiting(week).values()) and not incomplete:
+    if any(waiting_pictures(week).values()) and not incomplete:
         raise Conflict(f"Pictures of week {week.name} still wait. Say so to release it without them.", "week_under_way")
     try:
         with transaction.atomic():
@@ -80,9 +80,9 @@ def due_weeks_release(*, clock: Clock) -> int:
     """
     released = sum(_build(build, clock) for build in _left(clock()))
     for week in unreleased_weeks(clock()):
-        if any(waiting(week).values()) or _rests(week, clock()):
+        if any(waiting_pictures(week).values()) or _rests(week, clock()):
             break
-        if not _build(build_ask(week, by=None, now=clock()), clock):
+        if not _build(build_request(week, by=None, now=clock()), clock):
             break
         released += 1
     return released
@@ -109,7 +109,7 @@ def _build(build: ReleaseBuild, clock: Clock) -> int:
     begun = {"state": BuildState.RUNNING, "started_at": now, "seen_at": now, "stage": "", "done": 0, "total": 0}
     if not ReleaseBuild.objects.filter(_free(now), pk=build.pk).update(**begun):
         return 0  # somebody else was quicker
-    stage = Stage()
+    stage = BuildStage()
     try:
         with _signs_of_life(build, stage, clock):
             released = release_week(
@@ -127,7 +127,7 @@ def _build(build: ReleaseBuild, clock: Clock) -> int:
 
 
 @dataclass
-class Stage:
+class BuildStage:
     """How far a build is, as the release tells it."""
 
     words: str = ""
@@ -140,7 +140,7 @@ class Stage:
 
 
 @contextmanager
-def _signs_of_life(build: ReleaseBuild, stage: Stage, clock: Clock) -> Iterator[None]:
+def _signs_of_life(build: ReleaseBuild, stage: BuildStage, clock: Clock) -> Iterator[None]:
     """Write down how far the build is, from a thread with a connection of its own: the build reads in a transaction."""
     over = Event()
     thread = Thread(target=_show, args=(build.pk, stage, clock, over), name=f"signs of {build}", daemon=True)
@@ -152,7 +152,7 @@ def _signs_of_life(build: ReleaseBuild, stage: Stage, clock: Clock) -> Iterator[
         thread.join()
 
 
-def _show(pk: int, stage: Stage, clock: Clock, over: Event) -> None:
+def _show(pk: int, stage: BuildStage, clock: Clock, over: Event) -> None:
     rows = ReleaseBuild.objects.filter(pk=pk, state=BuildState.RUNNING)
     try:
         while not over.wait(SIGN_SECONDS):
@@ -161,7 +161,7 @@ def _show(pk: int, stage: Stage, clock: Clock, over: Event) -> None:
         connection.close()  # a thread's connection is its own
 
 
-def _sign(rows: QuerySet[ReleaseBuild], stage: Stage, now: datetime) -> None:
+def _sign(rows: QuerySet[ReleaseBuild], stage: BuildStage, now: datetime) -> None:
     try:
         rows.update(seen_at=now, stage=stage.words, done=stage.done, total=stage.total)
         outages.succeeded(_SIGN)

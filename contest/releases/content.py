@@ -1,4 +1,4 @@
-"""The body of a release: tables out of one snapshot, then the pictures they name (R39)."""
+"""Writes the content of a release from one snapshot: tables, then pictures (R39)."""
 
 import zlib
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.releases import tables
-from contest.releases.archive import Archive, Packed, pack, stored
+from contest.releases.archive import Archive, PackedFile, pack, stored_file
 from contest.releases.contest_tables import write_contest_tables
-from contest.releases.files import Folder, Progress, sync_folder
+from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import HashingText, write_manifest
 from picture_files.store import PictureStore, picture_key, picture_store
 
@@ -32,7 +32,7 @@ class _PictureFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class ReleaseContent:
     """A release without its manifest: files under `path`, hashes of all but the pictures, rows per table.
 
     `packed` are the text files as they will lie in the zip. `pictures` is a text file that lists the pictures in
@@ -41,7 +41,7 @@ class Content:
 
     path: Path
     hashes: dict[str, str]
-    packed: dict[str, Future[Packed]]
+    packed: dict[str, Future[PackedFile]]
     counts: dict[str, int]
     pictures: Path
 
@@ -60,7 +60,7 @@ class Content:
 
     def write_manifest(self, head: dict[str, Any]) -> str:
         """Write `manifest.json` and return its hash."""
-        folder = Folder(self.path)
+        folder = ReleaseFolder(self.path)
         with folder.text(form.MANIFEST) as file:
             write_manifest(HashingText(file), head | {"counts": self.counts}, self._files())
         sync_folder(self.path)
@@ -75,41 +75,41 @@ class Content:
                 file.add(f"{name}/{path}", packed)
                 progress(archive.name, done, total)
 
-    def _packed_files(self, workplace: Path) -> Iterator[tuple[str, Packed]]:
+    def _packed_files(self, workplace: Path) -> Iterator[tuple[str, PackedFile]]:
         for path in sorted([*self.hashes, form.MANIFEST]):
             if path in self.packed:
                 yield path, self.packed[path].result()
             elif path == form.MANIFEST:
                 yield path, pack(self.path / path, workplace / f"{path}.packed")
             else:
-                yield path, stored(self.path / path)
+                yield path, stored_file(self.path / path)
 
-    def _packed_pictures(self) -> Iterator[tuple[str, Packed]]:
+    def _packed_pictures(self) -> Iterator[tuple[str, PackedFile]]:
         for each in self._pictures():
-            yield each.path, Packed(self.path / each.path, False, each.crc, each.size, each.size)
+            yield each.path, PackedFile(self.path / each.path, False, each.crc, each.size, each.size)
 
 
-def write_tables(workplace: Path, week: Week, packer: Executor, progress: Progress) -> Content:
+def write_tables(workplace: Path, week: Week, packer: Executor, progress: Progress) -> ReleaseContent:
     """Write the rows of `week` below `workplace`, inside the snapshot; `packer` packs each file once it is complete."""
     path = workplace / "folder"
     (path / form.PICTURES).mkdir(parents=True)
-    packed: dict[str, Future[Packed]] = {}
+    packed: dict[str, Future[PackedFile]] = {}
 
     def written(name: str) -> None:
         packed[name] = packer.submit(pack, path / name, workplace / f"{name}.packed")
 
-    folder = Folder(path, progress, written)
+    folder = ReleaseFolder(path, progress, written)
     rows = tables.write_tables(folder, week) | write_contest_tables(folder, week)
     with (workplace / "wanted").open("w", encoding="ascii") as wanted:
         wanted.writelines(f"{sha256}\n" for sha256 in tables.pixels_of(week))
     counts = {name.partition(".")[0]: number for name, number in rows.items()}
-    return Content(path, folder.hashes, packed, counts, workplace / "pictures")
+    return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures")
 
 
-def copy_pictures(workplace: Path, content: Content, progress: Progress) -> None:
+def copy_pictures(workplace: Path, content: ReleaseContent, progress: Progress) -> None:
     """Copy the pictures of the tables out of the store; they never change, so this needs no snapshot."""
     store = picture_store()
-    folder = Folder(content.path, progress)
+    folder = ReleaseFolder(content.path, progress)
     done = 0
     with (
         ThreadPoolExecutor(_PICTURES_AT_ONCE) as pool,
@@ -124,7 +124,7 @@ def copy_pictures(workplace: Path, content: Content, progress: Progress) -> None
     sync_folder(content.path / form.PICTURES)
 
 
-def _copied(store: PictureStore, folder: Folder, sha256_pixels: str) -> _PictureFile:
+def _copied(store: PictureStore, folder: ReleaseFolder, sha256_pixels: str) -> _PictureFile:
     data = store.get(picture_key(sha256_pixels))
     path = form.picture_file(sha256_pixels)
     return _PictureFile(path, folder.binary(path, data), zlib.crc32(data), len(data))

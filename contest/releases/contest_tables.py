@@ -1,4 +1,4 @@
-"""The tables of a weekly release about the contest around the pictures: attacks, teams, stakes, decisions, money (R39).
+"""The contest's tables of a release: attacks, teams, stakes, decisions, money (R39).
 
 Each states what happened in its week, as it stood when that was over: what is decided later belongs to a later week,
 and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
@@ -17,11 +17,11 @@ from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.releases.audit_table import audit_rows
-from contest.releases.board_tables import board_rows, decided_motions, examinations, named_by_board, within
-from contest.releases.files import Folder
+from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
+from contest.releases.files import ReleaseFolder
 from contest.releases.tables import by_bytes, stream
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
@@ -31,7 +31,7 @@ from scoring.models import Trial
 Rows = Iterator[Sequence[str]]
 
 
-def write_contest_tables(folder: Folder, week: Week) -> dict[str, int]:
+def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write these files. Returns table -> number of rows, for the manifest."""
     rows = {
         form.PROVENANCE: _provenance_rows(week),
@@ -145,7 +145,7 @@ def _targets(week: Week) -> dict[int, list[str]]:
 def _teams_of(week: Week) -> set[int]:
     """Return the teams that other tables of this release name, those that were merged in the week and into which, and
     those whose association was found to be an error."""
-    entries = Entry.objects.filter(defense__published_at__isnull=False)
+    entries = DefenseEntry.objects.filter(defense__published_at__isnull=False)
     named = {
         *attacks_of(week).values_list("team", flat=True),
         *entries.values_list("team", flat=True),
@@ -154,7 +154,7 @@ def _teams_of(week: Week) -> set[int]:
         *LedgerEntry.objects.filter(within(week, "made_at")).values_list("target__team", flat=True),
         *Team.objects.filter(within(week, "merged_at")).values_list("pk", flat=True),
         *AssociationMistake.objects.filter(within(week, "declared_at")).values_list("association__team", flat=True),
-        *named_by_board(week),
+        *teams_named_by_board(week),
     } - {None}
     while more := _merged_into(named, week) - named:
         named |= more

@@ -1,4 +1,4 @@
-"""Files of a release as they are written: hashed on the way, on disk before anybody hears of them."""
+"""Writes release files: hashed while written, synced to disk before use."""
 
 import csv
 import hashlib
@@ -48,7 +48,7 @@ class HashingFile(io.RawIOBase):
         return self._digest.hexdigest()
 
 
-class Folder:
+class ReleaseFolder:
     """A folder being filled. `hashes` is path -> SHA-256 of every file but the pictures.
 
     `written` is called with the name of each text file when it is complete.

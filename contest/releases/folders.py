@@ -1,4 +1,4 @@
-"""Folders of a hundred thousand files, one name at a time.
+"""Compares, copies and removes folders with a hundred thousand files.
 
 The usual tools hold a list of all names, with a path for each: for a large week more than everything else together.
 """

@@ -1,4 +1,4 @@
-"""`manifest.json`: what a release is, and the hash of every file in it."""
+"""Writes `manifest.json` with the hash of every file."""
 
 import hashlib
 import json

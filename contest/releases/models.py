@@ -1,4 +1,4 @@
-"""How far the building of a release is, and who is told of releases (R39)."""
+"""Progress of release builds, and subscribers (R39)."""
 
 from functools import partial
 

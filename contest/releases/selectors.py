@@ -1,4 +1,4 @@
-"""Which releases there are, what lies in one, and which ended weeks have none yet (R39)."""
+"""Queries for releases, their files, and ended weeks without one (R39)."""
 
 import re
 from collections.abc import Iterator
@@ -95,7 +95,7 @@ def neighbours(release: Release) -> tuple[Release | None, Release | None]:
     return before, Release.objects.filter(pk__gt=release.pk).order_by("pk").first()
 
 
-def as_listed(release: Release) -> dict[str, Any]:
+def listed_releases(release: Release) -> dict[str, Any]:
     """Return a release as programs read it: what a mirror compares with, and what it is rebuilt from."""
     site = settings.PUBLIC_URL
     return {

@@ -1,4 +1,4 @@
-"""The weekly release: built beside its place, put there in one step, recorded, and never edited (R39).
+"""Publishes a weekly release: built in a temporary folder, moved into place, recorded, never edited (R39).
 
 A correction is a new part that states the whole week anew. The parts form one chain in the order of publication:
 each manifest holds the hash of the manifest published before it.
@@ -36,7 +36,7 @@ from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_a
 from contest.core.weeks import week_at, week_called, zone_of
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
-from contest.releases.content import Content, copy_pictures, write_tables
+from contest.releases.content import ReleaseContent, copy_pictures, write_tables
 from contest.releases.contest_tables import attacks_of, decisions_of
 from contest.releases.files import Progress, sync_folder
 from contest.releases.folders import copy_folder, remove_folder, same_folder
@@ -50,7 +50,7 @@ from scoring.selectors import defenses_in_force, settled_items
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleaseResult:
     """What `release_week` left: the record, whether it is new, and where the folder and the zip lie."""
 
     release: Release
@@ -60,7 +60,7 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _WeekPart:
     """One part of a week's record and the release it follows in the chain."""
 
     number: int
@@ -101,7 +101,7 @@ def week_to_release(name: str | None, *, now: datetime) -> Week:
 
 def release_week(
     week: Week, *, out: Path, now: datetime, incomplete: bool = False, progress: Progress = lambda *_: None
-) -> Released:
+) -> ReleaseResult:
     """Write the release of `week` into `out`, as a folder and as a zip, and record it where it is new.
 
     With nothing changed since the last part the same bytes come again and no record; with anything changed, the next
@@ -122,7 +122,7 @@ def release_week(
         return _publish(out, week, part, content, archive, manifest_sha256, now)
 
 
-def release_copy(released: Released, out: Path) -> Released:
+def release_copy(released: ReleaseResult, out: Path) -> ReleaseResult:
     """Copy folder and zip of a release into `out`; returns where they lie there. Raises Conflict while `out` is in use.
 
     What is no such copy in that place is moved aside.
@@ -171,7 +171,7 @@ def _workplace(out: Path) -> Iterator[Path]:
 
 def _write_content(
     workplace: Path, week: Week, packer: Executor, incomplete: bool, progress: Progress
-) -> tuple[Content, dict[str, Any]]:
+) -> tuple[ReleaseContent, dict[str, Any]]:
     with snapshot():
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
@@ -225,7 +225,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     return [row for row in begun if row.version >= oldest or row.version in used]
 
 
-def waiting(week: Week) -> dict[str, int]:
+def waiting_pictures(week: Week) -> dict[str, int]:
     """Return how many pictures of `week` wait, by what they wait for: the keys of WAITING_WORDS."""
     return _waiting(week, _numbers(_policy_rows(week)))
 
@@ -293,7 +293,7 @@ def _refuse_before(week: Week, rows: QuerySet[Any], tells: str) -> None:
         )
 
 
-def _refuse_unreadable(content: Content) -> None:
+def _refuse_unreadable(content: ReleaseContent) -> None:
     """Refuse files that are larger than what a verifier or a mirror reads: nobody could check the release."""
     for name, most in {**dict.fromkeys(content.hashes, MOST_FILE_BYTES), form.MANIFEST: MOST_MANIFEST_BYTES}.items():
         size = (content.path / name).stat().st_size
@@ -305,19 +305,19 @@ def _refuse_unreadable(content: Content) -> None:
             )
 
 
-def _part_of(week: Week, content: Content, facts: dict[str, Any]) -> _Part:
+def _part_of(week: Week, content: ReleaseContent, facts: dict[str, Any]) -> _WeekPart:
     """Return the part that has this content: the last one published where it is the same, else the next."""
     latest = Release.objects.filter(week=week.name).order_by("-part").first()
     if latest is not None:
-        again = _Part(latest.part, Release.objects.filter(manifest_sha256=latest.previous_sha256).first())
+        again = _WeekPart(latest.part, Release.objects.filter(manifest_sha256=latest.previous_sha256).first())
         if content.manifest_sha256(again.head(week, facts)) == latest.manifest_sha256:
             return again
-    return _Part(0 if latest is None else latest.part + 1, Release.objects.order_by("-pk").first())
+    return _WeekPart(0 if latest is None else latest.part + 1, Release.objects.order_by("-pk").first())
 
 
 def _publish(
-    out: Path, week: Week, part: _Part, content: Content, archive: Path, manifest_sha256: str, now: datetime
-) -> Released:
+    out: Path, week: Week, part: _WeekPart, content: ReleaseContent, archive: Path, manifest_sha256: str, now: datetime
+) -> ReleaseResult:
     """Put folder and zip in their place and record them; the record commits when they are there."""
     folder = out / form.release_name(week.name, part.number)
     there = same_folder(content.path, folder)  # before others are held up: there may be much to read
@@ -330,10 +330,10 @@ def _publish(
             _put(content.path, folder)
         os.replace(archive, out / archive.name)
         sync_folder(out)
-    return Released(release, new, folder, out / archive.name)
+    return ReleaseResult(release, new, folder, out / archive.name)
 
 
-def _record(week: Week, part: _Part, manifest_sha256: str, values: dict[str, Any]) -> tuple[Release, bool]:
+def _record(week: Week, part: _WeekPart, manifest_sha256: str, values: dict[str, Any]) -> tuple[Release, bool]:
     """Return the record of what was built, and whether it is new.
 
     Raises Conflict when the part was recorded with other bytes meanwhile, or another release became the newest: what

@@ -1,4 +1,4 @@
-"""One unchanging view of the database for as long as a release is written."""
+"""A repeatable-read snapshot of the database while a release is written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

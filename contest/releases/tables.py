@@ -1,4 +1,4 @@
-"""Every table of a weekly release, row by row out of the database: nothing is held but the row at hand (R39).
+"""Streams every table of a release from the database, row by row (R39).
 
 All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
 """
@@ -25,8 +25,8 @@ from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
     Annotations,
-    Counted,
-    Picture,
+    CountedResponse,
+    ReleasedPicture,
     coco_head,
     tasker_data_row,
 )
@@ -34,11 +34,11 @@ from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.calendar import Week
 from contest.core.models import Attack, Break, Release
 from contest.core.week_pictures import images_of_week, received_in
-from contest.releases.files import Folder
+from contest.releases.files import ReleaseFolder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, Place, Report, Response
-from scoring.enums import Outcome
+from labeling.models import Image, PanelPlace, Report, Response
+from scoring.enums import DefenseAnswer
 from scoring.models import Defense
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
@@ -67,7 +67,7 @@ def _told_before_others_joined(week: Week) -> Q:
     others: those that had a place then, and those that had come as surplus."""
     ruled = Ruling.objects.filter(panel=OuterRef(OuterRef("panel")), decided_at__lte=OuterRef("released_at"))
     told = Release.objects.filter(Exists(ruled), week=week.name, released_at__lt=OuterRef("panel__joined_at"))
-    ruled_upon = Place.objects.filter(pk=OuterRef("place"), number__lte=OuterRef("panel__ruled_through"))
+    ruled_upon = PanelPlace.objects.filter(pk=OuterRef("place"), number__lte=OuterRef("panel__ruled_through"))
     surplus = Q(Exists(told.filter(released_at__gte=OuterRef("submitted_at"))), place__isnull=True)
     return Q(Exists(told), Exists(ruled_upon)) | surplus
 
@@ -82,7 +82,7 @@ def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
     return rows.iterator(chunk_size=CHUNK)
 
 
-def write_tables(folder: Folder, week: Week) -> dict[str, int]:
+def write_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
     return {
         form.IMAGES: _table(folder, form.IMAGES, _image_rows(week)),
@@ -98,7 +98,7 @@ def write_tables(folder: Folder, week: Week) -> dict[str, int]:
     }
 
 
-def _table(folder: Folder, name: str, rows: Iterable[Sequence[str]]) -> int:
+def _table(folder: ReleaseFolder, name: str, rows: Iterable[Sequence[str]]) -> int:
     return folder.table(name, [release_tables.header(name)], rows)
 
 
@@ -141,7 +141,7 @@ _RESPONSE = (
 )
 
 
-def _write_responses(folder: Folder, week: Week) -> int:
+def _write_responses(folder: ReleaseFolder, week: Week) -> int:
     """Write `responses.csv` and `responses.parquet` in one pass."""
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
     from contest.releases.parquet import ResponsesFile
@@ -241,7 +241,7 @@ def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
 
 
 def _answer(value: int) -> str:
-    return Outcome(value).name.lower()
+    return DefenseAnswer(value).name.lower()
 
 
 def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
@@ -329,7 +329,7 @@ def _time(moment: datetime | None) -> str:
     return "" if moment is None else cells.time(moment)
 
 
-def _write_derived(folder: Folder, week: Week) -> int:
+def _write_derived(folder: ReleaseFolder, week: Week) -> int:
     """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the rows of the latter."""
     annotations = Annotations()
     with folder.text(form.COCO) as coco:
@@ -347,7 +347,7 @@ def _derived_rows(week: Week, annotations: Annotations, coco: TextIO) -> Iterato
             yield row
 
 
-def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
+def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, ReleasedPicture]]:
     """Yield (row number, picture) by image id."""
     holds = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
     newest = {
@@ -358,15 +358,15 @@ def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, Picture]]:
     rows = images.annotate(**newest).order_by(by_bytes("public_id")).values_list(*columns)
     for pk, name, sha, width, height, label, ids in stream(rows):
         counted = None if ids is None else frozenset(ids)
-        yield pk, Picture(name, sha, width, height, Label(label) if label else None, counted)
+        yield pk, ReleasedPicture(name, sha, width, height, Label(label) if label else None, counted)
 
 
-def _valid_pictures(week: Week) -> Iterator[Picture]:
+def _valid_pictures(week: Week) -> Iterator[ReleasedPicture]:
     valid = rulings_in_force().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
     return (picture for _, picture in _pictures(images_of_week(week).filter(Exists(valid))))
 
 
-def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted]]]:
+def _pictures_with_responses(week: Week) -> Iterator[tuple[ReleasedPicture, list[CountedResponse]]]:
     """Yield every picture with its counted responses, by image id and response id."""
     columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
     rows = _published_responses(week).filter(place__isnull=False, voided__isnull=True)
@@ -382,7 +382,7 @@ def _pictures_with_responses(week: Week) -> Iterator[tuple[Picture, list[Counted
         image, group = next(responses, (None, iter(())))
 
 
-def _counted(row: Row) -> Counted:
+def _counted(row: Row) -> CountedResponse:
     _, pk, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, real, outline = row
     box = Box(xmin, ymin, xmax, ymax) if outline else None
-    return Counted(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)
+    return CountedResponse(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)

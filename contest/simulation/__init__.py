@@ -1,1 +1,1 @@
-"""A month of labeling with made-up people, through the real services (R6)."""
+"""Simulations of labeling and of a whole contest, through the real services (R6)."""

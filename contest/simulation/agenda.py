@@ -1,4 +1,4 @@
-"""What is to happen when: the virtual clock of a simulation. Pure."""
+"""The event queue and virtual clock of a simulation. Pure."""
 
 import heapq
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class _Due:
     alone: bool = field(compare=False)
 
 
-class Agenda:
+class EventQueue:
     """Actions by their moments; of two at the same moment, the one that was added first comes first."""
 
     def __init__(self) -> None:

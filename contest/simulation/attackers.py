@@ -1,4 +1,4 @@
-"""What the attacking teams do: draw, send, send too much, copy, plead, take back."""
+"""Simulated attackers: drawing, sending, copying, appealing, withdrawing."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,14 +9,14 @@ from random import Random
 from common.errors import DomainError
 from contest.attacks.services import attack_withdraw
 from contest.attacks.upload_intake import pictures_send
-from contest.attacks.uploads import Part
+from contest.attacks.uploads import UploadedFile
 from contest.core.calendar import Week
 from contest.core.models import Attack
 from contest.defenses.selectors import staked
-from contest.simulation.cast import Role
-from contest.simulation.painting import Painted, nudge, paint
-from contest.simulation.pictures import Truth, draw_picture
-from contest.simulation.world import Sent, TeamAtWork, World
+from contest.simulation.cast import TeamRole
+from contest.simulation.painting import PaintedPicture, nudge, paint
+from contest.simulation.pictures import PictureTruth, draw_picture
+from contest.simulation.world import PublicAttack, SimulationWorld, TeamAtWork
 
 AT_ONCE = 4
 BEYOND_QUOTA = 2
@@ -24,11 +24,11 @@ WITHDRAWN = 0.01
 AIMED = 0.3
 # Of what a strong team sends about so many are good pictures.
 _GOOD = 0.75
-_BITES = {Role.STRONG: (0.3, 1.0), Role.UNPAID: (0.3, 1.0), Role.CHEAT: (0.2, 0.7)}
+_BITES = {TeamRole.STRONG: (0.3, 1.0), TeamRole.UNPAID: (0.3, 1.0), TeamRole.CHEAT: (0.2, 0.7)}
 _USUAL_BITE = (0.0, 0.3)
 
 
-def week_planned(world: World, week: Week, attacks: int) -> None:
+def week_planned(world: SimulationWorld, week: Week, attacks: int) -> None:
     """Say who sends how much of a week's attacks, and when."""
     senders = [each for each in world.teams if each.character.share]
     if not senders:
@@ -40,12 +40,12 @@ def week_planned(world: World, week: Week, attacks: int) -> None:
             _team_planned(world, sender, week, count, first, place)
 
 
-def _team_planned(world: World, sender: TeamAtWork, week: Week, count: int, first: int, place: int) -> None:
+def _team_planned(world: SimulationWorld, sender: TeamAtWork, week: Week, count: int, first: int, place: int) -> None:
     role, rng = sender.character.role, sender.character.rng
     whole = world.policy.attacks_per_day
-    for pictures in _bursts(count, whole) if role is Role.FLOODER else _bunches(count, rng):
+    for pictures in _bursts(count, whole) if role is TeamRole.FLOODER else _bunches(count, rng):
         at = week.start + timedelta(days=rng.randrange(first, 7), seconds=rng.randrange(86_400))
-        if role is Role.STRONG and rng.random() < 0.1:
+        if role is TeamRole.STRONG and rng.random() < 0.1:
             at = week.end - timedelta(seconds=1 + place)  # in the last minute
         world.at(at, partial(send, world, sender, pictures))
 
@@ -64,10 +64,10 @@ def _bunches(count: int, rng: Random) -> Iterator[int]:
         count -= bunch
 
 
-def send(world: World, sender: TeamAtWork, count: int) -> None:
+def send(world: SimulationWorld, sender: TeamAtWork, count: int) -> None:
     """Draw pictures and send them in one upload."""
     pictures = [_picture(world, sender) for _ in range(count)]
-    parts = [Part(f"{number}.png", picture.data) for number, picture in enumerate(pictures, start=1)]
+    parts = [UploadedFile(f"{number}.png", picture.data) for number, picture in enumerate(pictures, start=1)]
     try:
         outcomes = pictures_send(
             team=sender.team,
@@ -87,22 +87,22 @@ def send(world: World, sender: TeamAtWork, count: int) -> None:
         _received(world, sender, picture, outcome.attack)
 
 
-def _received(world: World, sender: TeamAtWork, picture: Painted, attack: Attack) -> None:
+def _received(world: SimulationWorld, sender: TeamAtWork, picture: PaintedPicture, attack: Attack) -> None:
     world.remember(attack.image_id, picture)
     week = next(each for each in world.weeks if each.name == attack.week)
-    world.sent.append(Sent(sender.character, picture, week))
+    world.sent.append(PublicAttack(sender.character, picture, week))
     if sender.character.rng.random() < WITHDRAWN:
         world.at(world.now + timedelta(hours=3), partial(_withdraw, world, sender, attack))
 
 
-def _withdraw(world: World, sender: TeamAtWork, attack: Attack) -> None:
+def _withdraw(world: SimulationWorld, sender: TeamAtWork, attack: Attack) -> None:
     try:
         attack_withdraw(attack=attack, by=sender.captain, now=world.now)
     except DomainError as error:
         world.count(f"not withdrawn:{error.code}")
 
 
-def _targets(world: World, sender: TeamAtWork) -> list[str]:
+def _targets(world: SimulationWorld, sender: TeamAtWork) -> list[str]:
     """Most aim at everything, some at one defense that is at stake."""
     rng = sender.character.rng
     if rng.random() >= AIMED:
@@ -111,10 +111,10 @@ def _targets(world: World, sender: TeamAtWork) -> list[str]:
     return [rng.choice(there).public_id] if there else []
 
 
-def _picture(world: World, sender: TeamAtWork) -> Painted:
+def _picture(world: SimulationWorld, sender: TeamAtWork) -> PaintedPicture:
     character = sender.character
     rng = character.rng
-    if character.role is Role.COPIER and rng.random() < 0.6:
+    if character.role is TeamRole.COPIER and rng.random() < 0.6:
         public = [each for each in world.sent if each.week.end <= world.now and each.team is not character]
         if public:
             return _copied(rng.choice(public).painted, rng)
@@ -122,17 +122,17 @@ def _picture(world: World, sender: TeamAtWork) -> Painted:
     return paint(_truth(character.role, rng), rng.uniform(low, high), rng)
 
 
-def _copied(original: Painted, rng: Random) -> Painted:
+def _copied(original: PaintedPicture, rng: Random) -> PaintedPicture:
     """Send what another team sent before, as it is or nearly so."""
     return original if rng.random() < 0.5 else replace(original, data=nudge(original.data, rng))
 
 
-def _truth(role: Role, rng: Random) -> Truth:
+def _truth(role: TeamRole, rng: Random) -> PictureTruth:
     truth = draw_picture(rng)
-    if role in (Role.STRONG, Role.UNPAID) and rng.random() < _GOOD:
+    if role in (TeamRole.STRONG, TeamRole.UNPAID) and rng.random() < _GOOD:
         while not truth.valid:
             truth = draw_picture(rng)
-    if role is Role.CHEAT and rng.random() < 0.5:
+    if role is TeamRole.CHEAT and rng.random() < 0.5:
         while truth.label is None or truth.valid:
             truth = draw_picture(rng)
         truth = replace(truth, plea=True)

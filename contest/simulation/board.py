@@ -1,6 +1,4 @@
-"""What the members of the board do: one moves grants, two stakes by different lights, and all that the votes of two
-carry; all examine, award and withhold.
-"""
+"""Simulated board members: motions, votes, examinations, awards and withholding."""
 
 from datetime import timedelta
 
@@ -17,8 +15,8 @@ from contest.ledger.models import Account
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import contenders, own_conditions, sharing
 from contest.prizes.rerun_conditions import reruns_after
-from contest.simulation.cast import Role
-from contest.simulation.world import World
+from contest.simulation.cast import TeamRole
+from contest.simulation.world import SimulationWorld
 from scoring.enums import RerunState
 from scoring.models import Defense, Rerun
 from scoring.reruns import progress, rerun_apply
@@ -28,7 +26,7 @@ CAREFUL_AFTER, CAREFUL_MOST = timedelta(days=6), 3
 _WEEKS_FIRST = {"weeks", "appeals"}
 
 
-def day(world: World) -> None:
+def day(world: SimulationWorld) -> None:
     """Do what waits."""
     _grant(world)
     if world.now.weekday() == TUESDAY:
@@ -38,7 +36,7 @@ def day(world: World) -> None:
     _award(world)
 
 
-def _grant(world: World) -> None:
+def _grant(world: SimulationWorld) -> None:
     """Entitle who has no paper (R25)."""
     for each in world.teams:
         if not each.character.by_paper and not each.entitled:
@@ -50,9 +48,9 @@ def _grant(world: World) -> None:
 # Staking --------------------------------------------------------------------------------------------------------------
 
 
-def _stake(world: World) -> None:
+def _stake(world: SimulationWorld) -> None:
     """In turn: a bold member stakes all that can be staked, a careful one what stood unbroken for days, open first."""
-    waiting = [each for each in stakeable() if _role(world, each) is not Role.SELF_STAKER]
+    waiting = [each for each in stakeable() if _role(world, each) is not TeamRole.SELF_STAKER]
     bold = (world.now - world.begin).days // 7 % 2 == 0
     chosen = waiting if bold else _proven(world, waiting)
     if not chosen:
@@ -68,19 +66,19 @@ def _stake(world: World) -> None:
     world.note(f"The board staked {_listed(chosen)}, {_money(world, cents)} in all.")
 
 
-def _proven(world: World, waiting: list[Defense]) -> list[Defense]:
+def _proven(world: SimulationWorld, waiting: list[Defense]) -> list[Defense]:
     old = [each for each in waiting if each.published_at and world.now - each.published_at >= CAREFUL_AFTER]
     return sorted(old, key=lambda each: (each.entry.opened_at is None, each.pk))[:CAREFUL_MOST]
 
 
-def _role(world: World, defense: Defense) -> Role:
+def _role(world: SimulationWorld, defense: Defense) -> TeamRole:
     return next(each.character.role for each in world.teams if each.team.pk == defense.entry.team_id)
 
 
 # Awards ---------------------------------------------------------------------------------------------------------------
 
 
-def _award(world: World) -> None:
+def _award(world: SimulationWorld) -> None:
     """Bring the first whose time is over through the checklist, with those of its batch (R37)."""
     if not can_award():
         return
@@ -99,7 +97,7 @@ def can_award() -> bool:
     return prize and stakes_in_force().exists()
 
 
-def _brought_on(world: World, stake: Stake) -> bool:
+def _brought_on(world: SimulationWorld, stake: Stake) -> bool:
     """Do the next step for one defense; says whether all of its own conditions are met."""
     met = {each.name: each.passed for each in own_conditions(stake, policy=world.policy, now=world.now)}
     if not all(met[name] for name in _WEEKS_FIRST):
@@ -118,12 +116,12 @@ def _brought_on(world: World, stake: Stake) -> bool:
     return all(each.passed for each in own_conditions(stake, policy=world.policy, now=world.now))
 
 
-def _is_done(world: World, rerun_id: int) -> bool:
+def _is_done(world: SimulationWorld, rerun_id: int) -> bool:
     left = progress(Rerun.objects.get(pk=rerun_id), now=world.now)
     return not (left.waiting or left.running or left.stopped or left.dead)
 
 
-def _give(world: World, first: Stake, group: list[Stake]) -> None:
+def _give(world: SimulationWorld, first: Stake, group: list[Stake]) -> None:
     names = _listed([each.defense for each in group])
     statement = f"{names} stood unbroken for {world.plan.stake_days} days, and through every attack run again."
     try:
@@ -140,9 +138,9 @@ def _give(world: World, first: Stake, group: list[Stake]) -> None:
 # Withholding ----------------------------------------------------------------------------------------------------------
 
 
-def _withhold(world: World) -> None:
+def _withhold(world: SimulationWorld) -> None:
     """Take aside what a team won that wrote to taskers on its pictures (R38)."""
-    cheats = [each.team.pk for each in world.teams if each.character.role is Role.CHEAT]
+    cheats = [each.team.pk for each in world.teams if each.character.role is TeamRole.CHEAT]
     for row in Account.objects.filter(team__in=cheats, balance_cents__gt=0).select_related("team").order_by("pk"):
         reason = "Its pictures carried words that asked taskers for an answer."
         moved = withhold_move(row, row.balance_cents, reason=reason, by=world.board[0], now=world.now)
@@ -155,5 +153,5 @@ def _listed(defenses: list[Defense]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _money(world: World, cents: int) -> str:
+def _money(world: SimulationWorld, cents: int) -> str:
     return money(cents, world.policy.currency)

@@ -1,4 +1,4 @@
-"""Who takes part in a simulated contest: what each team is like, and what its defenses do. Pure."""
+"""The participants of a simulated contest and their traits. Pure."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 from random import Random
 
 
-class Role(StrEnum):
+class TeamRole(StrEnum):
     """What a team is like."""
 
     STRONG = "strong"
@@ -23,22 +23,40 @@ class Role(StrEnum):
     SLOW = "slow"
 
 
-DEFENDERS = (Role.ROBUST, Role.FRAGILE, Role.CLOSED, Role.SELF_STAKER, Role.SLOW)
+DEFENDERS = (TeamRole.ROBUST, TeamRole.FRAGILE, TeamRole.CLOSED, TeamRole.SELF_STAKER, TeamRole.SLOW)
 # What the teams are, in this order and again from the beginning: a small contest has one of the usual kinds each.
 _ORDER = (
-    *(Role.STRONG, Role.ROBUST, Role.FRAGILE, Role.WEAK, Role.FLOODER, Role.SELF_STAKER, Role.UNPAID, Role.COPIER),
-    *(Role.CHEAT, Role.CLOSED, Role.WEAK, Role.SLOW, Role.STRONG, Role.ROBUST, Role.WEAK, Role.FRAGILE),
-    *(Role.STRONG, Role.WEAK, Role.SELF_STAKER, Role.WEAK),
+    *(
+        TeamRole.STRONG,
+        TeamRole.ROBUST,
+        TeamRole.FRAGILE,
+        TeamRole.WEAK,
+        TeamRole.FLOODER,
+        TeamRole.SELF_STAKER,
+        TeamRole.UNPAID,
+        TeamRole.COPIER,
+    ),
+    *(
+        TeamRole.CHEAT,
+        TeamRole.CLOSED,
+        TeamRole.WEAK,
+        TeamRole.SLOW,
+        TeamRole.STRONG,
+        TeamRole.ROBUST,
+        TeamRole.WEAK,
+        TeamRole.FRAGILE,
+    ),
+    *(TeamRole.STRONG, TeamRole.WEAK, TeamRole.SELF_STAKER, TeamRole.WEAK),
 )
 # How much of the attacks a team of each kind sends, beside the others; who is not named sends none.
 _SHARES = {
-    Role.STRONG: 8,
-    Role.WEAK: 4,
-    Role.FLOODER: 22,
-    Role.COPIER: 3,
-    Role.CHEAT: 4,
-    Role.UNPAID: 6,
-    Role.SELF_STAKER: 1,
+    TeamRole.STRONG: 8,
+    TeamRole.WEAK: 4,
+    TeamRole.FLOODER: 22,
+    TeamRole.COPIER: 3,
+    TeamRole.CHEAT: 4,
+    TeamRole.UNPAID: 6,
+    TeamRole.SELF_STAKER: 1,
 }
 
 
@@ -78,7 +96,7 @@ class ContestPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Mind:
+class DefenseSkill:
     """How a simulated defense answers.
 
     `weakness` times the bite of an attack is the chance of taking it for the other class; `abstains` that of not
@@ -92,12 +110,12 @@ class Mind:
 
 
 @dataclass(slots=True)
-class Character:
+class SimulatedTeam:
     """A team: `versions` counts what it handed in so far."""
 
     number: int
     name: str
-    role: Role
+    role: TeamRole
     rng: Random
     versions: int = 0
     share: int = field(init=False)
@@ -116,29 +134,29 @@ class Character:
         """Say whether it asks to be entitled by a paper; the others are granted it by the board."""
         return self.number % 2 == 0
 
-    def next_mind(self) -> Mind:
+    def next_mind(self) -> DefenseSkill:
         """Make up the next defense of this team; later versions are a little better."""
         rng, better = self.rng, 0.8**self.versions
-        if self.role is Role.ROBUST:
-            return Mind(weakness=rng.uniform(0, 0.012) * better, abstains=rng.uniform(0.04, 0.10))
-        if self.role is Role.SELF_STAKER:
-            return Mind(weakness=rng.uniform(0.001, 0.02) * better, abstains=rng.uniform(0.04, 0.10))
-        if self.role is Role.CLOSED:
-            return Mind(weakness=rng.uniform(0.002, 0.02) * better, abstains=rng.uniform(0.05, 0.10))
-        if self.role is Role.SLOW:
-            return Mind(weakness=0.0, abstains=0.1, slow=self.versions < 1)
-        return Mind(rng.uniform(0.05, 0.20) * better, rng.uniform(0.0, 0.08), randomised=self.versions == 0)
+        if self.role is TeamRole.ROBUST:
+            return DefenseSkill(weakness=rng.uniform(0, 0.012) * better, abstains=rng.uniform(0.04, 0.10))
+        if self.role is TeamRole.SELF_STAKER:
+            return DefenseSkill(weakness=rng.uniform(0.001, 0.02) * better, abstains=rng.uniform(0.04, 0.10))
+        if self.role is TeamRole.CLOSED:
+            return DefenseSkill(weakness=rng.uniform(0.002, 0.02) * better, abstains=rng.uniform(0.05, 0.10))
+        if self.role is TeamRole.SLOW:
+            return DefenseSkill(weakness=0.0, abstains=0.1, slow=self.versions < 1)
+        return DefenseSkill(rng.uniform(0.05, 0.20) * better, rng.uniform(0.0, 0.08), randomised=self.versions == 0)
 
 
-def draw_cast(plan: ContestPlan) -> list[Character]:
+def draw_cast(plan: ContestPlan) -> list[SimulatedTeam]:
     """Make up the teams, each with a generator of its own."""
-    counts: Counter[Role] = Counter()
+    counts: Counter[TeamRole] = Counter()
     cast = []
     for number in range(plan.teams):
         role = _ORDER[number % len(_ORDER)]
         counts[role] += 1
         name = f"{role.value}-{counts[role]}"
-        cast.append(Character(number, name, role, Random(f"{plan.seed}:team:{name}")))
+        cast.append(SimulatedTeam(number, name, role, Random(f"{plan.seed}:team:{name}")))
     return cast
 
 

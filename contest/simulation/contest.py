@@ -1,4 +1,4 @@
-"""A whole contest, played on a virtual clock: weeks of attacks, then as long as prizes wait for their time."""
+"""Plays a whole contest on a virtual clock, until all prizes are decided."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,14 +23,14 @@ from contest.releases.builds import due_weeks_release
 from contest.releases.selectors import unreleased_weeks
 from contest.simulation import attackers, board, defenders, organizers
 from contest.simulation.cast import ContestPlan
-from contest.simulation.crowd import Worker
-from contest.simulation.report_text import Teller
-from contest.simulation.world import World
+from contest.simulation.crowd import SimulatedTasker
+from contest.simulation.report_text import ProgressReport
+from contest.simulation.world import SimulationWorld
 from contest.teams.same_person import same_persons_find
 from labeling.dealing import panels_deal
 from labeling.enums import PanelState
 from labeling.models import Panel
-from monitoring.links import copies_look
+from monitoring.links import find_copies
 from scoring import services as scoring
 from scoring.models import Defense
 from scoring.rerun_preparation import reruns_prepare
@@ -51,14 +51,14 @@ SATURDAY = 5
 RUN_NIGHTS = (2, 6)
 
 
-class Contest:
+class SimulatedContest:
     """One contest: `play` it, then read the rows and the chronicle."""
 
     def __init__(self, plan: ContestPlan) -> None:
         with transaction.atomic():
-            self.world = World(plan)
+            self.world = SimulationWorld(plan)
             organizers.prepare(self.world)
-        self.teller = Teller(self.world)
+        self.teller = ProgressReport(self.world)
         self._planned = (0, 0)
 
     def play(self, say: Say) -> None:
@@ -149,7 +149,7 @@ class Contest:
     def _taskers_watched(self) -> None:
         world = self.world
         world.crowd.watch(world.now)
-        copies_look(now=world.now)
+        find_copies(now=world.now)
         world.crowd.void_answers_of_paused(world.now)
         if not world.crowd.has_gold():
             world.crowd.choose_gold(FIRST_GOLD, world.now, days=3)
@@ -213,7 +213,7 @@ class Contest:
         answers = plan.attacks / plan.weeks * self.world.policy.panel_size
         return max(6, round(answers / (plan.taskers * AT_WORK[True] * 3)))
 
-    def _turn(self, worker: Worker, pictures: int) -> None:
+    def _turn(self, worker: SimulatedTasker, pictures: int) -> None:
         world = self.world
         sent, seconds = world.crowd.turn(worker, world.now)
         if sent:

@@ -1,4 +1,4 @@
-"""Made-up taskers at work, through the services that people's clicks go through, and the sweeps that watch them."""
+"""Simulated taskers at work through the real services and sweeps."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,8 +10,8 @@ from django.db.models import Q
 
 from adjudication.services import panels_settle
 from common.errors import InvalidInput
-from contest.simulation.people import NO, YES, Form, Person
-from contest.simulation.pictures import SIDE, Truth, draw_picture
+from contest.simulation.people import NO, YES, Form, SimulatedPerson
+from contest.simulation.pictures import SIDE, PictureTruth, draw_picture
 from labeling import leases, voiding
 from labeling.answers import read_answers
 from labeling.enums import KnownUse, PanelState, TaskerState, Topic
@@ -21,8 +21,8 @@ from labeling.states import tasker_state_change
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.actions import answers_void
-from monitoring.check_taskers import watch
-from monitoring.gold_choice import USUAL_IOU_PERCENT, Expected, gold_add
+from monitoring.check_taskers import check_taskers
+from monitoring.gold_choice import USUAL_IOU_PERCENT, GoldAnswers, gold_add
 from monitoring.gold_leaks import gold_flag_leaks
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
 
@@ -30,10 +30,10 @@ GOLD_HARD = 1.3  # organizers choose gold that people agree on
 
 
 @dataclass(slots=True)
-class Worker:
+class SimulatedTasker:
     """A person at work: the picture at hand and its form, and how many are left for today."""
 
-    person: Person
+    person: SimulatedPerson
     tasker: Tasker
     left: int = 0
     held: Assignment | None = None
@@ -45,21 +45,21 @@ class Crowd:
 
     def __init__(
         self,
-        people: Iterable[Person],
+        people: Iterable[SimulatedPerson],
         *,
         rng: Random,
         policy: PolicyInForce,
         organizer: User,
-        truths: dict[int, Truth],
+        truths: dict[int, PictureTruth],
         now: datetime,
     ) -> None:
         self.rng, self.policy, self.organizer, self.truths = rng, policy, organizer, truths
         self.workers = [self._hire(person, now) for person in people]
 
-    def _hire(self, person: Person, now: datetime) -> Worker:
+    def _hire(self, person: SimulatedPerson, now: datetime) -> SimulatedTasker:
         user = User.objects.create_user(person.name)
         tasker = tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=self.rng)
-        return Worker(person, tasker)
+        return SimulatedTasker(person, tasker)
 
     # The sweeps, and what an organizer does about taskers ------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class Crowd:
 
     def watch(self, now: datetime) -> None:
         """Let the rules of monitoring look at who labeled in the last day."""
-        watch(policy=self.policy.policy, now=now)
+        check_taskers(policy=self.policy.policy, now=now)
         gold_flag_leaks(policy=self.policy.policy, now=now)
 
     def void_answers_of_paused(self, now: datetime) -> None:
@@ -106,7 +106,7 @@ class Crowd:
         """Say whether any picture is gold."""
         return KnownPicture.objects.filter(use=KnownUse.GOLD).exists()
 
-    def requalify(self, worker: Worker, now: datetime) -> bool:
+    def requalify(self, worker: SimulatedTasker, now: datetime) -> bool:
         """Let somebody whom a rule sent to a short qualification answer its pictures; says whether they passed."""
         policy = self.policy.policy
         right = 0
@@ -124,13 +124,13 @@ class Crowd:
 
     # Answering --------------------------------------------------------------------------------------------------------
 
-    def begin_day(self, worker: Worker, now: datetime) -> None:
+    def begin_day(self, worker: SimulatedTasker, now: datetime) -> None:
         """Let somebody come to work; who was sent back to learn tries the qualification first."""
         worker.tasker.refresh_from_db()
         if worker.tasker.state == TaskerState.LEARNING:
             self.requalify(worker, now)
 
-    def turn(self, worker: Worker, at: datetime) -> tuple[bool, float | None]:
+    def turn(self, worker: SimulatedTasker, at: datetime) -> tuple[bool, float | None]:
         """Send the answer at hand and take the next picture.
 
         Returns whether an answer was sent, and how many seconds the next one takes; None when there is none.
@@ -144,7 +144,7 @@ class Crowd:
             return sent, worker.form["seconds"]
         return sent, None
 
-    def _submit(self, worker: Worker, at: datetime) -> bool:
+    def _submit(self, worker: SimulatedTasker, at: datetime) -> bool:
         held, form = worker.held, worker.form
         if held is None or form is None:
             return False
@@ -160,7 +160,7 @@ class Crowd:
         worker.left -= 1
         return True
 
-    def _claim(self, worker: Worker, at: datetime) -> bool:
+    def _claim(self, worker: SimulatedTasker, at: datetime) -> bool:
         found = leases.assignment_next(
             tasker=worker.tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng
         )
@@ -169,7 +169,7 @@ class Crowd:
         worker.held, worker.form = found, self._form(worker.person, found)
         return True
 
-    def _form(self, person: Person, assignment: Assignment) -> Form:
+    def _form(self, person: SimulatedPerson, assignment: Assignment) -> Form:
         """What the person fills in; who draws an outline that crosses itself is told, and draws it again."""
         truth = self.truths[assignment.image_id]
         for _ in range(10):
@@ -182,10 +182,10 @@ class Crowd:
         raise ValueError(f"{person.name} cannot draw")
 
 
-def expected_of(truth: Truth) -> Expected:
+def expected_of(truth: PictureTruth) -> GoldAnswers:
     """Return the right answers to a picture, as an organizer gives them."""
     outlined = truth.label is not None
-    return Expected(
+    return GoldAnswers(
         accepts_bird=(YES if truth.bird else NO,),
         accepts_bicycle=(YES if truth.bicycle else NO,),
         outline=truth.shape.outline if truth.shape else "",

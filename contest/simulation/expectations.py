@@ -1,4 +1,4 @@
-"""What a simulated contest came to, read from its rows: nothing in it depends on anything but the plan."""
+"""Reads the results of a simulated contest and compares them with its plan."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -11,15 +11,15 @@ from django.db.models.functions import TruncDate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.core.breaks import all_breaks, standing_breaks
+from contest.core.breaks import all_breaks, breaks_in_force
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, Release, Stake, StakeBatch
-from contest.defenses.models import Entry
-from contest.defenses.selectors import stakes_in_force, standings, unbroken_until
+from contest.defenses.models import DefenseEntry
+from contest.defenses.selectors import defense_states, stakes_in_force, unbroken_until
 from contest.ledger import services as ledger
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.prizes.checklist import checklist, contenders, why_never
-from contest.simulation.contest import Contest
+from contest.prizes.checklist import award_checklist, contenders, never_reason
+from contest.simulation.contest import SimulatedContest
 from labeling.models import GoldMark, Image, Response, VoidedResponse
 from scoring.models import Prediction, Run
 
@@ -27,10 +27,10 @@ _DAY = 86_400
 _REFUSED = "refused:"
 
 
-class Reckoning:
+class Expectations:
     """Reads one contest."""
 
-    def __init__(self, contest: Contest) -> None:
+    def __init__(self, contest: SimulatedContest) -> None:
         self._world = contest.world
         self._plan = contest.world.plan
         self._rulings = self._first_rulings()
@@ -154,9 +154,9 @@ class Reckoning:
         }
 
     def _defenses(self) -> list[dict[str, Any]]:
-        entries = list(Entry.objects.select_related("defense", "team").order_by("pk"))
-        standing = standings([entry.defense for entry in entries], now=self._world.now)
-        broken = dict(standing_breaks().order_by().values_list("defense").annotate(count=Count("image", distinct=True)))
+        entries = list(DefenseEntry.objects.select_related("defense", "team").order_by("pk"))
+        standing = defense_states([entry.defense for entry in entries], now=self._world.now)
+        broken = dict(breaks_in_force().order_by().values_list("defense").annotate(count=Count("image", distinct=True)))
         return [
             {
                 "name": entry.defense.name,
@@ -169,7 +169,7 @@ class Reckoning:
             for entry in entries
         ]
 
-    def _stakes(self, entry: Entry) -> list[dict[str, Any]]:
+    def _stakes(self, entry: DefenseEntry) -> list[dict[str, Any]]:
         rows = Stake.objects.filter(defense=entry.defense_id, staked_at__isnull=False).order_by("pk")
         return [
             {"kind": row.kind, "from": _date(row.staked_at), "until": _date(row.ended_at), "end": row.end}
@@ -177,7 +177,7 @@ class Reckoning:
         ]
 
     def _teams(self) -> list[dict[str, Any]]:
-        breaking = standing_breaks().values("image")
+        breaking = breaks_in_force().values("image")
         credited = Count("pk", filter=Q(image__in=breaking, copy_of__isnull=True, withdrawn_at__isnull=True))
         rows = Attack.objects.order_by().values_list("team").annotate(sent=Count("pk"), breaking=credited)
         counts = {team: (sent, breaks) for team, sent, breaks in rows}
@@ -200,7 +200,7 @@ class Reckoning:
         due = contenders(now=now)
         if due:
             first = due[0]
-            lines = [line for line in checklist(first, policy=policy, now=now, among=due) if not line.passed]
+            lines = [line for line in award_checklist(first, policy=policy, now=now, among=due) if not line.passed]
             words = "; ".join(f"{line.title}: {line.figures} Waits for {line.waits_for}." for line in lines)
             return (
                 f"{first.defense.name} is first, and waits. {words}"
@@ -213,7 +213,7 @@ class Reckoning:
         return "; ".join(f"{each.defense.name}: {_why_not_due(each, now)}" for each in open_stakes)
 
     def _money(self) -> dict[str, Any]:
-        found = ledger.check()
+        found = ledger.check_ledger_sums()
         flows = LedgerEntry.objects.order_by("rule", "source__kind", "target__kind")
         summed = flows.values_list("rule", "source__kind", "target__kind").annotate(sum=Sum("cents"))
         balances = Account.objects.order_by("kind").values_list("kind").annotate(sum=Sum("balance_cents"))
@@ -241,7 +241,7 @@ def _why_not_due(stake: Stake, now: datetime) -> str:
     until = unbroken_until(stake)
     if until is None:
         return "its source is closed, so that no time runs (R33)"
-    return why_never(stake, now=now) or f"its time is over on {_date(until)}"
+    return never_reason(stake, now=now) or f"its time is over on {_date(until)}"
 
 
 def _at_share(ascending: list[float], share: float) -> float:

@@ -1,4 +1,4 @@
-"""A place of its own for a simulation: a database and folders that the contest's own never meet."""
+"""A throw-away database and folders for a simulation."""
 
 import os
 import secrets
@@ -20,14 +20,14 @@ STOPPED = 130
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SimulationStore:
     """Where a simulation keeps its rows and files. `database` is an address as of DATABASE_URL."""
 
     folder: Path
     database: str
 
     @classmethod
-    def at(cls, folder: Path, database: str = "") -> "Place":
+    def at(cls, folder: Path, database: str = "") -> "SimulationStore":
         """Return the place: an SQLite file in the folder unless an address names another database."""
         folder = folder.resolve()
         return cls(folder, database or f"sqlite:///{folder / 'contest.sqlite3'}")

@@ -1,4 +1,4 @@
-"""A month of labeling, played through the services that people's clicks go through; only the clock is told.
+"""Simulates a month of labeling through the real services on a virtual clock.
 
 People answer in the order in which the hours of a working day bring them; the sweeps run as they do in the contest,
 only less often. What happens is the rows' to say: see `contest.simulation.outcome`.
@@ -17,12 +17,12 @@ from django.db import transaction
 
 from accounts.roles import ORGANIZERS, role_give
 from contest.simulation.crowd import Crowd
-from contest.simulation.people import Person, draw_people
-from contest.simulation.pictures import SIDE, Truth, draw_picture
+from contest.simulation.people import SimulatedPerson, draw_people
+from contest.simulation.pictures import SIDE, PictureTruth, draw_picture
 from labeling.dealing import panels_deal
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel
-from monitoring.links import copies_look
+from monitoring.links import find_copies
 from policy.selectors import PolicyInForce, policy_in_force
 
 BEGIN = datetime(2026, 11, 2, 8, 0, tzinfo=UTC)  # a Monday
@@ -36,7 +36,7 @@ TURNS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MonthPlan:
     """What is simulated; the same plan gives the same month."""
 
     seed: int = 1
@@ -55,21 +55,21 @@ class Plan:
         return self.honest + self.careless + self.random + self.copying
 
 
-class Month:
+class SimulatedMonth:
     """One month: `play` it, then read the rows."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MonthPlan) -> None:
         self.plan, self.rng = plan, Random(f"month {plan.seed}")
         self.policy: PolicyInForce = policy_in_force(BEGIN)
         organizer = User.objects.create_user("organizer")
         role_give(user=organizer, role=ORGANIZERS)
-        self.truths: dict[int, Truth] = {}
+        self.truths: dict[int, PictureTruth] = {}
         self.crowd = Crowd(
             self._people(), rng=self.rng, policy=self.policy, organizer=organizer, truths=self.truths, now=BEGIN
         )
         self.workers = self.crowd.workers
 
-    def _people(self) -> list[Person]:
+    def _people(self) -> list[SimulatedPerson]:
         plan = self.plan
         return draw_people(
             honest=plan.honest, careless=plan.careless, random=plan.random, copying=plan.copying, seed=str(plan.seed)
@@ -78,7 +78,7 @@ class Month:
     def play(self, say: Callable[[str], Any]) -> None:
         """Play every working day."""
         for number, morning in enumerate(mornings(self.plan.days), start=1):
-            answers = Day(self, morning).play()
+            answers = WorkingDay(self, morning).play()
             self._evening(morning + EVENING)
             say(f"seed {self.plan.seed}, day {number} of {self.plan.days}: {answers:,} answers")
 
@@ -86,7 +86,7 @@ class Month:
         """After work: the sweeps, the look for copies, and what an organizer does."""
         crowd = self.crowd
         crowd.sweep(now)
-        copies_look(now=now)
+        find_copies(now=now)
         crowd.void_answers_of_paused(now)
         crowd.choose_gold(self.plan.gold_a_day if crowd.has_gold() else self.plan.first_gold, now)
 
@@ -98,10 +98,10 @@ def mornings(days: int) -> Iterator[datetime]:
         yield BEGIN + timedelta(days=7 * weeks + day)
 
 
-class Day:
+class WorkingDay:
     """One working day of a month."""
 
-    def __init__(self, month: Month, morning: datetime) -> None:
+    def __init__(self, month: SimulatedMonth, morning: datetime) -> None:
         self.month, self.morning = month, morning
         self.policy = month.policy.policy
         self.answers = 0

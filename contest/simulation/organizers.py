@@ -1,24 +1,24 @@
-"""What organizers do: prepare the contest, let teams in, look at what is flagged, receive money and pay it out."""
+"""Simulated organizers: setup, admission, review, deposits and payments."""
 
 from datetime import timedelta
 from functools import partial
 
 from accounts.roles import TEAMS
 from common.errors import DomainError
-from contest.attacks.near_duplicates import pair_see, pairs_to_see
+from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
 from contest.core.enums import EntitlementState
-from contest.defenses.models import Entry
-from contest.defenses.selectors import stakes_asked
+from contest.defenses.models import DefenseEntry
+from contest.defenses.selectors import stakes_requested
 from contest.defenses.staking import stake_receive
 from contest.ledger.amounts import money
 from contest.ledger.deposits import pool_deposit
 from contest.payments.payable import payables
-from contest.payments.services import payment_ask, payment_pay, payments_open
+from contest.payments.services import payment_pay, payment_request, payments_open
 from contest.simulation import defenders
-from contest.simulation.cast import Character, Role
-from contest.simulation.painting import Painted, paint
-from contest.simulation.pictures import Truth, draw_picture
-from contest.simulation.world import TeamAtWork, World, person
+from contest.simulation.cast import SimulatedTeam, TeamRole
+from contest.simulation.painting import PaintedPicture, paint
+from contest.simulation.pictures import PictureTruth, draw_picture
+from contest.simulation.world import SimulationWorld, TeamAtWork, person
 from contest.teams import entitlements
 from contest.teams.associations import association_declare
 from contest.teams.models import Entitlement
@@ -27,7 +27,7 @@ from contest.teams.services import member_add, team_create
 from labeling.enums import Label, Origin
 from labeling.pictures.intake import import_picture
 from scoring.models import FrameworkCheck
-from scoring.trials.enums import Condition, Standing
+from scoring.trials.enums import ConditionStatus, EligibilityCondition
 from scoring.trials.private_set import private_picture_add, private_set_begin, private_set_complete
 from scoring.trials.selectors import eligibility_of
 from scoring.trials.services import framework_check
@@ -39,7 +39,7 @@ _ASKED_ABOUT = 5  # every so many-th paper is asked about before it is accepted
 # Before the first week ------------------------------------------------------------------------------------------------
 
 
-def prepare(world: World) -> None:
+def prepare(world: SimulationWorld) -> None:
     """Fill the pool, take pictures in to be labeled, and the private set; teams register in the first two days."""
     prizes = max(SMALLEST_POOL, world.plan.teams) * world.policy.attacker_prize_cents
     pool_deposit(cents=prizes + 1, reason="Given for the prizes.", by=world.organizer, now=world.now)
@@ -50,7 +50,7 @@ def prepare(world: World) -> None:
         world.at(at, partial(register, world, character))
 
 
-def _pictures_taken_in(world: World) -> None:
+def _pictures_taken_in(world: SimulationWorld) -> None:
     for number in range(world.plan.taken_in):
         painted = paint(draw_picture(world.rng), 0.0, world.rng)
         image, _, _ = import_picture(
@@ -66,7 +66,7 @@ def _pictures_taken_in(world: World) -> None:
         world.remember(image.pk, painted)
 
 
-def _private_set(world: World) -> None:
+def _private_set(world: SimulationWorld) -> None:
     private, _ = private_set_begin(note="Drawn for a simulation.", by=world.organizer, now=world.now)
     meant = []
     for number in range(world.plan.private):
@@ -80,8 +80,8 @@ def _private_set(world: World) -> None:
     private_set_complete(private, meant=meant, by=world.organizer, now=world.now)
 
 
-def _clear(world: World, label: Label) -> Painted:
-    truth: Truth = draw_picture(world.rng)
+def _clear(world: SimulationWorld, label: Label) -> PaintedPicture:
+    truth: PictureTruth = draw_picture(world.rng)
     while truth.label is not label or not truth.valid:
         truth = draw_picture(world.rng)
     return paint(truth, 0.0, world.rng)
@@ -90,7 +90,7 @@ def _clear(world: World, label: Label) -> Painted:
 # Teams ----------------------------------------------------------------------------------------------------------------
 
 
-def register(world: World, character: Character) -> None:
+def register(world: SimulationWorld, character: SimulatedTeam) -> None:
     """Let a researcher register and make a team, alone or with somebody else."""
     captain = person(character.name, TEAMS, email=True)
     team = team_create(name=character.name, captain=captain, now=world.now)
@@ -101,8 +101,8 @@ def register(world: World, character: Character) -> None:
     world.count("teams")
     if character.by_paper:
         paper = f"18{1 + character.number % 12:02d}.{10_000 + character.number}"
-        entitlements.entitlement_ask(by=captain, arxiv_id=paper, paper_email=captain.email, now=world.now)
-    if character.role is Role.UNPAID:
+        entitlements.entitlement_request(by=captain, arxiv_id=paper, paper_email=captain.email, now=world.now)
+    if character.role is TeamRole.UNPAID:
         reason = "A member works for the contest."
         association_declare(team=team, since=world.now, until=None, reason=reason, by=world.organizer, now=world.now)
     if character.defends:
@@ -113,15 +113,15 @@ def register(world: World, character: Character) -> None:
 # Every day ------------------------------------------------------------------------------------------------------------
 
 
-def day(world: World) -> None:
+def day(world: SimulationWorld) -> None:
     """Do what waits."""
     for request in list(requests_waiting()):
         _decide_request(world, request)
     _check_frameworks(world)
     _receive_stakes(world)
     if world.now.weekday() == THURSDAY:
-        for pair in list(pairs_to_see(seen=False)):
-            pair_see(pair_id=pair.pk, by=world.organizer, now=world.now)
+        for pair in list(unreviewed_pairs(seen=False)):
+            pair_review(pair_id=pair.pk, by=world.organizer, now=world.now)
             world.count("near duplicates looked at")
     if world.now.weekday() == MONDAY:
         _ask_for_payments(world)
@@ -129,7 +129,7 @@ def day(world: World) -> None:
         _pay(world)
 
 
-def _decide_request(world: World, request: Entitlement) -> None:
+def _decide_request(world: SimulationWorld, request: Entitlement) -> None:
     team = next(each for each in world.teams if each.team.pk == request.team_id)
     asked_before = request.steps.count() > 1
     if request.state == EntitlementState.QUESTION:
@@ -142,22 +142,22 @@ def _decide_request(world: World, request: Entitlement) -> None:
         entitlements.entitlement_accept(number=request.pk, by=world.organizer, now=world.now)
 
 
-def _check_frameworks(world: World) -> None:
+def _check_frameworks(world: SimulationWorld) -> None:
     """Read the source of what passed the trial before it (R31, 4)."""
     checked = FrameworkCheck.objects.values("defense")
-    waiting = Entry.objects.filter(withdrawn_at=None, defense__published_at=None).exclude(defense__in=checked)
+    waiting = DefenseEntry.objects.filter(withdrawn_at=None, defense__published_at=None).exclude(defense__in=checked)
     for entry in waiting.select_related("defense").order_by("pk"):
         findings = {
             each.condition: each.standing
             for each in eligibility_of(entry.defense, world.policy, now=world.now).findings
         }
-        if findings[Condition.PRIVATE] is Standing.PASSED:
+        if findings[EligibilityCondition.PRIVATE] is ConditionStatus.PASSED:
             reason = "Readable Python, as handed in or shown to the board."
             framework_check(entry.defense, passed=True, reason=reason, by=world.board[2], now=world.now)
 
 
-def _receive_stakes(world: World) -> None:
-    for stake in list(stakes_asked()):
+def _receive_stakes(world: SimulationWorld) -> None:
+    for stake in list(stakes_requested()):
         receipt = f"simulated transfer for {stake.defense.name}"
         try:
             stake_receive(stake, receipt, by=world.second_organizer, now=world.now)
@@ -167,13 +167,13 @@ def _receive_stakes(world: World) -> None:
         world.note(f"{stake.defense.name} is at stake: its own team paid {_money(world, stake.cents)}.")
 
 
-def _ask_for_payments(world: World) -> None:
+def _ask_for_payments(world: SimulationWorld) -> None:
     for row in payables(now=world.now):
         if row.due:
-            payment_ask(team=row.team, by=world.organizer, now=world.now)
+            payment_request(team=row.team, by=world.organizer, now=world.now)
 
 
-def _pay(world: World) -> None:
+def _pay(world: SimulationWorld) -> None:
     for payment in list(payments_open()):
         try:
             reference = f"simulated transfer {payment.pk}"
@@ -184,5 +184,5 @@ def _pay(world: World) -> None:
         world.note(f"{_money(world, payment.cents)} were paid to {payment.team.name}; two organizers signed.")
 
 
-def _money(world: World, cents: int) -> str:
+def _money(world: SimulationWorld, cents: int) -> str:
     return money(cents, world.policy.currency)

@@ -1,4 +1,4 @@
-"""What a simulated month came to, read from its rows: who was found when and by what, and what it cost the honest."""
+"""Reads the results of a simulated month: who was found, when, by which rule, and false alarms."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -10,33 +10,33 @@ from django.db.models import QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from contest.simulation.crowd import Worker
-from contest.simulation.month import Month, mornings
-from contest.simulation.people import Kind
-from labeling.enums import WatchAction
-from labeling.models import GoldMark, KnownPicture, Response, VoidedResponse, WatchEvent, WatchRule
+from contest.simulation.crowd import SimulatedTasker
+from contest.simulation.month import SimulatedMonth, mornings
+from contest.simulation.people import Personality
+from labeling.enums import MonitoringAction
+from labeling.models import GoldMark, KnownPicture, MonitoringEvent, MonitoringRule, Response, VoidedResponse
 from monitoring.models import GoldFlag, TaskerLink
 
 LINKED = "answers alike"
-_STOPS = (WatchAction.PAUSE, WatchAction.REQUALIFY)
+_STOPS = (MonitoringAction.PAUSE, MonitoringAction.REQUALIFY)
 _RULE_COLUMNS = ("name", "collector", "window", "minimum", "comparison", "threshold", "action")
 
 
 def rules_in_force() -> list[dict[str, Any]]:
     """Return the rules of monitoring as the report lists them."""
-    return list(WatchRule.objects.filter(retired_at__isnull=True).order_by("pk").values(*_RULE_COLUMNS))
+    return list(MonitoringRule.objects.filter(retired_at__isnull=True).order_by("pk").values(*_RULE_COLUMNS))
 
 
-class Outcome:
+class MonthOutcome:
     """Reads one month."""
 
-    def __init__(self, month: Month) -> None:
+    def __init__(self, month: SimulatedMonth) -> None:
         self.month = month
         self.days = {morning.date(): number for number, morning in enumerate(mornings(month.plan.days), start=1)}
         self.names = {worker.tasker.pk: worker.person.name for worker in month.workers}
-        self.honest = self._of(Kind.HONEST)
+        self.honest = self._of(Personality.HONEST)
 
-    def _of(self, *kinds: Kind) -> list[Worker]:
+    def _of(self, *kinds: Personality) -> list[SimulatedTasker]:
         return [worker for worker in self.month.workers if worker.person.kind in kinds]
 
     def to_json(self) -> dict[str, Any]:
@@ -46,7 +46,10 @@ class Outcome:
             "answers": Response.objects.count(),
             "gold": self._gold(),
             "rulings": self._rulings(),
-            "found": [self._found(worker) for worker in self._of(Kind.CARELESS, Kind.RANDOM, Kind.COPYING)],
+            "found": [
+                self._found(worker)
+                for worker in self._of(Personality.CARELESS, Personality.RANDOM, Personality.COPYING)
+            ],
             "honest": self._honest(),
             "links": [self._link(link) for link in TaskerLink.objects.order_by("pk")],
             "voided_answers": VoidedResponse.objects.count(),
@@ -59,10 +62,10 @@ class Outcome:
             "dealt": asked,
             "percent_of_answers": round(100 * asked / answers, 2),
             "flagged_as_leaked": GoldFlag.objects.count(),
-            "right_percent": {kind.value: self._right_percent(self._of(kind)) for kind in Kind},
+            "right_percent": {kind.value: self._right_percent(self._of(kind)) for kind in Personality},
         }
 
-    def _right_percent(self, workers: Iterable[Worker]) -> float | None:
+    def _right_percent(self, workers: Iterable[SimulatedTasker]) -> float | None:
         marks = GoldMark.objects.filter(tasker__in=[worker.tasker.pk for worker in workers])
         asked = marks.count()
         return round(100 * marks.filter(right=True).count() / asked, 1) if asked else None
@@ -71,7 +74,7 @@ class Outcome:
         truths = self.month.truths
         rows = list(Ruling.objects.values_list("image_id", "verdict", "response_ids"))
         wrong = [row for row in rows if (row[1] == Verdict.VALID) != truths[row[0]].valid]
-        careless = [worker.tasker.pk for worker in self._of(Kind.CARELESS, Kind.RANDOM)]
+        careless = [worker.tasker.pk for worker in self._of(Personality.CARELESS, Personality.RANDOM)]
         theirs = set(Response.objects.filter(tasker__in=careless).values_list("pk", flat=True))
         bad = [row for row in rows if theirs.intersection(row[2])]
         return {
@@ -82,10 +85,10 @@ class Outcome:
             "with_a_careless_or_random_answer": len(bad),
         }
 
-    def _found(self, worker: Worker) -> dict[str, Any]:
+    def _found(self, worker: SimulatedTasker) -> dict[str, Any]:
         """When somebody was first warned, and when and by what they were found: stopped by a rule, or linked."""
-        events = WatchEvent.objects.filter(tasker=worker.tasker).order_by("fired_at", "pk")
-        warned = events.filter(action=WatchAction.WARN).first()
+        events = MonitoringEvent.objects.filter(tasker=worker.tasker).order_by("fired_at", "pk")
+        warned = events.filter(action=MonitoringAction.WARN).first()
         at, by = self._first_stop(worker, events)
         return {
             "who": worker.person.name,
@@ -97,34 +100,36 @@ class Outcome:
             "gold_right_until_then": self._marks(worker, at).filter(right=True).count(),
         }
 
-    def _first_stop(self, worker: Worker, events: QuerySet[WatchEvent]) -> tuple[datetime | None, str | None]:
+    def _first_stop(
+        self, worker: SimulatedTasker, events: QuerySet[MonitoringEvent]
+    ) -> tuple[datetime | None, str | None]:
         stop = events.filter(action__in=_STOPS).select_related("rule").first()
         found = [(stop.fired_at, f"{stop.rule.name} ({stop.action})")] if stop else []
-        if worker.person.kind is Kind.COPYING:
+        if worker.person.kind is Personality.COPYING:
             found += [(link.linked_at, LINKED) for link in self._links_of(worker)]
         return min(found, default=(None, None))
 
-    def _links_of(self, worker: Worker) -> list[TaskerLink]:
+    def _links_of(self, worker: SimulatedTasker) -> list[TaskerLink]:
         return [link for link in TaskerLink.objects.all() if worker.tasker.pk in (link.first_id, link.second_id)]
 
     def _day(self, at: datetime) -> int:
         return self.days[at.date()]
 
-    def _answers(self, worker: Worker, until: datetime | None) -> QuerySet[Response]:
+    def _answers(self, worker: SimulatedTasker, until: datetime | None) -> QuerySet[Response]:
         mine = Response.objects.filter(tasker=worker.tasker)
         return mine.filter(submitted_at__lte=until) if until else mine
 
-    def _marks(self, worker: Worker, until: datetime | None) -> QuerySet[GoldMark]:
+    def _marks(self, worker: SimulatedTasker, until: datetime | None) -> QuerySet[GoldMark]:
         mine = GoldMark.objects.filter(tasker=worker.tasker)
         return mine.filter(marked_at__lte=until) if until else mine
 
     def _honest(self) -> dict[str, Any]:
         ids = [worker.tasker.pk for worker in self.honest]
-        events = list(WatchEvent.objects.filter(tasker__in=ids).values_list("tasker", "action", "rule__name"))
+        events = list(MonitoringEvent.objects.filter(tasker__in=ids).values_list("tasker", "action", "rule__name"))
         linked = {each for link in TaskerLink.objects.all() for each in (link.first_id, link.second_id)}
         return {
             "taskers": len(ids),
-            **{action.value: len({who for who, done, _ in events if done == action}) for action in WatchAction},
+            **{action.value: len({who for who, done, _ in events if done == action}) for action in MonitoringAction},
             "linked": len(linked.intersection(ids)),
             "by_rule": dict(sorted(Counter(rule for _, _, rule in events).items())),
         }
@@ -137,7 +142,7 @@ class Outcome:
         }
 
 
-def plan_json(month: Month) -> dict[str, Any]:
+def plan_json(month: SimulatedMonth) -> dict[str, Any]:
     """Return the plan without its seed."""
     numbers = asdict(month.plan)
     del numbers["seed"]

@@ -1,4 +1,4 @@
-"""Made-up pictures with pixels: a few shapes on a coloured ground, in the contest's size, drawn in a millisecond.
+"""Draws random pictures with simple shapes.
 
 What is true of a picture is decided before (`contest.simulation.pictures`); the drawing only has to be a picture of its
 own, and to look like what is said of it.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from contest.simulation.pictures import SIDE, Shape, Truth
+from contest.simulation.pictures import SIDE, PictureTruth, Shape
 from labeling.enums import Label
 from picture_files.decoding import read_attack
 
@@ -23,15 +23,15 @@ _CORNERS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Painted:
+class PaintedPicture:
     """A picture as a file, what is true of it, and how hard it bites a weak defense, 0 to 1."""
 
     data: bytes
-    truth: Truth
+    truth: PictureTruth
     bite: float
 
 
-def paint(truth: Truth, bite: float, rng: Random) -> Painted:
+def paint(truth: PictureTruth, bite: float, rng: Random) -> PaintedPicture:
     """Draw a picture as a PNG of SIDE x SIDE."""
     image = Image.new("RGB", (SIDE, SIDE), _colour(rng))
     pen = ImageDraw.Draw(image)
@@ -43,7 +43,7 @@ def paint(truth: Truth, bite: float, rng: Random) -> Painted:
         for left in (SIDE * 0.28, SIDE * 0.72):
             _thing(pen, Shape(left, SIDE / 2, 60, 60, ()), Label.BIRD if left < SIDE / 2 else Label.BICYCLE, rng)
     _faults(pen, truth, rng)
-    return Painted(as_png(image), truth, bite)
+    return PaintedPicture(as_png(image), truth, bite)
 
 
 def nudge(data: bytes, rng: Random) -> bytes:
@@ -100,7 +100,7 @@ def _bicycle(pen: ImageDraw.ImageDraw, shape: Shape, rng: Random) -> None:
     pen.line(frame, fill=colour, width=6)
 
 
-def _faults(pen: ImageDraw.ImageDraw, truth: Truth, rng: Random) -> None:
+def _faults(pen: ImageDraw.ImageDraw, truth: PictureTruth, rng: Random) -> None:
     """Show what is wrong: a picture frame, a bar in front, an edge that cuts the thing off, words to the tasker."""
     if not truth.real:
         pen.rectangle((0, 0, SIDE - 1, SIDE - 1), outline=(120, 80, 30), width=14)

@@ -1,4 +1,4 @@
-"""Made-up taskers: how each kind of person answers (R9-R12). Pure; every draw comes from the person's own generator."""
+"""How simulated taskers answer (R9-R12). Pure; each has its own random generator."""
 
 import math
 from collections.abc import Hashable
@@ -7,7 +7,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
-from contest.simulation.pictures import SIDE, Truth
+from contest.simulation.pictures import SIDE, PictureTruth
 
 Form = dict[str, Any]
 YES, MAYBE_YES, MAYBE_NO, NO = "definitely_yes", "unsure_yes", "unsure_no", "definitely_no"
@@ -15,7 +15,7 @@ STATEMENTS = ("complete", "unoccluded", "real")
 QUICKEST_SECONDS = 0.8
 
 
-class Kind(StrEnum):
+class Personality(StrEnum):
     """What somebody is like."""
 
     HONEST = "honest"
@@ -45,25 +45,25 @@ class Habits:
 
 
 @dataclass(slots=True)
-class Notebook:
+class CopiedAnswers:
     """What people who copy have answered so far, by picture: whoever comes second looks it up."""
 
     forms: dict[Hashable, Form] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Person:
+class SimulatedPerson:
     """Somebody who labels. `notebook` is shared by those who copy from each other."""
 
     name: str
-    kind: Kind
+    kind: Personality
     habits: Habits
     rng: Random
-    notebook: Notebook | None = None
+    notebook: CopiedAnswers | None = None
 
-    def answer(self, truth: Truth, picture: Hashable) -> Form:
+    def answer(self, truth: PictureTruth, picture: Hashable) -> Form:
         """Return the filled-in form, with the seconds it took."""
-        if self.kind is Kind.RANDOM:
+        if self.kind is Personality.RANDOM:
             return self._at_random()
         if self.notebook is None:
             return self._look(truth)
@@ -72,7 +72,7 @@ class Person:
         self.notebook.forms[picture] = self._look(truth)
         return self.notebook.forms[picture]
 
-    def _look(self, truth: Truth) -> Form:
+    def _look(self, truth: PictureTruth) -> Form:
         habits, rng = self.habits, self.rng
         if truth.plea and rng.random() < habits.trusting:
             truth = replace(truth, complete=True, unoccluded=True, real=True)
@@ -88,7 +88,7 @@ class Person:
             self._slip(form, truth)
         return form
 
-    def _slip(self, form: Form, truth: Truth) -> None:
+    def _slip(self, form: Form, truth: PictureTruth) -> None:
         """Err as people do: mostly about a statement, sometimes unsure, seldom the class."""
         choice = self.rng.random()
         if truth.label is None or choice < 0.25:
@@ -100,11 +100,11 @@ class Person:
             name = self.rng.choices(STATEMENTS, (5, 4, 1))[0]
             form[name] = not form[name]
 
-    def _seconds(self, truth: Truth, *, outlined: bool) -> float:
+    def _seconds(self, truth: PictureTruth, *, outlined: bool) -> float:
         usual = self.habits.seconds * (1 if outlined else 0.35) * math.sqrt(truth.hard)
         return round(max(QUICKEST_SECONDS, self.rng.lognormvariate(math.log(usual), self.habits.spread)), 1)
 
-    def _outline(self, truth: Truth, *, sloppy: bool) -> list[list[list[float]]]:
+    def _outline(self, truth: PictureTruth, *, sloppy: bool) -> list[list[list[float]]]:
         """Draw around the thing, beginning anywhere, with corners about evenly apart; sloppily around half of it."""
         shape, rng, habits = truth.shape, self.rng, self.habits
         assert shape is not None
@@ -151,21 +151,26 @@ def _corner(x: float, y: float) -> list[float]:
     return [round(min(SIDE, max(0, x)), 2), round(min(SIDE, max(0, y)), 2)]
 
 
-def draw_people(*, honest: int, careless: int, random: int, copying: int, seed: str) -> list[Person]:
+def draw_people(*, honest: int, careless: int, random: int, copying: int, seed: str) -> list[SimulatedPerson]:
     """Make up the people, each with habits and a generator of their own."""
-    notebook = Notebook()
-    counts = {Kind.HONEST: honest, Kind.CARELESS: careless, Kind.RANDOM: random, Kind.COPYING: copying}
+    notebook = CopiedAnswers()
+    counts = {
+        Personality.HONEST: honest,
+        Personality.CARELESS: careless,
+        Personality.RANDOM: random,
+        Personality.COPYING: copying,
+    }
     people = []
     for kind, count in counts.items():
         for number in range(1, count + 1):
             rng = Random(f"{seed}:{kind}:{number}")
-            own = notebook if kind is Kind.COPYING else None
-            people.append(Person(f"{kind} {number}", kind, _habits(kind, rng), rng, own))
+            own = notebook if kind is Personality.COPYING else None
+            people.append(SimulatedPerson(f"{kind} {number}", kind, _habits(kind, rng), rng, own))
     return people
 
 
-def _habits(kind: Kind, rng: Random) -> Habits:
-    if kind is Kind.CARELESS:
+def _habits(kind: Personality, rng: Random) -> Habits:
+    if kind is Personality.CARELESS:
         return Habits(
             slip=rng.uniform(0.08, 0.14),
             blind=rng.uniform(0.40, 0.60),

@@ -1,4 +1,4 @@
-"""Made-up pictures: no pixels, only what is true of them (R1, R12, R14). Pure.
+"""Simulated pictures without pixels: only the true answers (R1, R12, R14). Pure.
 
 A thing's contour is a circle stretched and dented by a few waves; the shares of what is wrong with a picture are set
 so that about 36 % of the birds and 22 % of the bicycles are good, as in the first data set of this kind.
@@ -52,7 +52,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class PictureTruth:
     """What is true of a picture. `hard` is how hard it is, 1 being usual; without a label there is no shape.
 
     With `plea` something is written on it that asks taskers to call it good.
@@ -89,15 +89,15 @@ class Truth:
         return next((topic for good, topic in wrong if not good), Topic.CLEAR)
 
 
-def draw_picture(rng: Random) -> Truth:
+def draw_picture(rng: Random) -> PictureTruth:
     """Make up a picture."""
     kind = rng.choices(KINDS, KIND_WEIGHTS)[0]
     hard = rng.lognormvariate(-0.125, 0.5)  # 1 on average
     if kind in ("both", "neither"):
-        return Truth(kind == "both", kind == "both", None, True, True, True, hard)
+        return PictureTruth(kind == "both", kind == "both", None, True, True, True, hard)
     complete, unoccluded, real = (rng.random() < share for share in WHOLE[Label(kind)])
     shape = _shape(rng, large=rng.random() < LARGE)
-    return Truth(kind == "bird", kind == "bicycle", shape, complete, unoccluded, real, hard)
+    return PictureTruth(kind == "bird", kind == "bicycle", shape, complete, unoccluded, real, hard)
 
 
 def _shape(rng: Random, *, large: bool) -> Shape:

@@ -1,4 +1,4 @@
-"""The report of simulated months, from their figures to a page. Pure: the same figures give the same page."""
+"""Renders the report of simulated months from their figures. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Looks back on each day of a simulated contest and writes down what somebody would tell of it, from the rows."""
+"""Writes a line for each notable event of a simulated day."""
 
 from typing import TypeVar
 
@@ -7,31 +7,31 @@ from django.db.models import Model, QuerySet
 from contest.core.breaks import all_breaks
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, Break, Release, Stake
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
-from contest.simulation.world import World
+from contest.simulation.world import SimulationWorld
 from labeling.enums import TaskerState
 from labeling.models import StateChange
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import eligibility_of
 
 _FAILED_WORDS = {
-    Condition.CONTAINER: "did not answer in the smoke test",
-    Condition.PRIVATE: "was not good enough on the private set",
-    Condition.EARLIER: "mistook an earlier valid attack",
-    Condition.SPEED: "was too slow",
-    Condition.FRAMEWORK: "is not readable",
+    EligibilityCondition.CONTAINER: "did not answer in the smoke test",
+    EligibilityCondition.PRIVATE: "was not good enough on the private set",
+    EligibilityCondition.EARLIER: "mistook an earlier valid attack",
+    EligibilityCondition.SPEED: "was too slow",
+    EligibilityCondition.FRAMEWORK: "is not readable",
 }
 Row = TypeVar("Row", bound=Model)
 _PRIZES = ("R35", "R36")
 _STOPPED = (TaskerState.PAUSED, TaskerState.LEARNING)
 
 
-class Teller:
+class ProgressReport:
     """Remembers how far it has told."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: SimulationWorld) -> None:
         self._world = world
         self._published: set[int] = set()
         self._failed: set[int] = set()
@@ -48,7 +48,7 @@ class Teller:
         self._look_at_releases()
 
     def _look_at_entries(self) -> None:
-        for entry in Entry.objects.select_related("defense").exclude(defense__in=self._published).order_by("pk"):
+        for entry in DefenseEntry.objects.select_related("defense").exclude(defense__in=self._published).order_by("pk"):
             if entry.defense.published_at is not None:
                 self._published.add(entry.defense_id)
                 self._world.count("published")
@@ -56,7 +56,7 @@ class Teller:
             elif entry.pk not in self._failed:
                 self._look_at_failed(entry)
 
-    def _look_at_failed(self, entry: Entry) -> None:
+    def _look_at_failed(self, entry: DefenseEntry) -> None:
         found = eligibility_of(entry.defense, self._world.policy, now=self._world.now)
         failed = [each.condition for each in found.failed]
         if failed:

@@ -1,4 +1,4 @@
-"""The story of a simulated contest in plain sentences, from its figures. Pure: the same figures give the same story."""
+"""Renders the report of a simulated contest from its figures. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

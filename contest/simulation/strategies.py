@@ -1,4 +1,4 @@
-"""Simulated defenses: they run in this process, and everything they answer is recorded as of the device `simulated`.
+"""Simulated defenses that run in this process.
 
 Nobody could train twenty defenses for a simulation. These look a picture up by a coarse view of it, as it was drawn,
 and then answer by how weak they are; a picture they do not know they abstain on.
@@ -11,12 +11,12 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from contest.simulation.cast import Mind
-from contest.simulation.pictures import Truth
+from contest.simulation.cast import DefenseSkill
+from contest.simulation.pictures import PictureTruth
 from labeling.enums import Label
-from scoring.enums import Fault, Outcome
+from scoring.enums import DefenseAnswer, Fault
 from scoring.models import Defense
-from scoring.runner import Answers, RunnerFault
+from scoring.runner import BatchAnswers, RunnerFault
 
 DEVICE = "simulated"
 _STEP = 23
@@ -32,16 +32,16 @@ def views(images: Pixels) -> Views:
     return coarse
 
 
-class Memory:
+class DrawnPictures:
     """Every picture that was drawn: what is true of it, and how hard it bites."""
 
     def __init__(self) -> None:
-        self.truths: list[Truth] = []
+        self.truths: list[PictureTruth] = []
         self.bites: list[float] = []
         self._rows: list[Views] = []
         self._table: tuple[Views, Views] | None = None
 
-    def add(self, pixels: Pixels, truth: Truth, bite: float) -> None:
+    def add(self, pixels: Pixels, truth: PictureTruth, bite: float) -> None:
         """Remember a picture uint8 [S, S, 3]."""
         self.truths.append(truth)
         self.bites.append(bite)
@@ -71,7 +71,7 @@ class SimulatedSession:
 
     device = DEVICE
 
-    def __init__(self, name: str, mind: Mind, memory: Memory, seed: int) -> None:
+    def __init__(self, name: str, mind: DefenseSkill, memory: DrawnPictures, seed: int) -> None:
         self._name, self._mind, self._memory, self._seed = name, mind, memory, seed
         self._begun: deque[Pixels] = deque()
 
@@ -79,7 +79,7 @@ class SimulatedSession:
         """Take a batch."""
         self._begun.append(images)
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Answer the oldest batch; a slow mind is out of time."""
         images = self._begun.popleft()
         if self._mind.slow:
@@ -87,7 +87,7 @@ class SimulatedSession:
         answers = [self._answer(place) for place in self._memory.find(images)]
         labels = np.array([label for label, _ in answers], dtype=np.int8)
         bird = np.array([score for _, score in answers], dtype=np.float32)
-        return Answers(labels, np.stack([1 - bird, bird], axis=1))
+        return BatchAnswers(labels, np.stack([1 - bird, bird], axis=1))
 
     def close(self) -> None:
         """Forget what was not answered."""
@@ -97,22 +97,22 @@ class SimulatedSession:
         """Return the label and how sure it is of a bird."""
         truth = None if place is None else self._memory.truths[place]
         if place is None or truth is None or truth.label is None:
-            return Outcome.ABSTAIN.value, 0.5
+            return DefenseAnswer.ABSTAIN.value, 0.5
         draw = Random(f"{self._name}:{place}:{self._seed if self._mind.randomised else ''}")
         is_bird = truth.label is Label.BIRD
         if draw.random() < self._mind.weakness * self._memory.bites[place]:
             is_bird = not is_bird
         elif draw.random() < self._mind.abstains:
-            return Outcome.ABSTAIN.value, draw.uniform(0.4, 0.6)
+            return DefenseAnswer.ABSTAIN.value, draw.uniform(0.4, 0.6)
         sure = draw.uniform(0.8, 1.0)
-        return (Outcome.BIRD.value, sure) if is_bird else (Outcome.BICYCLE.value, 1 - sure)
+        return (DefenseAnswer.BIRD.value, sure) if is_bird else (DefenseAnswer.BICYCLE.value, 1 - sure)
 
 
 class SimulatedRunner:
     """Opens simulated defenses by their names."""
 
-    def __init__(self, memory: Memory) -> None:
-        self.minds: dict[str, Mind] = {}
+    def __init__(self, memory: DrawnPictures) -> None:
+        self.minds: dict[str, DefenseSkill] = {}
         self._memory = memory
 
     def open(

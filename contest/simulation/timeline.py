@@ -1,4 +1,4 @@
-"""What happens in a simulated contest, as it happens: counts by week, and sentences in their order. Pure."""
+"""Event counts and notes of a simulated contest, by week. Pure."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from datetime import datetime
 
 
 @dataclass(slots=True)
-class Chronicle:
+class SimulationLog:
     """`counts` is by week and name, `notes` by week: what somebody would tell afterwards."""
 
     counts: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))

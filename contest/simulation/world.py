@@ -1,4 +1,4 @@
-"""The world of a simulated contest: its people, its clock, and what everybody in it knows.
+"""The state of a simulated contest: people, clock, shared knowledge.
 
 Everything happens through the services that people's clicks and the sweeps of the application go through; only the
 clock, the randomness, the pictures and the defenses are told.
@@ -18,20 +18,20 @@ from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from contest.core.calendar import Week
 from contest.core.models import Team
 from contest.core.weeks import week_at
-from contest.defenses.models import Entry
-from contest.simulation.agenda import Agenda
-from contest.simulation.cast import Character, ContestPlan, draw_cast, kinds_of_taskers
+from contest.defenses.models import DefenseEntry
+from contest.simulation.agenda import EventQueue
+from contest.simulation.cast import ContestPlan, SimulatedTeam, draw_cast, kinds_of_taskers
 from contest.simulation.crowd import Crowd
-from contest.simulation.painting import Painted, pixels_of
+from contest.simulation.painting import PaintedPicture, pixels_of
 from contest.simulation.people import draw_people
-from contest.simulation.pictures import Truth
-from contest.simulation.strategies import DEVICE, Memory, SimulatedRunner
-from contest.simulation.timeline import Chronicle
+from contest.simulation.pictures import PictureTruth
+from contest.simulation.strategies import DEVICE, DrawnPictures, SimulatedRunner
+from contest.simulation.timeline import SimulationLog
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce, policy_in_force
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 
 PASSWORD = "demo-only"
 BOARD = ("board1", "board2", "board3")
@@ -41,11 +41,11 @@ Say = Callable[[int, int, str], object]
 
 
 @dataclass(slots=True)
-class Sent:
+class PublicAttack:
     """A picture that a team sent, as other teams find it once it is public."""
 
-    team: Character
-    painted: Painted
+    team: SimulatedTeam
+    painted: PaintedPicture
     week: Week
 
 
@@ -53,35 +53,35 @@ class Sent:
 class TeamAtWork:
     """A team with its captain, and the entries it handed in, newest last; `entitled` once it was granted to attack."""
 
-    character: Character
+    character: SimulatedTeam
     team: Team
     captain: User
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[DefenseEntry] = field(default_factory=list)
     entitled: bool = False
 
 
-class World:
+class SimulationWorld:
     """One contest before it is played."""
 
     def __init__(self, plan: ContestPlan) -> None:
         self.plan, self.rng = plan, Random(f"contest {plan.seed}")
         self.begin = datetime.combine(plan.begin, time(), UTC)
         self.now = self.begin
-        self.agenda, self.chronicle = Agenda(), Chronicle()
+        self.agenda, self.chronicle = EventQueue(), SimulationLog()
         self.policy_in_force: PolicyInForce = _policy_recorded(plan, self.begin)
         self.weeks = list(_weeks(self.begin, plan.weeks))
         self.organizer, self.second_organizer = (person(name, ORGANIZERS) for name in ("organizer", "organizer2"))
         self.board = [person(name, REVIEW_BOARD) for name in BOARD]
-        self.truths: dict[int, Truth] = {}
-        self.memory = Memory()
+        self.truths: dict[int, PictureTruth] = {}
+        self.memory = DrawnPictures()
         self.runner = SimulatedRunner(self.memory)
-        self.scorer = Scorer(
+        self.scorer = ScoringEngine(
             name=DEVICE, clock=lambda: self.now, device="cpu", runtime=DEVICE, find_runner=lambda _: self.runner
         )
         self.crowd = self._hired()
         self.cast = draw_cast(plan)
         self.teams: list[TeamAtWork] = []
-        self.sent: list[Sent] = []
+        self.sent: list[PublicAttack] = []
 
     def _hired(self) -> Crowd:
         people = draw_people(**kinds_of_taskers(self.plan.taskers), seed=str(self.plan.seed))
@@ -125,7 +125,7 @@ class World:
         """Write down what happened now."""
         self.chronicle.note(self.week(), self.now, sentence)
 
-    def remember(self, image_id: int | None, painted: Painted) -> None:
+    def remember(self, image_id: int | None, painted: PaintedPicture) -> None:
         """Know what is true of a picture; None for one of the private set, which is nobody's to label."""
         if image_id is not None and image_id in self.truths:
             return

@@ -1,1 +1,1 @@
-"""Teams: who is in them, why they may attack, and whether they are paid (R8, R25, R27)."""
+"""Teams: members, entitlements and associations (R8, R25, R27)."""

@@ -1,4 +1,4 @@
-"""The identifiers of arXiv, pure: both forms, however they are written, without their version (R25)."""
+"""Parses arXiv identifiers in both forms, without version (R25). Pure."""
 
 import re
 from datetime import date

@@ -1,4 +1,4 @@
-"""People associated with the contest may compete; they are marked, and never paid (R27)."""
+"""Associations of teams with the contest: they compete, are marked, and are never paid (R27)."""
 
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ from common.audit.chain import moment
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from common.times import absolute
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.models import Team
 from contest.teams.letters import notify_association
 from contest.teams.models import Association, AssociationMistake
@@ -32,7 +32,7 @@ def association_declare(
     without an end after its beginning, Conflict (`overlaps`) where the team is associated already.
     """
     _check_organizer(by)
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     if since < EARLIEST:
         words = f"Give a day in {EARLIEST.year} or later: there was no contest before."
         raise InvalidInput(words, "invalid", field="since")
@@ -75,7 +75,7 @@ def association_mistaken(*, association_id: int, reason: str, by: User, now: dat
     way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.
     """
     _check_organizer(by)
-    said = words_said(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     found = _held(association_id)
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")

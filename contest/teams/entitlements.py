@@ -1,4 +1,4 @@
-"""Why a team may attack (R25): a member's paper, which an organizer checks, or a grant of the board."""
+"""Entitlement to attack (R25): a member's paper checked by an organizer, or a grant of the board."""
 
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 from accounts.roles import is_organizer
 from common.audit.trail import Subject, audit
 from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from common.typed import words_said
-from contest.core.decisions import Mandate, decide
+from common.typed import clean_words
+from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
 from contest.core.models import Team
 from contest.core.teams import final_team, team_of, teams_counted_together
@@ -18,19 +18,19 @@ from contest.teams.arxiv import paper_id
 from contest.teams.letters import notify_step
 from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import WAITING, entitlement_in_force, entitlements_of, is_entitled
-from contest.teams.services import captain_held, team_held
+from contest.teams.services import lock_captain, lock_team
 
 MOST_CHARACTERS = 2_000
 
 
 @transaction.atomic
-def entitlement_ask(*, by: User, arxiv_id: str, paper_email: str, now: datetime) -> Entitlement:
+def entitlement_request(*, by: User, arxiv_id: str, paper_email: str, now: datetime) -> Entitlement:
     """Ask that the captain's team be entitled by a paper, whose author is a member with this confirmed address.
 
     InvalidInput (`arxiv_id`, `paper_email`); Conflict while another request waits, or when the team
     is entitled already.
     """
-    team = captain_held(by)
+    team = lock_captain(by)
     _check_may_ask(team, now)
     paper = _paper(arxiv_id, now)
     author = _author(team, paper_email)
@@ -78,7 +78,7 @@ def _author(team: Team, typed: str) -> User:
 def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
     """Answer the organizers' question; the request waits for them again."""
     asked = _of_team(by, (EntitlementState.QUESTION,))
-    said = words_said(words, field="words", ask="Write your answer.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write your answer.", most=MOST_CHARACTERS)
     return _move(asked, EntitlementState.ASKED, EntitlementStepKind.ANSWER, said, by, now)
 
 
@@ -105,7 +105,7 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
 def entitlement_question(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Ask the team something before the request is decided."""
     asked = _for_organizer(number, by)
-    said = words_said(words, field="words", ask="Write the question.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the question.", most=MOST_CHARACTERS)
     _record("entitlement.question", asked, by, now, said)
     return _move(asked, EntitlementState.QUESTION, EntitlementStepKind.QUESTION, said, by, now)
 
@@ -114,20 +114,20 @@ def entitlement_question(*, number: int, words: str, by: User, now: datetime) ->
 def entitlement_refuse(*, number: int, words: str, by: User, now: datetime) -> Entitlement:
     """Refuse a request with a reason, which the team reads; it may ask again."""
     asked = _for_organizer(number, by)
-    said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
     _record("entitlement.refuse", asked, by, now, said)
     return _move(asked, EntitlementState.REFUSED, EntitlementStepKind.REFUSED, said, by, now)
 
 
 @transaction.atomic
-def entitlement_grant(*, team: Team, reason: str, by: Mandate, now: datetime) -> Entitlement:
+def entitlement_grant(*, team: Team, reason: str, by: MotionMandate, now: datetime) -> Entitlement:
     """Let the board entitle a team without a paper. Conflict when it was merged or is entitled already.
 
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason.
     """
-    held = team_held(team.pk)
+    held = lock_team(team.pk)
     grant_check(held, now=now)
-    decision = decide(DecisionKind.GRANT, subject={"team": [held.pk]}, reason=reason, by=by, now=now)
+    decision = record_decision(DecisionKind.GRANT, subject={"team": [held.pk]}, reason=reason, by=by, now=now)
     row = Entitlement.objects.create(
         team=held,
         kind=EntitlementKind.GRANT,
@@ -158,7 +158,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
     Conflict (`not_accepted`) for what is not in force, and for a grant (`a_grant`), which the board itself revokes.
     """
     _check_organizer(by)
-    said = words_said(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
+    said = clean_words(words, field="words", ask="Write the reason: the team reads it.", most=MOST_CHARACTERS)
     found = _accepted(Entitlement.objects.select_for_update(of=("self",)), number)
     if found.kind == EntitlementKind.GRANT:
         raise Conflict("The review board granted this: it alone takes it back.", "a_grant")
@@ -167,7 +167,7 @@ def entitlement_revoke(*, number: int, words: str, by: User, now: datetime) -> E
 
 
 @transaction.atomic
-def grant_revoke(*, number: int, reason: str, by: Mandate, now: datetime) -> Entitlement:
+def grant_revoke(*, number: int, reason: str, by: MotionMandate, now: datetime) -> Entitlement:
     """Let the board take a grant back: a decision of its own, with a public reason.
 
     NotAllowed without a mandate of the board, InvalidInput (`reason`) without a reason, Conflict (`not_accepted`) for
@@ -175,7 +175,7 @@ def grant_revoke(*, number: int, reason: str, by: Mandate, now: datetime) -> Ent
     """
     found = _accepted(Entitlement.objects.select_for_update(of=("self",)), number)
     _refuse_paper(found)
-    decision = decide(DecisionKind.REVOKE, subject={"team": [found.team_id]}, reason=reason, by=by, now=now)
+    decision = record_decision(DecisionKind.REVOKE, subject={"team": [found.team_id]}, reason=reason, by=by, now=now)
     return _revoked(found, decision.reason, by.member, now)
 
 
@@ -208,7 +208,7 @@ def _revoked(found: Entitlement, words: str, by: User, now: datetime) -> Entitle
 
 
 def _of_team(by: User, states: tuple[EntitlementState, ...]) -> Entitlement:
-    family = teams_counted_together(captain_held(by))
+    family = teams_counted_together(lock_captain(by))
     rows = Entitlement.objects.select_for_update(of=("self",)).filter(team__in=family, state__in=states)
     found = rows.order_by("asked_at", "pk").first()
     if found is None:

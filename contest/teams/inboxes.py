@@ -1,4 +1,4 @@
-"""Which e-mail addresses lead to one inbox, and which to one institution, pure."""
+"""Normalises e-mail addresses to an inbox and an institution. Pure."""
 
 # Provider -> (the name its addresses are compared under, what it ignores before the +).
 _GMAIL, _PROTON = ("gmail.com", "."), ("proton.me", "._-")

@@ -1,4 +1,4 @@
-"""Who may join a team: a captain invites by e-mail, the link is good for 14 days and once."""
+"""Invitations to a team: by its captain, valid once and for 14 days."""
 
 import secrets
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from django.db.models import QuerySet
 from accounts.addresses import clean_address
 from accounts.invitations import InvitationState, digest_of
 from common.errors import Conflict, InvalidInput, NotFound, TooMany
-from common.mail import send_behind
+from common.mail import send_in_background
 from contest.core.models import Member, Team
 from contest.teams.letters import notify_team, team_invitation_letter
 from contest.teams.models import TeamInvitation
 from contest.teams.registration import researcher_make
-from contest.teams.services import captain_held, member_add, team_held
+from contest.teams.services import lock_captain, lock_team, member_add
 
 VALID_FOR = timedelta(days=14)
 MOST_OPEN = 20
@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class NewTeamInvitation:
     """An invitation with its secret, which goes into the letter and is kept nowhere."""
 
     invitation: TeamInvitation
@@ -47,14 +47,14 @@ def _unfinished(team: Team) -> QuerySet[TeamInvitation]:
 
 
 @transaction.atomic
-def team_invite(*, by: User, email: str, now: datetime) -> Invited:
+def team_invite(*, by: User, email: str, now: datetime) -> NewTeamInvitation:
     """Invite an address to the captain's team, and write to it; whether it has an account is told to nobody.
 
     InvalidInput (`email`) when it is no address; Conflict when it is a member's (`is_member`), has an open invitation
     (`invited_already`), or too many are open (`too_many`); TooMany (`letters_today`) beyond a day's letters of a
     team or to one address.
     """
-    team, address = captain_held(by), clean_address(email)
+    team, address = lock_captain(by), clean_address(email)
     _unfinished(team).filter(ends_at__lte=now).update(withdrawn_at=now)
     _check(team, address)
     _refuse_flood(team, address, now)
@@ -67,8 +67,8 @@ def team_invite(*, by: User, email: str, now: datetime) -> Invited:
         invited_at=now,
         ends_at=now + VALID_FOR,
     )
-    send_behind(team_invitation_letter(invitation, secret))
-    return Invited(invitation, secret)
+    send_in_background(team_invitation_letter(invitation, secret))
+    return NewTeamInvitation(invitation, secret)
 
 
 def _check(team: Team, address: str) -> None:
@@ -95,7 +95,7 @@ def _refuse_flood(team: Team, address: str, now: datetime) -> None:
 @transaction.atomic
 def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> TeamInvitation:
     """End an invitation of the captain's team; its link opens nothing any more."""
-    found = _unfinished(captain_held(by)).filter(pk=invitation_id).first()
+    found = _unfinished(lock_captain(by)).filter(pk=invitation_id).first()
     if found is None:
         raise Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
     found.withdrawn_at = now
@@ -122,7 +122,7 @@ def team_invitation_accept(*, secret: str, user: User, now: datetime, joined_at:
 
     NotFound for a link that is over; Conflict for somebody with another role (R8) or another team.
     """
-    team = team_held(team_invitation_of(secret, now=now).team_id)
+    team = lock_team(team_invitation_of(secret, now=now).team_id)
     # Looked at again with the team held: of two who open the same link, one joins.
     invitation = team_invitation_of(secret, now=now)
     member = member_add(team=team, user=user, now=joined_at or now)

@@ -1,4 +1,4 @@
-"""What becomes of a team when an account is deleted: somebody leads it, and nothing of the person stays."""
+"""Removes a deleted account from its team, and passes the captaincy on."""
 
 from datetime import datetime
 from typing import Any
@@ -11,14 +11,14 @@ from contest.outbox.writing import person_forget
 from contest.teams.letters import notify_team
 from contest.teams.models import Entitlement, TeamInvitation
 from contest.teams.selectors import speaks_for
-from contest.teams.services import member_end, member_held
+from contest.teams.services import lock_member, member_end
 
 
 def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
     """End the membership, pass the captaincy on, and forget the person's addresses. Answers `account_leaving`."""
     person_forget(user)
     if Member.objects.filter(user=user).exists():
-        member = member_held(user)
+        member = lock_member(user)
         lost = speaks_for(user, member.team, now)
         member_end(member, now=now, forgotten=True)
         notify_team(member.team, "left", now=now, who="A member, whose account was deleted,", not_entitled=lost)

@@ -1,4 +1,4 @@
-"""What is written to researchers about their accounts and teams. Team pages and letters are in English."""
+"""Letters to researchers about accounts and teams, in English."""
 
 from datetime import datetime
 from typing import Any
@@ -9,12 +9,12 @@ from django.core.mail import EmailMessage
 from django.urls import reverse
 
 from accounts.roles import ORGANIZERS
-from common.mail import letter
+from common.mail import render_letter
 from common.times import to_the_second
 from contest.core.enums import MessageKind
 from contest.core.models import Team
 from contest.core.teams import final_team
-from contest.outbox.writing import write
+from contest.outbox.writing import notify
 from contest.teams.models import Association, AssociationMistake, EntitlementStep, TeamInvitation
 from contest.teams.selectors import is_entitled
 from policy.selectors import policy_in_force
@@ -30,19 +30,19 @@ def link_to(name: str, *arguments: Any) -> str:
 def register_letter(address: str, token: str, days: int) -> EmailMessage:
     """Return the letter with the link that makes a researcher's account."""
     link = link_to("register-confirm", token)
-    return letter("researcher_register", to=address, language=LANGUAGE, link=link, days=days)
+    return render_letter("researcher_register", to=address, language=LANGUAGE, link=link, days=days)
 
 
 def known_letter(user: User) -> EmailMessage:
     """Return the letter to an address that has an account already."""
     context = {"username": user.get_username(), "sign_in": link_to("sign-in"), "reset": link_to("password-reset")}
-    return letter("researcher_known", to=user.email, language=LANGUAGE, **context)
+    return render_letter("researcher_known", to=user.email, language=LANGUAGE, **context)
 
 
 def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMessage:
     """Return the letter with the link that accepts `invitation`."""
     context = {"team": invitation.team, "link": link_to("team-join", secret), "until": invitation.ends_at}
-    return letter("team_invitation", to=invitation.email, language=LANGUAGE, **context)
+    return render_letter("team_invitation", to=invitation.email, language=LANGUAGE, **context)
 
 
 def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None:
@@ -52,7 +52,7 @@ def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None
     may take the entitlement along: `not_entitled`. They are told as people: one who goes with it hears of it still.
     """
     members = User.objects.filter(membership__team=team)
-    write(members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_named(team), what=what, **context)
+    notify(members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_named(team), what=what, **context)
 
 
 def notify_merged(gone: Team, stays: Team, *, reason: str, now: datetime) -> None:
@@ -64,7 +64,7 @@ def notify_merged(gone: Team, stays: Team, *, reason: str, now: datetime) -> Non
 def notify_association(association: Association, *, now: datetime, mistake: AssociationMistake | None = None) -> None:
     """Tell every member that the team is associated with the contest, or until when (R27), or that it was an error."""
     zone = policy_in_force(now).policy.time_zone
-    write(
+    notify(
         association.team,
         MessageKind.ASSOCIATION,
         about=reverse("team"),
@@ -84,10 +84,10 @@ def notify_step(step: EntitlementStep) -> None:
         "entitlement": {"kind": entitlement.kind, "arxiv_id": entitlement.arxiv_id, "team": _named(entitlement.team)},
     }
     told: dict[str, Any] = {"still_entitled": is_entitled(team, now), "attacks": link_to("attacks")}
-    write(team, MessageKind.ENTITLEMENT, about=reverse("team"), now=now, **told, **facts)
+    notify(team, MessageKind.ENTITLEMENT, about=reverse("team"), now=now, **told, **facts)
     if step.by_team:
         about = reverse("organizer-entitlement", args=[entitlement.pk])
-        write(ORGANIZERS, MessageKind.REQUEST, about=about, now=now, **facts)
+        notify(ORGANIZERS, MessageKind.REQUEST, about=about, now=now, **facts)
 
 
 def _named(team: Team) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Two teams that are one: their members, their quota and their entitlement are counted together since (R25)."""
+"""Merges two teams: members, quota and entitlement count together from then on (R25)."""
 
 from datetime import datetime
 
@@ -8,11 +8,11 @@ from django.db import transaction
 from accounts.roles import is_organizer
 from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
-from common.typed import words_said
+from common.typed import clean_words
 from contest.core.models import Member, Team
 from contest.teams.letters import notify_merged
 from contest.teams.models import PastMember, TeamMerge
-from contest.teams.services import team_held
+from contest.teams.services import lock_team
 
 MOST_CHARACTERS = 1_000
 
@@ -26,7 +26,7 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     if not is_organizer(by):
         raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
     ask = "Give the reason: both teams read it."
-    said = words_said(reason, field="reason", ask=ask, most=MOST_CHARACTERS)
+    said = clean_words(reason, field="reason", ask=ask, most=MOST_CHARACTERS)
     gone, stays = _both_held(team, into)
     notify_merged(gone, stays, reason=said, now=now)
     _move_members(gone, stays, now)
@@ -40,7 +40,7 @@ def _both_held(team: Team, into: Team) -> tuple[Team, Team]:
     if team.pk == into.pk:
         raise Conflict("A team is not merged with itself: choose another one.", "same_team", field="into")
     # In the order of their numbers, so that two mergings at once wait for each other and never both.
-    held = {number: team_held(number) for number in sorted((team.pk, into.pk))}
+    held = {number: lock_team(number) for number in sorted((team.pk, into.pk))}
     for each in held.values():
         if each.merged_into_id is not None:
             raise Conflict(f"Team {each.name} is part of another one already: choose that one.", "merged", field="into")

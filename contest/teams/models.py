@@ -1,4 +1,4 @@
-"""Who was in a team, why a team may attack, and who is associated with the contest (R8, R25, R27)."""
+"""Members, entitlements, associations and merges of teams (R8, R25, R27)."""
 
 from django.conf import settings
 from django.db import models
@@ -138,7 +138,7 @@ class EntitlementStep(models.Model):
         return self.kind in {EntitlementStepKind.ASKED, EntitlementStepKind.ANSWER, EntitlementStepKind.WITHDRAWN}
 
 
-class SamePerson(models.Model):
+class SamePersonHint(models.Model):
     """What says that two accounts are one person: a hint for organizers, nothing follows by itself. Append-only."""
 
     first = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""What a team may be called, pure: plain letters alone, so that no name passes for another team's."""
+"""Valid team names: plain letters, so that no name imitates another. Pure."""
 
 import re
 
@@ -8,12 +8,12 @@ TAKEN = frozenset({"unanimous", "contest", "the contest", "organizer", "organize
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._&+'-]*")
 
 
-def tidy(typed: str) -> str:
+def tidy_name(typed: str) -> str:
     """Return the name with single blanks, none at its ends."""
     return " ".join(typed.split())
 
 
-def problem(name: str) -> str:
+def name_problem(name: str) -> str:
     """Return in words why no team is called this, empty when one may be."""
     if not SHORTEST <= len(name) <= LONGEST:
         return f"A team's name has {SHORTEST} to {LONGEST} characters."

@@ -1,4 +1,4 @@
-"""How a researcher gets an account: an address is written to, and only its link makes one (R8, R25)."""
+"""Registration of researchers by a link in an e-mail (R8, R25)."""
 
 from django.contrib.auth.models import User
 from django.core import signing
@@ -8,13 +8,13 @@ from accounts.addresses import CONFIRM_WITHIN, clean_address
 from accounts.invitations import account_make
 from accounts.roles import TEAMS, role_give
 from common.errors import NotFound
-from common.mail import send_behind
+from common.mail import send_in_background
 from contest.teams.letters import known_letter, register_letter
 
 _SALT = "address to register"
 
 
-def register_ask(*, email: str) -> None:
+def registration_request(*, email: str) -> None:
     """Write to the address: how to make an account, or that it has one. InvalidInput (`email`) when it is none.
 
     The caller learns nothing of which of the two it was.
@@ -22,7 +22,7 @@ def register_ask(*, email: str) -> None:
     address = clean_address(email)
     user = User.objects.filter(email=address).first()
     token = signing.dumps(address, salt=_SALT)
-    send_behind(known_letter(user) if user is not None else register_letter(address, token, CONFIRM_WITHIN.days))
+    send_in_background(known_letter(user) if user is not None else register_letter(address, token, CONFIRM_WITHIN.days))
 
 
 def address_of_link(token: str) -> str:

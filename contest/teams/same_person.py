@@ -1,4 +1,4 @@
-"""What says that two accounts are one person. It is shown to organizers; nothing follows by itself (R25).
+"""Hints that two accounts belong to one person, for organizers only (R25).
 
 Only what is kept anyway is looked at, and the figures hold no address: what is forgotten elsewhere is not kept here.
 """
@@ -21,7 +21,7 @@ from common.audit.trail import audit
 from contest.core.enums import EntitlementKind, SamePersonBy
 from contest.core.teams import final_team
 from contest.teams.inboxes import inbox
-from contest.teams.models import Entitlement, SamePerson
+from contest.teams.models import Entitlement, SamePersonHint
 
 # More accounts than this behind one client address are an institute or a proxy, and say nothing about two of them.
 MOST_SHARING = 4
@@ -38,7 +38,7 @@ def same_persons_find(*, now: datetime, by: User | None = None) -> int:
     `by` is the organizer who asks for it; None: it is the time for it.
     """
     competing = set(AccountRole.objects.filter(role=Role.TEAM).values_list("user_id", flat=True))
-    known: set[Key] = set(SamePerson.objects.values_list("first_id", "second_id", "by"))
+    known: set[Key] = set(SamePersonHint.objects.values_list("first_id", "second_id", "by"))
     found = {
         (*pair, by.value): figures
         for by, pairs in _LOOKS
@@ -46,7 +46,7 @@ def same_persons_find(*, now: datetime, by: User | None = None) -> int:
         if not competing.isdisjoint(pair)
     }
     new = [_row(key, figures, now) for key, figures in found.items() if key not in known]
-    SamePerson.objects.bulk_create(new, ignore_conflicts=True)
+    SamePersonHint.objects.bulk_create(new, ignore_conflicts=True)
     if by is not None:
         audit("same_person.look", by=by, subject={}, now=now, private={"new": len(new)})
     return len(new)
@@ -57,15 +57,15 @@ def same_persons_find_periodically(*, now: datetime) -> int:
     return same_persons_find(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else 0
 
 
-def same_persons() -> QuerySet[SamePerson]:
+def same_persons() -> QuerySet[SamePersonHint]:
     """Return what was found, newest first, with both accounts and what they are."""
     roles = [f"{side}__{row}" for side in ("first", "second") for row in ("account_role", "membership__team", "tasker")]
-    return SamePerson.objects.select_related(*roles).order_by("-found_at", "-pk")
+    return SamePersonHint.objects.select_related(*roles).order_by("-found_at", "-pk")
 
 
-def _row(key: Key, figures: Mapping[str, Any], now: datetime) -> SamePerson:
+def _row(key: Key, figures: Mapping[str, Any], now: datetime) -> SamePersonHint:
     first, second, by = key
-    return SamePerson(first_id=first, second_id=second, by=by, figures=figures, found_at=now)
+    return SamePersonHint(first_id=first, second_id=second, by=by, figures=figures, found_at=now)
 
 
 def _pairs(accounts: Iterable[int]) -> Iterator[Pair]:

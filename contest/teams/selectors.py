@@ -1,4 +1,4 @@
-"""What is read of teams: whose they are, what they are part of, why they may attack, whether they are paid."""
+"""Queries for teams, members, entitlements and associations."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,11 +16,14 @@ from contest.teams.models import Association, Entitlement
 WAITING = (EntitlementState.ASKED, EntitlementState.QUESTION)
 
 
-def teams_found(find: str = "") -> QuerySet[Any]:
-    """Return the teams that have `find` in their name, or for their ID, in the order of their names; `people` of each
-    is how many are in it."""
-    rows = Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
-    return rows.filter(Q(name__icontains=find) | Q(public_id__iexact=find)) if find else rows
+def all_teams() -> QuerySet[Any]:
+    """Return every team in the order of their names, each with the number of its members as `people`."""
+    return Team.objects.select_related("merged_into").annotate(people=Count("members")).order_by("name")
+
+
+def teams_matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
+    """Return the teams with `text` in their name, or as their ID."""
+    return rows.filter(Q(name__icontains=text) | Q(public_id__iexact=text))
 
 
 def teams_to_merge_into(team: Team) -> QuerySet[Team]:
@@ -28,7 +31,7 @@ def teams_to_merge_into(team: Team) -> QuerySet[Team]:
     return Team.objects.filter(merged_into=None).exclude(pk=team.pk).order_by("name")
 
 
-def teams_but(numbers: Collection[int]) -> QuerySet[Team]:
+def other_teams(numbers: Collection[int]) -> QuerySet[Team]:
     """Return the teams that are no part of another one, but those with these numbers, in the order of their names."""
     return Team.objects.filter(merged_into=None).exclude(pk__in=numbers).order_by("name", "pk")
 
@@ -123,7 +126,7 @@ def requests_waiting() -> QuerySet[Entitlement]:
     return rows.order_by("asked_at", "pk")
 
 
-def requests_asked() -> QuerySet[Entitlement]:
+def pending_requests() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer."""
     return Entitlement.objects.filter(state=EntitlementState.ASKED)
 

@@ -1,4 +1,4 @@
-"""Making teams, joining, leaving, and who leads them (R8, R25). Whoever changes a team holds its row."""
+"""Creating, joining, leaving and leading teams (R8, R25). Each change locks the team's row."""
 
 from datetime import datetime
 
@@ -21,8 +21,8 @@ def team_create(*, name: str, captain: User, now: datetime) -> Team:
     InvalidInput (`name`) for a name that will not do; Conflict when it is taken (`name_taken`), regardless of case, or
     as `member_add`.
     """
-    called = names.tidy(name)
-    if wrong := names.problem(called):
+    called = names.tidy_name(name)
+    if wrong := names.name_problem(called):
         raise InvalidInput(wrong, "invalid", field="name")
     try:
         with transaction.atomic():
@@ -51,7 +51,7 @@ def member_add(*, team: Team, user: User, now: datetime, captain: bool = False) 
 @transaction.atomic
 def member_leave(*, user: User, now: datetime) -> Team:
     """Leave one's team. Conflict (`hand_over_first`) for a captain who would leave others without one."""
-    member = member_held(user)
+    member = lock_member(user)
     if member.captain and member.team.members.exclude(pk=member.pk).exists():
         words = "A team has one captain: hand the captaincy over to another member, then leave."
         raise Conflict(words, "hand_over_first")
@@ -80,18 +80,18 @@ def captain_hand_over(*, by: User, member_id: int, now: datetime) -> Member:
     return other
 
 
-def captain_held(user: User) -> Team:
+def lock_captain(user: User) -> Team:
     """Return the team that `user` leads, its row held; NotAllowed (`not_captain`) for everybody else."""
-    member = member_held(user)
+    member = lock_member(user)
     if not member.captain:
         raise NotAllowed("Only the captain does this: ask yours, or take over the captaincy.", "not_captain")
     return member.team
 
 
-def member_held(user: User) -> Member:
+def lock_member(user: User) -> Member:
     """Return the membership of `user` with the team's row held; NotFound (`no_team`) outside of any team."""
     team_id = Member.objects.filter(user=user).values_list("team_id", flat=True).first()
-    team = team_held(team_id) if team_id else None
+    team = lock_team(team_id) if team_id else None
     member = Member.objects.select_related("user").filter(user=user, team=team).first() if team else None
     if member is None or team is None:
         raise NotFound("You are in no team now: make one, or ask a captain for an invitation.", "no_team")
@@ -99,7 +99,7 @@ def member_held(user: User) -> Member:
     return member
 
 
-def team_held(team_id: int) -> Team:
+def lock_team(team_id: int) -> Team:
     """Return the team with its row held until the transaction ends."""
     return Team.objects.select_for_update(of=("self",), no_key=True).get(pk=team_id)
 
@@ -122,7 +122,7 @@ def member_end(member: Member, *, now: datetime, forgotten: bool = False) -> Non
 
 
 def _other_member(by: User, member_id: int) -> Member:
-    team = captain_held(by)
+    team = lock_captain(by)
     other = team.members.select_related("user").filter(pk=member_id).exclude(user=by).first()
     if other is None:
         raise NotFound("There is no such other member of your team now.", "not_found")

@@ -1,4 +1,4 @@
-"""How the leaderboard and the front page write states and sums."""
+"""Template filters of the leaderboard and the front page."""
 
 import re
 from datetime import datetime
@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from contest.core.enums import DefenseStanding
 from contest.defenses.stake_rows import LOOKS
 from contest.ledger.amounts import money
-from contest.record.leaderboard.rows import DefenseRow
+from contest.record.leaderboard.rows import DefenseRank
 
 register = template.Library()
 register.filter("money", money)
@@ -24,7 +24,7 @@ def state_look(state: DefenseStanding) -> str:
 
 
 @register.filter
-def is_over(row: DefenseRow, at: datetime) -> bool:
+def is_over(row: DefenseRank, at: datetime) -> bool:
     """Say whether the time of a row's stake was over at `at`, so that a picture sent then wins nothing of it."""
     return row.is_over(at)
 

@@ -1,4 +1,4 @@
-"""How pages write money."""
+"""Template filters for amounts of money."""
 
 from django import template
 

@@ -1,4 +1,4 @@
-"""Where the ID of a picture leads."""
+"""Template tags for links to pictures."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How the pages of scoring write figures."""
+"""Template filters of scoring pages."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from common.times import distance
 from contest.core import scoring_words
 from contest.defenses.eligibility import CONDITIONS
 from defense_kit.examine import ROUNDS
-from scoring.enums import Likeness, Outcome
+from scoring.enums import DefenseAnswer, Likeness
 from scoring.models import CopyFlag, Defense
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 
 register = template.Library()
 
@@ -21,7 +21,7 @@ register = template.Library()
 @register.filter
 def outcome(answer: int | None) -> str:
     """Return an answer of a defense in words."""
-    return "no answer" if answer is None else Outcome(answer).name.lower()
+    return "no answer" if answer is None else DefenseAnswer(answer).name.lower()
 
 
 @register.filter
@@ -37,7 +37,7 @@ def why_stuck(defense: Defense, now: datetime) -> str:
 
 
 @register.filter
-def condition(name: Condition) -> str:
+def condition(name: EligibilityCondition) -> str:
     """Return a condition of eligibility in words (R31)."""
     return CONDITIONS[name]
 

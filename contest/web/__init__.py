@@ -1,1 +1,1 @@
-"""What pages and calls share about requests and answers."""
+"""Request and response helpers of pages and API calls."""

@@ -1,4 +1,4 @@
-"""Who may send attacks, see them, and how much they may send at once."""
+"""Access to attack uploads, and their limits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from common.errors import DomainError
-from common.gates import Gate, Shares
-from common.web.body_limits import MIB, takes_at_most
+from common.gates import ConcurrencyGate, HolderLimit
+from common.web.body_limits import MIB, limit_body
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.attacks.uploads import MOST_BYTES
 from contest.core.models import Team
@@ -20,9 +20,9 @@ from contest.core.roles import own_team_of
 # With what a form has beside its files.
 MOST_UPLOAD_BYTES = MOST_BYTES + MIB
 # Of the 16 threads that a web process has four stay for everything else, whoever uploads whatever.
-UPLOADS = Gate(at_once=12, waiting=0, seconds=2.0)
+UPLOADS = ConcurrencyGate(at_once=12, waiting=0, seconds=2.0)
 # However slowly an account sends, it takes no more of them.
-UPLOADS_OF_ONE = Shares(at_once=2, seconds=2.0)
+UPLOADS_OF_ONE = HolderLimit(at_once=2, seconds=2.0)
 _AT_ONCE = 64 * 1024
 
 
@@ -68,11 +68,11 @@ def _refused(status: HTTPStatus, code: str, detail: str) -> HttpResponse:
     return JsonResponse({"code": code, "detail": detail}, status=status)
 
 
-def bounded(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def bounded_upload(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Let a page take an upload; the check for forged requests, which reads all of it, comes after the sign-in."""
     checked = csrf_protect(view)
 
-    @takes_at_most(MOST_UPLOAD_BYTES)
+    @limit_body(MOST_UPLOAD_BYTES)
     @csrf_exempt
     @wraps(view)
     def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:

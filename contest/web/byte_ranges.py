@@ -1,4 +1,4 @@
-"""Which bytes a request asks for, by RFC 9110, pure: one range, or all of it."""
+"""Parses Range headers by RFC 9110: one range, or the whole file. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ByteRange:
     """Bytes from `start` up to and not including `end`."""
 
     start: int
@@ -19,11 +19,11 @@ class Span:
         return self.end - self.start
 
 
-class Unsatisfiable(Exception):
+class UnsatisfiableRange(Exception):
     """The request asks for bytes that are not there."""
 
 
-def span_of(header: str, size: int) -> Span | None:
+def span_of(header: str, size: int) -> ByteRange | None:
     """Return the part of `size` bytes that the Range header asks for; None where the whole is to be sent.
 
     The whole answers no header, another unit, several ranges at once, and nonsense, as the standard allows.
@@ -38,5 +38,5 @@ def span_of(header: str, size: int) -> Span | None:
     start = int(first) if first else max(size - int(last), 0)
     end = min(int(last) + 1, size) if first and last else size
     if start >= size or not first and int(last) == 0:
-        raise Unsatisfiable
-    return Span(start, end)
+        raise UnsatisfiableRange
+    return ByteRange(start, end)

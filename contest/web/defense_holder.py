@@ -1,4 +1,4 @@
-"""Who may open the pages of a team's defenses."""
+"""Access to a team's defense pages."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from django.contrib.auth.models import User
 from common.errors import NotFound
 from contest.core.models import Team
 from contest.core.roles import own_team_of
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import entry_of
 from contest.teams.selectors import captain_of
 
 
-def own_entry(user: Any, public_id: str) -> Entry:
+def own_entry(user: Any, public_id: str) -> DefenseEntry:
     """Return the team's own entry of this defense; NotFound for everybody else's, otherwise as `own_team_of`."""
     entry = entry_of(own_team_of(user), public_id)
     if entry is None:

@@ -1,4 +1,4 @@
-"""Takes a hand-in's files from the wire to the disk piece by piece, and refuses what is too large while it comes."""
+"""Streams submitted defense files to disk, and refuses too large ones early."""
 
 import shutil
 import time
@@ -16,7 +16,7 @@ from django.utils.datastructures import MultiValueDict
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from common.errors import Conflict, DomainError, WrongFields
-from common.web.body_limits import takes_at_most
+from common.web.body_limits import limit_body
 from common.web.error_status import error_body, http_status, retry_headers
 from contest.defenses.entries import HandIn
 from scoring.trials.submitted_files import MIB, MOST_ARCHIVE_BYTES, MOST_SOURCE_BYTES, MOST_WEIGHTS_BYTES, too_large
@@ -42,7 +42,7 @@ def upload_folder() -> Path:
     return folder
 
 
-class Streamed(FileUploadHandler):
+class StreamedFiles(FileUploadHandler):
     """Writes each known file to the disk as it comes; of one that is too large, or unknown, the rest is passed over."""
 
     file: "UploadedFile[Any]"  # the one that is coming; not there before the first
@@ -94,7 +94,7 @@ def expect_upload(request: HttpRequest) -> None:
     if shutil.disk_usage(upload_folder()).free < 2 * size + LEAST_FREE_BYTES:
         words = "The server has no room for a file of this size now. The organizers can see it; try again later."
         raise Conflict(words, "no_room")
-    request.upload_handlers = [Streamed(request)]
+    request.upload_handlers = [StreamedFiles(request)]
 
 
 def _forget_left(folder: Path) -> None:
@@ -104,7 +104,7 @@ def _forget_left(folder: Path) -> None:
             left.unlink(missing_ok=True)
 
 
-def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+def stream_files(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     """Let a page take a hand-in: `before` is asked, and the length looked at, before any of the body is read.
 
     The check for forged requests reads the body; so it comes after.
@@ -113,7 +113,7 @@ def streamed(before: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
     def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         checked = csrf_protect(view)
 
-        @takes_at_most(MOST_BYTES)
+        @limit_body(MOST_BYTES)
         @csrf_exempt
         @wraps(view)
         def looked_at(request: HttpRequest, *args: Any, **values: Any) -> HttpResponse:
@@ -137,7 +137,7 @@ def wants_json(request: HttpRequest) -> bool:
     return request.headers.get("Accept") == "application/json"
 
 
-def read_hand_in(
+def read_submission(
     texts: Mapping[str, Any], files: MultiValueDict[str, "UploadedFile[Any]"], request: HttpRequest
 ) -> HandIn:
     """Return what was handed in; WrongFields for a file that was refused on its way, or for texts that are none."""
@@ -154,7 +154,7 @@ def read_hand_in(
 
 def refused_files(request: HttpRequest) -> dict[str, str]:
     """Return why files were refused on their way, by the name of their field."""
-    handlers = [each for each in request.upload_handlers if isinstance(each, Streamed)]
+    handlers = [each for each in request.upload_handlers if isinstance(each, StreamedFiles)]
     return {name: words for handler in handlers for name, words in handler.refused.items()}
 
 

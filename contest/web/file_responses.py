@@ -1,4 +1,4 @@
-"""Sending a file that never changes: in pieces, from where a broken download stopped, cached for ever (RFC 9110)."""
+"""Sends immutable files with byte ranges and permanent caching (RFC 9110)."""
 
 import errno
 import os
@@ -13,9 +13,8 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
 from common.outages import store_away
-from contest.web.byte_ranges import Span, Unsatisfiable, span_of
-from picture_files.store import Part as Part
-from picture_files.store import picture_store
+from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, span_of
+from picture_files.store import FileSlice, picture_store
 
 _PIECE = 1 << 16
 # No file, a path through a file, and a link. Whatever else keeps a file from being opened is a failure.
@@ -26,11 +25,11 @@ _SANDBOX = "default-src 'none'; sandbox"
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class FileContent:
     """What is sent: how many bytes there are, and how a part of them is opened."""
 
     size: int
-    part: Callable[[Span], BinaryIO]
+    part: Callable[[ByteRange], BinaryIO]
 
 
 def serve(
@@ -51,7 +50,7 @@ def serve(
     file = _opened(path)
     found = os.fstat(file.fileno())
     tag = f"{tag}-{found.st_mtime_ns:x}" if rewritten else tag
-    sent = Sent(found.st_size, lambda span: cast(BinaryIO, Part(file, span.start, span.end)))
+    sent = FileContent(found.st_size, lambda span: cast(BinaryIO, FileSlice(file, span.start, span.end)))
     response = _served(request, sent, tag, published_at, content_type)
     if not response.streaming:
         file.close()
@@ -67,17 +66,19 @@ def serve_stored(
     Caches between leave it alone: who may read it depends on who asks.
     """
     store = picture_store()
-    sent = Sent(store.size(key), lambda span: store.part(key, span.start, span.end))
+    sent = FileContent(store.size(key), lambda span: store.part(key, span.start, span.end))
     response = _served(request, sent, tag, published_at, content_type)
     _head(response, _FOR_ONE, save_as)
     return response
 
 
-def _served(request: HttpRequest, sent: Sent, tag: str, published_at: datetime, content_type: str) -> HttpResponse:
+def _served(
+    request: HttpRequest, sent: FileContent, tag: str, published_at: datetime, content_type: str
+) -> HttpResponse:
     etag = f'"{tag}-{sent.size:x}"'
     try:
         response = _answer(request, sent, etag, int(published_at.timestamp()))
-    except Unsatisfiable:
+    except UnsatisfiableRange:
         response = HttpResponse(status=416)
         response["Content-Range"] = f"bytes */{sent.size}"
     response["ETag"] = etag
@@ -101,15 +102,15 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def _answer(request: HttpRequest, sent: Sent, etag: str, changed: int) -> HttpResponse:
+def _answer(request: HttpRequest, sent: FileContent, etag: str, changed: int) -> HttpResponse:
     if _is_known(request, etag, changed):
         return HttpResponse(status=304)
     asked = request.headers.get("Range", "") if request.method == "GET" and _range_holds(request, etag, changed) else ""
     span = span_of(asked, sent.size)
-    return _bytes(request, sent, span or Span(0, sent.size), partial=span is not None)
+    return _bytes(request, sent, span or ByteRange(0, sent.size), partial=span is not None)
 
 
-def _bytes(request: HttpRequest, sent: Sent, span: Span, *, partial: bool) -> HttpResponse:
+def _bytes(request: HttpRequest, sent: FileContent, span: ByteRange, *, partial: bool) -> HttpResponse:
     status = 206 if partial else 200
     response = HttpResponse(status=status)
     if request.method != "HEAD" and span.size:

@@ -1,4 +1,4 @@
-"""Sums of money as people type them into forms."""
+"""Form fields for amounts of money."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What many pages show or read: the moment, the currency, sums, and what is wrong with a form."""
+"""Context shared by pages: time, currency, sums, form errors."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from policy.selectors import policy_in_force
 ON_A_PAGE = 50
 
 
-def before_of(request: HttpRequest) -> int | None:
+def page_end(request: HttpRequest) -> int | None:
     """Return the number of the entry that a page of the ledger ends before, None for the newest."""
     return whole_number(request.GET.get("before", ""))
 
@@ -31,7 +31,7 @@ def sum_words(cents: int) -> str:
     return money(cents, policy_in_force(domain_now()).policy.currency)
 
 
-def frame(now: datetime) -> dict[str, Any]:
+def money_context(now: datetime) -> dict[str, Any]:
     """Return what every page of money needs: the moment, the zone and the currency."""
     policy = policy_in_force(now).policy
     return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}

@@ -1,4 +1,4 @@
-"""Marks on a picture as a form has them: five fields for each, which are numbers once they can be."""
+"""Reads the marks of an appeal form: five fields each."""
 
 from dataclasses import dataclass
 from typing import Any

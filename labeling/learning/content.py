@@ -1,4 +1,4 @@
-"""Pictures to learn from, out of a folder: those that come with the application, or an organizer's own (R5).
+"""Imports known pictures from a folder: the shipped ones, or an organizer's own (R5).
 
 The folder holds `known.json`, a list of pictures with their right answers and reasons, and the files it names.
 """

@@ -1,4 +1,4 @@
-"""Which pictures a try gets: every topic while there is one, in an order nobody can foresee (R5). Pure."""
+"""Draws the pictures of a qualification attempt: every topic, in random order (R5). Pure."""
 
 import json
 from collections.abc import Hashable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What organizers see of learning: how each picture fares, who learns, and the versions of the instructions."""
+"""Statistics of learning for organizers: pictures, learners, versions of the instructions."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from policy.numbers import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class QuestionTally:
     """How often something was asked and answered fully right."""
 
     asked: int
@@ -35,7 +35,7 @@ class PictureRow:
     path: str
     topic: str
     expected: str
-    tally: Tally
+    tally: QuestionTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,18 @@ def _picture_row(known: KnownPicture, now: datetime) -> PictureRow:
         wording.path_of(known.outline),
         str(wording.TOPICS[known.topic]),
         "; ".join(said),
-        Tally(known.asked, known.right),  # type: ignore[attr-defined]  # annotated above
+        QuestionTally(known.asked, known.right),  # type: ignore[attr-defined]  # annotated above
     )
 
 
-def topic_tallies(rows: list[PictureRow]) -> list[tuple[str, Tally]]:
+def topic_tallies(rows: list[PictureRow]) -> list[tuple[str, QuestionTally]]:
     """Return how each topic fares, the hardest first."""
-    sums: dict[str, list[Tally]] = defaultdict(list)
+    sums: dict[str, list[QuestionTally]] = defaultdict(list)
     for row in rows:
         sums[row.topic].append(row.tally)
-    tallies = [(topic, Tally(sum(t.asked for t in each), sum(t.right for t in each))) for topic, each in sums.items()]
+    tallies = [
+        (topic, QuestionTally(sum(t.asked for t in each), sum(t.right for t in each))) for topic, each in sums.items()
+    ]
     return sorted(tallies, key=lambda pair: (pair[1].percent is None, pair[1].percent, pair[0]))
 
 

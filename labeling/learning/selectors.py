@@ -1,4 +1,4 @@
-"""What a tasker has learned, what is due next, and which pictures are left to learn from (R5)."""
+"""Queries for a tasker's tutorial and qualification (R5)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def requalification_due(tasker: Tasker, now: datetime) -> bool:
     return tasker.instructions < instructions_in_force(now).qualified_since
 
 
-def what_is_due(tasker: Tasker, now: datetime) -> Due | None:
+def due_item(tasker: Tasker, now: datetime) -> Due | None:
     """Return what stands between this tasker and the next picture; None for nothing, or for a paused tasker.
 
     No query for somebody qualified: the tasker's row says it.

@@ -1,4 +1,4 @@
-"""Learning: worked examples gone through, tries at the qualification, new versions of the instructions (R5).
+"""Tutorial, qualification attempts, and new versions of the instructions (R5).
 
 Each function is one transaction. The tasker's row is locked first, so that two tabs of one person wait for each other.
 """
@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
-from labeling.answers import Answers, read_answers
+from labeling.answers import FormAnswers, read_answers
 from labeling.enums import AttemptKind, TaskerState
 from labeling.gold import marks_of_answers
 from labeling.learning import selectors
@@ -38,7 +38,7 @@ QUALIFIED = "qualified"
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class MarkedAnswer:
     """A picture of a try with its marks. `repeated` marks the very same answer sent again."""
 
     item: QualificationItem
@@ -46,7 +46,7 @@ class Answered:
 
 
 @transaction.atomic
-def lesson_see(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
+def lesson_mark_seen(*, tasker: Tasker, known: KnownPicture, now: datetime) -> None:
     """Record that the tasker went through a worked example; all of them finish the tutorial. Again changes nothing."""
     LessonSeen.objects.get_or_create(tasker=tasker, known=known, defaults={"seen_at": now})
     left = {lesson.pk for lesson in selectors.lessons()} - selectors.lessons_seen(tasker)
@@ -90,7 +90,7 @@ def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random)
 
 
 def _kind_due(tasker: Tasker, now: datetime) -> AttemptKind:
-    due = selectors.what_is_due(tasker, now)
+    due = selectors.due_item(tasker, now)
     if due == "tutorial":
         raise Conflict(_("The worked examples come first: go through them, then come back."), "tutorial_first")
     if due is None:
@@ -125,7 +125,7 @@ def item_answer(
     data: Mapping[str, Any],
     policy_at: Callable[[datetime], Policy],
     now: datetime,
-) -> Answered:
+) -> MarkedAnswer:
     """Mark an answer in a try at once, and finish the try with its last picture (R5).
 
     The very same again changes nothing; a different one is a Conflict (`already_answered`). WrongFields names what
@@ -142,16 +142,16 @@ def item_answer(
     _keep(item, answers, now)
     if selectors.next_item(item.attempt) is None:
         _finish(item.attempt, tasker, now)
-    return Answered(item, repeated=False)
+    return MarkedAnswer(item, repeated=False)
 
 
-def _repeated(item: QualificationItem, answers: Answers) -> Answered:
+def _repeated(item: QualificationItem, answers: FormAnswers) -> MarkedAnswer:
     if item.answers is None or item.answers["sha256"] != answers.sha256:
         raise Conflict(_("You answered this picture already, and it is marked."), "already_answered")
-    return Answered(item, repeated=True)
+    return MarkedAnswer(item, repeated=True)
 
 
-def _keep(item: QualificationItem, answers: Answers, now: datetime) -> None:
+def _keep(item: QualificationItem, answers: FormAnswers, now: datetime) -> None:
     marks = marks_of_answers(answers, item.known)
     item.answers = {
         "contains_bird": answers.bird.value,

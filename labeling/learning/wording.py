@@ -1,4 +1,4 @@
-"""What the pages of learning say about a picture whose answer is known. Words alone; no query."""
+"""The words of known pictures on learning pages. No query."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _SHORT = {answer: short for answer, _text, short in wording.ANSWERS}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExplanationRow:
     """One question about a picture: what is right and why; `given` and `right` where somebody answered it."""
 
     name: str
@@ -70,18 +70,18 @@ def answer_words(answers: list[str]) -> str:
     return _(" or ").join(short)
 
 
-def expected_rows(known: KnownPicture) -> list[Row]:
+def expected_rows(known: KnownPicture) -> list[ExplanationRow]:
     """Return every question with its right answer and the reason."""
     return [_row(known, name) for name in QUESTIONS if _asked(known, name)]
 
 
-def marked_rows(known: KnownPicture, answers: Mapping[str, Any], marks: Mapping[str, Any]) -> list[Row]:
+def marked_rows(known: KnownPicture, answers: Mapping[str, Any], marks: Mapping[str, Any]) -> list[ExplanationRow]:
     """Return every marked question with what was answered, what is right, and the reason."""
     return [_row(known, name, _given(name, answers), right) for name, right in marks["questions"].items()]
 
 
-def _row(known: KnownPicture, name: str, given: str = "", right: bool | None = None) -> Row:
-    return Row(name, QUESTIONS[name], _expected(known, name), reason_of(known, name), given, right)
+def _row(known: KnownPicture, name: str, given: str = "", right: bool | None = None) -> ExplanationRow:
+    return ExplanationRow(name, QUESTIONS[name], _expected(known, name), reason_of(known, name), given, right)
 
 
 def _asked(known: KnownPicture, name: str) -> bool:
@@ -114,7 +114,7 @@ def truth_words(value: bool | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Decisive:
+class DecisiveRow:
     """The one question a worked example turns on, with its choices as (value, words) and the right values."""
 
     text: str
@@ -122,7 +122,7 @@ class Decisive:
     right: frozenset[str]
 
 
-def decisive_question(known: KnownPicture, min_box_fraction: Fraction) -> Decisive:
+def decisive_question(known: KnownPicture, min_box_fraction: Fraction) -> DecisiveRow:
     """Return the question that a worked example turns on."""
     if known.topic == Topic.UNCERTAIN:
         return _how_sure(known)
@@ -142,35 +142,35 @@ _STATEMENT_OF: dict[str, str] = {
 }
 
 
-def _how_sure(known: KnownPicture) -> Decisive:
+def _how_sure(known: KnownPicture) -> DecisiveRow:
     choices = [(str(answer), str(short)) for answer, _text, short in wording.ANSWERS]
-    return Decisive(_("Is there a bird?"), choices, frozenset(known.accepts_bird))
+    return DecisiveRow(_("Is there a bird?"), choices, frozenset(known.accepts_bird))
 
 
-def _which_class(known: KnownPicture) -> Decisive:
+def _which_class(known: KnownPicture) -> DecisiveRow:
     bird, bicycle = Answer.DEFINITELY_YES in known.accepts_bird, Answer.DEFINITELY_YES in known.accepts_bicycle
     right = {(True, True): "both", (True, False): "bird", (False, True): "bicycle", (False, False): "neither"}
     choices = [("bird", _("A bird")), ("bicycle", _("A bicycle")), ("both", _("Both")), ("neither", _("Neither"))]
-    return Decisive(_("What is in this picture?"), choices, frozenset({right[bird, bicycle]}))
+    return DecisiveRow(_("What is in this picture?"), choices, frozenset({right[bird, bicycle]}))
 
 
-def _true_or_false(known: KnownPicture, statement: str) -> Decisive:
+def _true_or_false(known: KnownPicture, statement: str) -> DecisiveRow:
     texts = {
         "complete": _("Is it complete, with no part outside of the picture?"),
         "unoccluded": _("Is it free, with nothing in front of it?"),
         "real": _("Is it real, and not a depiction?"),
     }
     right = "yes" if getattr(known, statement) else "no"
-    return Decisive(texts[statement], _yes_or_no(), frozenset({right}))
+    return DecisiveRow(texts[statement], _yes_or_no(), frozenset({right}))
 
 
-def _large_enough(known: KnownPicture, fraction: Fraction) -> Decisive:
+def _large_enough(known: KnownPicture, fraction: Fraction) -> DecisiveRow:
     text = _("Does the box around it cover at least %(percent)d %% of the picture?") % {
         "percent": round(fraction * 100)
     }
     image = known.image
     large = box_share(known.outline, image.width * image.height) >= fraction
-    return Decisive(text, _yes_or_no(), frozenset({"yes" if large else "no"}))
+    return DecisiveRow(text, _yes_or_no(), frozenset({"yes" if large else "no"}))
 
 
 def box_share(outline: str, area: int) -> Fraction:
@@ -181,13 +181,13 @@ def box_share(outline: str, area: int) -> Fraction:
     return Fraction(width * height, area)
 
 
-def _which_one() -> Decisive:
+def _which_one() -> DecisiveRow:
     choices = [
         ("one", _("One: the largest, or the one the page names")),
         ("each", _("All of them, each with an outline of its own")),
         ("any", _("Any one of them")),
     ]
-    return Decisive(_("What do you outline?"), choices, frozenset({"one"}))
+    return DecisiveRow(_("What do you outline?"), choices, frozenset({"one"}))
 
 
 def _yes_or_no() -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The tables of labeling, one file for each part of the story."""
+"""The models of labeling."""
 
 from labeling.models.asking import Question, Report
 from labeling.models.learning import (
@@ -10,14 +10,14 @@ from labeling.models.learning import (
 )
 from labeling.models.monitoring import (
     GoldMark,
+    MonitoringEvent,
+    MonitoringRule,
     Notice,
     StateChange,
     VoidedResponse,
     Voiding,
-    WatchEvent,
-    WatchRule,
 )
-from labeling.models.panels import Assignment, Image, Panel, Place, Response, Tasker
+from labeling.models.panels import Assignment, Image, Panel, PanelPlace, Response, Tasker
 
 __all__ = [
     "Assignment",
@@ -28,7 +28,7 @@ __all__ = [
     "LessonSeen",
     "Notice",
     "Panel",
-    "Place",
+    "PanelPlace",
     "QualificationAttempt",
     "QualificationItem",
     "Question",
@@ -38,6 +38,6 @@ __all__ = [
     "Tasker",
     "VoidedResponse",
     "Voiding",
-    "WatchEvent",
-    "WatchRule",
+    "MonitoringEvent",
+    "MonitoringRule",
 ]

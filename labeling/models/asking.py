@@ -1,4 +1,4 @@
-"""What taskers tell and ask: reports of pictures, and questions about the task."""
+"""Reports of pictures, and taskers' questions."""
 
 from django.conf import settings
 from django.db import models

@@ -1,4 +1,4 @@
-"""What a tasker learns from: the versions of the instructions, pictures with a known answer, and the tries (R5)."""
+"""Versions of the instructions, known pictures, and qualification attempts (R5)."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""What monitoring writes beside taskers and answers (R6): gold marks, rules, what fired, states, notices, voidings."""
+"""Gold marks, monitoring rules and events, states of taskers, notices, voided responses (R6)."""
 
 import uuid
 
@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from common.choices import choices
-from labeling.enums import TaskerState, WatchAction
+from labeling.enums import MonitoringAction, TaskerState
 from labeling.models.learning import KnownPicture
 from labeling.models.panels import Response, Tasker
 
@@ -33,7 +33,7 @@ class GoldMark(models.Model):
         return f"{'right' if self.right else 'wrong'} on {self.known_id}"
 
 
-class WatchRule(models.Model):
+class MonitoringRule(models.Model):
     """Collector -> condition -> action: when `collector` over the last `window` answers, with at least `minimum` of
     them, is `comparison` `threshold`, then `action`. A rule is never changed: it is retired and another one added."""
 
@@ -43,7 +43,7 @@ class WatchRule(models.Model):
     minimum = models.PositiveIntegerField()
     comparison = models.CharField(max_length=2)
     threshold = models.FloatField()
-    action = models.CharField(max_length=9, choices=choices(WatchAction))
+    action = models.CharField(max_length=9, choices=choices(MonitoringAction))
     words = models.TextField()
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(
@@ -60,12 +60,12 @@ class WatchRule(models.Model):
         return self.name
 
 
-class WatchEvent(models.Model):
+class MonitoringEvent(models.Model):
     """A rule that fired for a tasker, with the figures that fired it. Append-only."""
 
-    rule = models.ForeignKey(WatchRule, on_delete=models.PROTECT, related_name="events", db_index=False)
-    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="watch_events")
-    action = models.CharField(max_length=9, choices=choices(WatchAction))
+    rule = models.ForeignKey(MonitoringRule, on_delete=models.PROTECT, related_name="events", db_index=False)
+    tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="+")
+    action = models.CharField(max_length=9, choices=choices(MonitoringAction))
     figures = models.JSONField()
     fired_at = models.DateTimeField(db_index=True)
 
@@ -87,7 +87,7 @@ class StateChange(models.Model):
     after = models.CharField(max_length=12, choices=choices(TaskerState))
     code = models.CharField(max_length=30)
     reason = models.TextField()
-    event = models.ForeignKey(WatchEvent, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    event = models.ForeignKey(MonitoringEvent, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
@@ -108,7 +108,7 @@ class Notice(models.Model):
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="notices", db_index=False)
     code = models.CharField(max_length=30)
     text = models.TextField()
-    event = models.ForeignKey(WatchEvent, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    event = models.ForeignKey(MonitoringEvent, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     told_at = models.DateTimeField()
     seen_at = models.DateTimeField(null=True)
 

@@ -1,4 +1,4 @@
-"""Images, the people who look at them, and what they said.
+"""Images, taskers, panels, assignments and responses.
 
 What the database refuses, whoever writes: two answers by one tasker on one image, two counted answers in one place
 (so never more than the panel has places), a fourth held picture, and any change to a response.
@@ -154,7 +154,7 @@ class Panel(models.Model):
         return f"panel {self.number} of image {self.image_id}"
 
 
-class Place(models.Model):
+class PanelPlace(models.Model):
     """One of a panel's places. A counted response fills exactly one, which is what bounds the panel.
 
     A place whose response was voided is replaced, once, by another one with a higher number (R6).
@@ -255,7 +255,7 @@ class Response(models.Model):
     image = models.ForeignKey(Image, on_delete=models.PROTECT, related_name="responses", db_index=False)
     panel = models.ForeignKey(Panel, on_delete=models.PROTECT, related_name="responses")
     tasker = models.ForeignKey(Tasker, on_delete=models.PROTECT, related_name="responses", db_index=False)
-    place = models.OneToOneField(Place, null=True, on_delete=models.PROTECT)
+    place = models.OneToOneField(PanelPlace, null=True, on_delete=models.PROTECT)
     contains_bird = models.CharField(max_length=16, choices=choices(Answer))
     contains_bicycle = models.CharField(max_length=16, choices=choices(Answer))
     outline = models.TextField(blank=True)

@@ -1,4 +1,4 @@
-"""What became of an answer, as its tasker is told (R6, R8): gold is told like any other."""
+"""The status of an answer as its tasker sees it (R6, R8); gold looks like any other."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from enum import StrEnum
 from django.db.models import Min
 
 from labeling.models import Response, Tasker, Voiding
-from labeling.submission import Submitted
+from labeling.submission import SubmittedResponse
 
 
-class State(StrEnum):
+class AnswerState(StrEnum):
     """COUNTED: on the panel; SURPLUS: kept, not counted, because it came too late; VOIDED: by an organizer."""
 
     COUNTED = "counted"
@@ -20,10 +20,10 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AnswerStatus:
     """The state of an answer, and the published reason for which it was voided."""
 
-    state: State
+    state: AnswerState
     reason: str = ""
 
 
@@ -36,7 +36,7 @@ class _Span:
     reason: str
 
 
-def standing_reader(tasker: Tasker) -> Callable[[Response], Standing]:
+def standing_reader(tasker: Tasker) -> Callable[[Response], AnswerStatus]:
     """Return what tells the standing of the tasker's responses, read with `assignment` and `voided__voiding`.
 
     Gold holds no place, so there is nothing to void. It is told as voided all the same where the answers
@@ -44,13 +44,13 @@ def standing_reader(tasker: Tasker) -> Callable[[Response], Standing]:
     """
     spans = _spans(tasker)
 
-    def standing(response: Response) -> Standing:
+    def standing(response: Response) -> AnswerStatus:
         voided = getattr(response, "voided", None)
         if voided is not None:
-            return Standing(State.VOIDED, voided.voiding.reason)
-        if not Submitted(response, repeated=True).counted:
-            return Standing(State.SURPLUS)
-        return _like_those_around(response, spans) if response.place_id is None else Standing(State.COUNTED)
+            return AnswerStatus(AnswerState.VOIDED, voided.voiding.reason)
+        if not SubmittedResponse(response, repeated=True).counted:
+            return AnswerStatus(AnswerState.SURPLUS)
+        return _like_those_around(response, spans) if response.place_id is None else AnswerStatus(AnswerState.COUNTED)
 
     return standing
 
@@ -61,7 +61,7 @@ def _spans(tasker: Tasker) -> list[_Span]:
     return [_Span(*row) for row in first.values_list("first", "voided_at", "reason")]
 
 
-def _like_those_around(gold: Response, spans: list[_Span]) -> Standing:
+def _like_those_around(gold: Response, spans: list[_Span]) -> AnswerStatus:
     reasons = (span.reason for span in spans if span.first <= gold.submitted_at <= span.last)
     reason = next(reasons, None)
-    return Standing(State.COUNTED) if reason is None else Standing(State.VOIDED, reason)
+    return AnswerStatus(AnswerState.COUNTED) if reason is None else AnswerStatus(AnswerState.VOIDED, reason)

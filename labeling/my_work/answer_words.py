@@ -1,4 +1,4 @@
-"""Answers, durations and outlines as a page of one's own work shows them."""
+"""Formats answers, durations and outlines for a tasker's own pages."""
 
 import json
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy
 
 from labeling.enums import Answer
 from labeling.models import KnownPicture, Response
-from labeling.my_work.answer_status import Standing, State
+from labeling.my_work.answer_status import AnswerState, AnswerStatus
 from labeling.wording import ANSWERS, QUESTIONS
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ STATEMENT_NAMES = {
 }
 OUTLINE_NAME = gettext_lazy("Outline")
 STANDINGS = {
-    State.COUNTED: gettext_lazy("counted"),
-    State.SURPLUS: gettext_lazy("kept, not counted: its place was taken when it came"),
-    State.VOIDED: gettext_lazy("does not count any more"),
+    AnswerState.COUNTED: gettext_lazy("counted"),
+    AnswerState.SURPLUS: gettext_lazy("kept, not counted: its place was taken when it came"),
+    AnswerState.VOIDED: gettext_lazy("does not count any more"),
 }
 # The colours of states that every page shares.
-_LOOKS = {State.COUNTED: "valid", State.SURPLUS: "open", State.VOIDED: "rejected"}
+_LOOKS = {AnswerState.COUNTED: "valid", AnswerState.SURPLUS: "open", AnswerState.VOIDED: "rejected"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnsweredQuestion:
     """One question by its short name, and an answer to it in words."""
 
     name: "StrOrPromise"
@@ -48,42 +48,44 @@ class ShownStanding:
     reason: str
 
 
-def answers_in_words(response: Response) -> list[Said]:
+def answers_in_words(response: Response) -> list[AnsweredQuestion]:
     """Return what was said to each question that was asked."""
-    said = [Said(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
+    said = [AnsweredQuestion(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
     if response.complete is None:
         return said
     outline = _("drawn") if response.outline else _("cannot be drawn")
-    statements = [Said(name, _truth(getattr(response, field))) for field, name in STATEMENT_NAMES.items()]
-    return [*said, Said(OUTLINE_NAME, outline), *statements]
+    statements = [AnsweredQuestion(name, _truth(getattr(response, field))) for field, name in STATEMENT_NAMES.items()]
+    return [*said, AnsweredQuestion(OUTLINE_NAME, outline), *statements]
 
 
-def expected_in_words(known: KnownPicture) -> list[Said]:
+def expected_in_words(known: KnownPicture) -> list[AnsweredQuestion]:
     """Return what counts as right to each question that has a right answer."""
     accepted = (known.accepts_bird, known.accepts_bicycle)
     expected = [
-        Said(question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
+        AnsweredQuestion(question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
         for question, answers in zip(QUESTIONS, accepted, strict=True)
     ]
     if known.outline:
         overlap = _("overlaps by at least %(percent)s %%") % {"percent": known.min_iou_percent}
-        expected.append(Said(OUTLINE_NAME, overlap))
+        expected.append(AnsweredQuestion(OUTLINE_NAME, overlap))
     facts = ((name, getattr(known, field)) for field, name in STATEMENT_NAMES.items())
-    return expected + [Said(name, _truth(fact)) for name, fact in facts if fact is not None]
+    return expected + [AnsweredQuestion(name, _truth(fact)) for name, fact in facts if fact is not None]
 
 
-def marks_in_words(marks: dict[str, bool]) -> list[tuple[Said, bool]]:
+def marks_in_words(marks: dict[str, bool]) -> list[tuple[AnsweredQuestion, bool]]:
     """Return right or wrong for each question of a mark, with the bool beside the words."""
     names = {question.field: question.name for question in QUESTIONS}
     names |= {"outline": OUTLINE_NAME, **STATEMENT_NAMES}
-    return [(Said(names[field], _("right") if right else _("wrong")), right) for field, right in marks.items()]
+    return [
+        (AnsweredQuestion(names[field], _("right") if right else _("wrong")), right) for field, right in marks.items()
+    ]
 
 
 def _truth(value: bool | None) -> str:
     return _("true") if value else _("false")
 
 
-def standing_in_words(standing: Standing) -> ShownStanding:
+def standing_in_words(standing: AnswerStatus) -> ShownStanding:
     """Return the standing as it is shown."""
     return ShownStanding(STANDINGS[standing.state], _LOOKS[standing.state], standing.reason)
 

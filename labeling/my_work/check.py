@@ -1,4 +1,4 @@
-"""Check a downloaded record against the public keys of the site that signed it. Runs anywhere:
+"""Checks a downloaded record against the site's public keys. Runs anywhere:
 
 python -m labeling.my_work.check my-work.json --keys unanimous-signing-keys.json
 """

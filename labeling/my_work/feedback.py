@@ -1,4 +1,4 @@
-"""What a tasker may know of their answers to pictures with known answers (R6): as much as the policy says."""
+"""Feedback to taskers on known pictures (R6), as far as the policy allows."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MOST_RETIRED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class GoldShare:
     """The share of known pictures answered fully right, in whole per cent, over the weeks from `first` to `last`.
 
     Both are the Monday of a week; they differ where one week had too few known pictures to say anything.
@@ -26,7 +26,7 @@ class Share:
     percent: int
 
 
-def weekly_shares(tasker: Tasker, *, minimum: int, zone: ZoneInfo, now: datetime) -> list[Share]:
+def weekly_shares(tasker: Tasker, *, minimum: int, zone: ZoneInfo, now: datetime) -> list[GoldShare]:
     """Return the shares of completed weeks, newest first, each over at least `minimum` known pictures.
 
     `zone` is the contest's, never the tasker's own: who can move the ends of a week can tell single pictures by what
@@ -40,12 +40,12 @@ def weekly_shares(tasker: Tasker, *, minimum: int, zone: ZoneInfo, now: datetime
     return list(_grouped(counted.values_list("week", "many", "right"), minimum))[: -SHARES_SHOWN - 1 : -1]
 
 
-def _grouped(weeks: Iterable[tuple[datetime, int, int]], minimum: int) -> Iterator[Share]:
+def _grouped(weeks: Iterable[tuple[datetime, int, int]], minimum: int) -> Iterator[GoldShare]:
     first, many, right = None, 0, 0
     for week, of_week, right_of_week in weeks:
         first, many, right = first or week, many + of_week, right + right_of_week
         if many >= minimum:
-            yield Share(first, week, 100 * right // many)
+            yield GoldShare(first, week, 100 * right // many)
             first, many, right = None, 0, 0
 
 

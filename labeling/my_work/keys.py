@@ -1,4 +1,4 @@
-"""The site's keys for signing records: one for each of its secrets, the present one first."""
+"""The site's signing keys, one per secret, the current one first."""
 
 from functools import lru_cache
 from typing import Any

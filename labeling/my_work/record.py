@@ -1,4 +1,4 @@
-"""A tasker's whole record as the lines of a JSON file, to be signed. Nothing in it tells gold from any other (R6)."""
+"""A tasker's whole record as JSON lines, to be signed. Gold is indistinguishable (R6)."""
 
 import json
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from labeling.models import Response, Tasker
-from labeling.my_work.answer_status import Standing, State, standing_reader
+from labeling.my_work.answer_status import AnswerState, AnswerStatus, standing_reader
 from labeling.my_work.selectors import own_answers
 from labeling.my_work.signing import FORMAT
 
@@ -41,7 +41,7 @@ def _answers(tasker: Tasker, now: datetime) -> Iterator[bytes]:
         yield json.dumps(_answer(response, standing(response))).encode() + b"\n"
 
 
-def _answer(response: Response, standing: Standing) -> dict[str, Any]:
+def _answer(response: Response, standing: AnswerStatus) -> dict[str, Any]:
     """Return what the tasker said. The picture is not named: its ID could be looked up elsewhere (R8)."""
     return {
         "id": str(response.assignment.public_id),
@@ -55,7 +55,7 @@ def _answer(response: Response, standing: Standing) -> dict[str, Any]:
         "real": response.real,
         "milliseconds": response.milliseconds,
         "instructions": response.instructions,
-        "counted": standing.state is State.COUNTED,
+        "counted": standing.state is AnswerState.COUNTED,
         "state": standing.state.value,
         "void_reason": standing.reason or None,
     }

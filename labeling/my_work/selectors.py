@@ -1,4 +1,4 @@
-"""A tasker's own answers, and sums over them. Every query begins with the tasker: there is no way to anybody else's."""
+"""Queries for a tasker's own answers and totals. Every query filters by the tasker."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
@@ -24,7 +24,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PeriodTotals:
     """The answers of a day, of the week that begins with it, or of all time, and the time they took."""
 
     first: date
@@ -33,13 +33,13 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class WorkTotals:
     """Everything, and the latest days and weeks in which there were answers, newest first."""
 
     answers: int
     milliseconds: int
-    days: tuple[Span, ...]
-    weeks: tuple[Span, ...]
+    days: tuple[PeriodTotals, ...]
+    weeks: tuple[PeriodTotals, ...]
 
 
 def own_answers(tasker: Tasker) -> QuerySet[Response]:
@@ -84,7 +84,7 @@ def own_answer(tasker: Tasker, assignment_id: UUID) -> Response:
     return found
 
 
-def sums_of(tasker: Tasker, *, zone: tzinfo, now: datetime) -> Sums:
+def sums_of(tasker: Tasker, *, zone: tzinfo, now: datetime) -> WorkTotals:
     """Return how many answers there are and how long they took: in all, by day and by ISO week of the zone."""
     rows = Response.objects.filter(tasker=tasker)
     total = rows.aggregate(answers=Count("pk"), milliseconds=Sum("milliseconds", default=0))
@@ -92,15 +92,15 @@ def sums_of(tasker: Tasker, *, zone: tzinfo, now: datetime) -> Sums:
     monday = today - timedelta(days=today.weekday(), weeks=WEEKS_SHOWN - 1)
     recent = rows.filter(submitted_at__gte=_midnight(monday, zone)).annotate(day=TruncDate("submitted_at", tzinfo=zone))
     grouped = recent.values("day").annotate(answers=Count("pk"), spent=Sum("milliseconds")).order_by("-day")
-    days = [Span(*row) for row in grouped.values_list("day", "answers", "spent")]
+    days = [PeriodTotals(*row) for row in grouped.values_list("day", "answers", "spent")]
     shown = tuple(span for span in days if span.first > today - timedelta(days=DAYS_SHOWN))
-    return Sums(**total, days=shown, weeks=_weeks(days))
+    return WorkTotals(**total, days=shown, weeks=_weeks(days))
 
 
-def _weeks(days: list[Span]) -> tuple[Span, ...]:
-    weeks: dict[date, Span] = {}
+def _weeks(days: list[PeriodTotals]) -> tuple[PeriodTotals, ...]:
+    weeks: dict[date, PeriodTotals] = {}
     for day in days:
         monday = day.first - timedelta(days=day.first.weekday())
-        sofar = weeks.get(monday, Span(monday, 0, 0))
-        weeks[monday] = Span(monday, sofar.answers + day.answers, sofar.milliseconds + day.milliseconds)
+        sofar = weeks.get(monday, PeriodTotals(monday, 0, 0))
+        weeks[monday] = PeriodTotals(monday, sofar.answers + day.answers, sofar.milliseconds + day.milliseconds)
     return tuple(weeks.values())

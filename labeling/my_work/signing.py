@@ -1,4 +1,4 @@
-"""Signing a tasker's own record, and checking such a file. Needs `cryptography` alone: no Django, no database.
+"""Signs a tasker's record, and checks one. Needs `cryptography` alone: no Django, no database.
 
 A signed file is JSON whose last line is its signature. That line signs the SHA-256 of all bytes before it:
 

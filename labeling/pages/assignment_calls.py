@@ -1,4 +1,4 @@
-"""The labeling calls of the API: claim, heartbeat, release, submit."""
+"""API calls of labeling: claim, heartbeat, release, submit."""
 
 from collections.abc import Mapping
 from random import SystemRandom
@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
-from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, takes_at_most
+from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, limit_body
 from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
@@ -22,8 +22,8 @@ from labeling.enums import ReportKind
 from labeling.models import Assignment
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
-from labeling.questions.services import report_make
-from labeling.submission import Submitted, outline_gate_of, response_submit
+from labeling.questions.services import report_create
+from labeling.submission import SubmittedResponse, outline_gate_of, response_submit
 from policy.enums import OutlineGate
 from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
@@ -56,7 +56,7 @@ def _outline_gate(assignment: Assignment) -> OutlineGate:
     return only_outline_gate() or outline_gate_of(assignment, policy_at)
 
 
-def receipt_json(submitted: Submitted) -> dict[str, Any]:
+def receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
     """Return the receipt of a response."""
     response = submitted.response
     return {
@@ -115,7 +115,7 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     return ReportKind(data["kind"])
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class AssignmentNext(APIView):
     """The next picture for this tasker."""
 
@@ -145,7 +145,7 @@ class AssignmentNext(APIView):
         return Response(assignment_json(found))
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class AssignmentHeartbeat(APIView):
     """A lease is renewed while the page is in use."""
 
@@ -167,7 +167,7 @@ class AssignmentHeartbeat(APIView):
         return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
 
 
-@takes_at_most(REPORT_BYTES)
+@limit_body(REPORT_BYTES)
 class AssignmentRelease(APIView):
     """Give a picture back."""
 
@@ -185,7 +185,7 @@ class AssignmentRelease(APIView):
         token = _lease_token(data) if "lease_token" in data else None
         given: dict[str, Any] = {"tasker": tasker, "assignment_id": assignment_id, "lease_token": token}
         if problem or kind:
-            report_make(**given, kind=kind or ReportKind.OTHER, words=problem, now=domain_now())
+            report_create(**given, kind=kind or ReportKind.OTHER, words=problem, now=domain_now())
         else:
             leases.assignment_release(**given, problem="", now=domain_now())
         return Response(status=status.HTTP_204_NO_CONTENT)

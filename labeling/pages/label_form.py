@@ -1,4 +1,4 @@
-"""What the labeling page's template shows: the questions with what is filled in and what is wrong."""
+"""Template context of the labeling page: questions with values and errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ MODULES = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FormChoice:
     """One answer as a button: `action` is what its key does, `hint` that key as printed."""
 
     value: str
@@ -81,8 +81,8 @@ class Choice:
 class ShownQuestion:
     """Question 1 or 2 on the page."""
 
-    question: wording.Question
-    choices: list[Choice]
+    question: wording.QuestionWords
+    choices: list[FormChoice]
     error: "StrOrPromise"
     open: bool
 
@@ -132,9 +132,9 @@ class ShownForm:
             for question in wording.QUESTIONS
         ]
 
-    def _choices(self, field: str) -> list[Choice]:
+    def _choices(self, field: str) -> list[FormChoice]:
         return [
-            Choice(str(answer), text, short, *self._key(number), checked=self.values.get(field) == answer)
+            FormChoice(str(answer), text, short, *self._key(number), checked=self.values.get(field) == answer)
             for number, (answer, text, short) in enumerate(wording.ANSWERS, start=1)
         ]
 
@@ -193,7 +193,7 @@ def _answer(value: str | None) -> Answer | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class LabelPage:
     """Where the form stands: its calls, where it posts without a script, its title, and whether it loads ahead.
 
     The qualification has a desk of its own with the very same form (R5). Its API has the same shape under `api`:
@@ -206,9 +206,9 @@ class Desk:
     ahead: bool = True
 
 
-def labeling_desk() -> Desk:
+def labeling_desk() -> LabelPage:
     """Return the desk where pictures are labeled."""
-    return Desk(
+    return LabelPage(
         api=reverse("assignment-next").removesuffix("next/"), action=reverse("label"), title=_("Label a picture")
     )
 
@@ -216,7 +216,7 @@ def labeling_desk() -> Desk:
 def label_context(
     assignment: Mapping[str, Any] | None,
     *,
-    desk: Desk,
+    desk: LabelPage,
     tasker: Tasker,
     policy: Policy,
     now: datetime,
@@ -263,7 +263,7 @@ def instructions_context(*, tasker: Tasker | None, policy: Policy, now: datetime
 
 
 def page_data(
-    assignment: Mapping[str, Any] | None, *, desk: Desk, tasker: Tasker, policy: Policy, retry_after: int
+    assignment: Mapping[str, Any] | None, *, desk: LabelPage, tasker: Tasker, policy: Policy, retry_after: int
 ) -> dict[str, Any]:
     """Return what the page's script starts from: the assignment, the addresses, the words, the gates."""
     return {
@@ -301,7 +301,7 @@ def _of_tasker(tasker: Tasker) -> dict[str, Any]:
     }
 
 
-def _addresses(desk: Desk) -> dict[str, str]:
+def _addresses(desk: LabelPage) -> dict[str, str]:
     return {
         "api": desk.api,
         "signIn": reverse("sign-in"),

@@ -1,4 +1,4 @@
-"""The tasker's pages: the form on a picture, and the instructions."""
+"""The labeling page and the instructions."""
 
 from datetime import datetime
 from random import SystemRandom
@@ -27,12 +27,12 @@ from labeling.access import assignment_of, labeling_tasker, tasker_of
 from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
 from labeling.models import Assignment, Tasker
-from labeling.notices import notice_see
+from labeling.notices import notice_mark_seen
 from labeling.pages.assignment_calls import RETRY_AFTER_SECONDS, assignment_json
 from labeling.pages.label_form import instructions_context, label_context, labeling_desk
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
-from labeling.questions.services import report_make
-from labeling.submission import Submitted, response_submit
+from labeling.questions.services import report_create
+from labeling.submission import SubmittedResponse, response_submit
 from policy.selectors import policy_at, policy_in_force
 
 # How often the page looks again when nothing is held by others either.
@@ -159,7 +159,7 @@ def _errors_of(error: DomainError) -> dict[str, str]:
     return {error.field: error.message} if error.field else {}
 
 
-def _receipt_words(submitted: Submitted) -> str:
+def _receipt_words(submitted: SubmittedResponse) -> str:
     response = submitted.response
     time = timezone.localtime(response.submitted_at).strftime("%H:%M:%S %Z")
     words = _("Received %(time)s, receipt %(receipt)s.") % {"time": time, "receipt": response.receipt}
@@ -175,7 +175,7 @@ def _receipt_words(submitted: Submitted) -> str:
 def _report(request: HttpRequest, tasker: Tasker, assignment: Assignment, *, now: datetime) -> HttpResponse:
     kind = request.POST.get("kind", "")
     try:
-        report_make(
+        report_create(
             tasker=tasker,
             assignment_id=assignment.public_id,
             lease_token=request.POST.get("lease_token", ""),
@@ -196,7 +196,7 @@ def _see_notice(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpR
         notice_id = UUID(request.POST.get("notice", ""))
     except ValueError:
         raise NotFound(_("There is no such notice of yours."), "not_found") from None
-    notice_see(tasker=tasker, notice_id=notice_id, now=now)
+    notice_mark_seen(tasker=tasker, notice_id=notice_id, now=now)
     return SeeOther(reverse("label"))
 
 

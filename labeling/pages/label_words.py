@@ -1,4 +1,4 @@
-"""The words that the labeling page's scripts say, in the language of the request; {names} are filled in there."""
+"""Translated texts of the labeling page's scripts."""
 
 from collections.abc import Callable
 

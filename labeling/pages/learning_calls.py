@@ -1,4 +1,4 @@
-"""The calls of the qualification: of the same shape as those of labeling, so that the very same form works (R5)."""
+"""API calls of the qualification, with the same shape as those of labeling (R5)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
-from common.web.body_limits import SMALL_BYTES, takes_at_most
+from common.web.body_limits import SMALL_BYTES, limit_body
 from labeling.access import tasker_of
 from labeling.learning import selectors
-from labeling.learning.services import Answered, item_answer
+from labeling.learning.services import MarkedAnswer, item_answer
 from labeling.models import QualificationItem, Tasker
 from labeling.notices import iso
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
@@ -54,7 +54,7 @@ def _kept_until(policy: Policy, now: datetime) -> datetime:
     return now + timedelta(seconds=policy.lease_seconds)
 
 
-def receipt_json(answered: Answered) -> dict[str, Any]:
+def receipt_json(answered: MarkedAnswer) -> dict[str, Any]:
     """Return the receipt of an answer in a try, and where its marks are."""
     item = answered.item
     return {
@@ -87,7 +87,7 @@ def _holding(data: Any) -> list[str]:
     return [str(each) for each in value]
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class QualificationNext(APIView):
     """The next picture of a try."""
 
@@ -117,7 +117,7 @@ class QualificationNext(APIView):
         return Response(item_json(item, policy=policy_in_force(now).policy, now=now))
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class QualificationHeartbeat(APIView):
     """A picture of a try is kept for its tasker in any case."""
 
@@ -135,7 +135,7 @@ class QualificationHeartbeat(APIView):
         return Response({"expires_at": iso(_kept_until(policy_in_force(now).policy, now))})
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class QualificationRelease(APIView):
     """A picture of a try cannot be given back."""
 

@@ -1,4 +1,4 @@
-"""The organizers' page about learning: known pictures, the pool, the people, and new versions of the instructions."""
+"""The organizers' page of learning: known pictures, pool, learners, instructions."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from policy.selectors import policy_in_force
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class InstructionsDraft:
     """A new version of the instructions as typed: `begins` is a time in UTC, empty for at once."""
 
     summary: str = ""
@@ -42,8 +42,8 @@ class Draft:
             ) from None
 
 
-def _draft(fields: QueryDict) -> Draft:
-    return Draft(
+def _draft(fields: QueryDict) -> InstructionsDraft:
+    return InstructionsDraft(
         summary=fields.get("summary", "").strip(),
         clarification=fields.get("clarification", "").strip(),
         requalify=fields.get("requalify") == "yes",
@@ -69,7 +69,7 @@ def learning(request: HttpRequest, by: User) -> HttpResponse:
         return _page(request, now, draft=draft, refused=error.message, status=400)
 
 
-def _confirm(request: HttpRequest, draft: Draft, now: datetime) -> HttpResponse:
+def _confirm(request: HttpRequest, draft: InstructionsDraft, now: datetime) -> HttpResponse:
     if request.POST.get("step") == "change":
         return _page(request, now, draft=draft)
     if not draft.summary:
@@ -81,7 +81,7 @@ def _confirm(request: HttpRequest, draft: Draft, now: datetime) -> HttpResponse:
     return render(request, "learning/organizer_confirm.html", context)
 
 
-def _publish(request: HttpRequest, draft: Draft, by: User, now: datetime) -> HttpResponse:
+def _publish(request: HttpRequest, draft: InstructionsDraft, by: User, now: datetime) -> HttpResponse:
     version = instructions_publish(
         summary=draft.summary,
         clarification=draft.clarification,
@@ -95,7 +95,7 @@ def _publish(request: HttpRequest, draft: Draft, by: User, now: datetime) -> Htt
 
 
 def _page(
-    request: HttpRequest, now: datetime, *, draft: Draft | None = None, refused: str = "", status: int = 200
+    request: HttpRequest, now: datetime, *, draft: InstructionsDraft | None = None, refused: str = "", status: int = 200
 ) -> HttpResponse:
     policy = policy_in_force(now).policy
     pool = organizer.picture_rows(KnownUse.QUALIFICATION, now)
@@ -109,7 +109,7 @@ def _page(
         "topics": organizer.topic_tallies(pool),
         "learners": organizer.learners(policy, now),
         "versions": organizer.instruction_versions(),
-        "draft": draft or Draft(),
+        "draft": draft or InstructionsDraft(),
         "refused": refused,
     }
     return render(request, "learning/organizer.html", context, status=status)

@@ -1,4 +1,4 @@
-"""The pages of learning: worked examples, the tries at the qualification, and their marks (R5)."""
+"""The pages of the tutorial and the qualification (R5)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +19,9 @@ from common.web.page import page
 from labeling.access import tasker_of
 from labeling.enums import AttemptKind, TaskerState
 from labeling.learning import selectors, wording
-from labeling.learning.services import attempt_start, item_answer, lesson_see
+from labeling.learning.services import attempt_start, item_answer, lesson_mark_seen
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
-from labeling.pages.label_form import Desk, label_context
+from labeling.pages.label_form import LabelPage, label_context
 from labeling.pages.learning_calls import item_json
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
 from labeling.pictures.addresses import picture_url
@@ -32,7 +32,7 @@ _random = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LearningPicture:
     """A known picture on a page: its address, its expected outline as a path, and its words."""
 
     known: KnownPicture
@@ -42,8 +42,8 @@ class Shown:
     topic: str
 
 
-def _shown(known: KnownPicture, now: datetime) -> Shown:
-    return Shown(
+def _shown(known: KnownPicture, now: datetime) -> LearningPicture:
+    return LearningPicture(
         known,
         picture_url(known.image, now=now),
         wording.path_of(known.outline),
@@ -67,7 +67,7 @@ def learn(request: HttpRequest, tasker: Tasker) -> HttpResponse:
         "lessons": listed,
         "seen": len(listed) - len(unseen),
         "next": unseen[0] if unseen else None,
-        "due": selectors.what_is_due(tasker, now),
+        "due": selectors.due_item(tasker, now),
     }
     return render(request, "learning/learn.html", context)
 
@@ -80,7 +80,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
         raise Http404("no such worked example")
     known = lessons[number - 1]
     if request.method == "POST":
-        lesson_see(tasker=tasker, known=known, now=now)
+        lesson_mark_seen(tasker=tasker, known=known, now=now)
         return SeeOther(reverse("lesson", args=[number + 1]) if number < len(lessons) else reverse("learn"))
     policy = policy_in_force(now).policy
     decisive = wording.decisive_question(known, policy.min_box_fraction)
@@ -101,7 +101,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
     return render(request, "learning/lesson.html", context)
 
 
-def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetime) -> Shown | None:
+def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetime) -> LearningPicture | None:
     """Return the example before this one that shows the other side of the same rule, to look at beside it."""
     known = lessons[number - 1]
     right = wording.decisive_question(known, policy.min_box_fraction).right
@@ -129,7 +129,7 @@ def qualification(request: HttpRequest, tasker: Tasker) -> HttpResponse:
 
 def _standing(tasker: Tasker, policy: Policy, now: datetime) -> dict[str, Any]:
     attempts = selectors.attempts_of(tasker)
-    due = selectors.what_is_due(tasker, now)
+    due = selectors.due_item(tasker, now)
     kind = AttemptKind.SHORT if due == "short_qualification" else AttemptKind.FULL
     size, needed = selectors.size_and_needed(kind, policy)
     earliest = selectors.next_try_from(attempts, policy)
@@ -151,10 +151,10 @@ def _standing(tasker: Tasker, policy: Policy, now: datetime) -> dict[str, Any]:
     }
 
 
-def _desk(attempt: QualificationAttempt, item: QualificationItem) -> Desk:
+def _desk(attempt: QualificationAttempt, item: QualificationItem) -> LabelPage:
     title = _("Qualification: picture %(number)d of %(size)d") % {"number": item.position, "size": attempt.size}
     api = reverse("qualification-next").removesuffix("next/")
-    return Desk(api=api, action=reverse("qualification-picture"), title=title, ahead=False)
+    return LabelPage(api=api, action=reverse("qualification-picture"), title=title, ahead=False)
 
 
 @page(tasker_of, "GET POST")

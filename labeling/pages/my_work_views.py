@@ -1,4 +1,4 @@
-"""The pages of a tasker's own work, its signed download, and the keys to check one with."""
+"""The pages of a tasker's own work, its signed download, and the public keys."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from labeling.access import tasker_of
 from labeling.models import GoldMark, Response, Tasker
 from labeling.my_work import answer_words, selectors
 from labeling.my_work.answer_status import standing_reader
-from labeling.my_work.feedback import Share, retired_marks, weekly_shares
+from labeling.my_work.feedback import GoldShare, retired_marks, weekly_shares
 from labeling.my_work.keys import public_keys, signing_key
 from labeling.my_work.record import record_lines
 from labeling.my_work.signing import signed
@@ -43,7 +43,7 @@ class ShownAnswer:
     response: Response
     picture: str
     polygons: list[str]
-    said: list[answer_words.Said]
+    said: list[answer_words.AnsweredQuestion]
     spent: str
     standing: answer_words.ShownStanding
 
@@ -56,9 +56,9 @@ class ShownMark:
     picture: str
     given: list[str]
     expected: list[str]
-    said: list[answer_words.Said]
-    right_answers: list[answer_words.Said]
-    marks: list[tuple[answer_words.Said, bool]]
+    said: list[answer_words.AnsweredQuestion]
+    right_answers: list[answer_words.AnsweredQuestion]
+    marks: list[tuple[answer_words.AnsweredQuestion, bool]]
 
 
 @page(tasker_of)
@@ -126,11 +126,11 @@ def _first_page(tasker: Tasker, now: datetime) -> dict[str, Any]:
     }
 
 
-def _with_durations(spans: Iterable[selectors.Span]) -> list[tuple[selectors.Span, str]]:
+def _with_durations(spans: Iterable[selectors.PeriodTotals]) -> list[tuple[selectors.PeriodTotals, str]]:
     return [(span, answer_words.duration(span.milliseconds)) for span in spans]
 
 
-def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, date, Share]]:
+def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, date, GoldShare]]:
     if policy.gold_feedback is GoldFeedback.NONE:
         return []
     shares = weekly_shares(tasker, minimum=policy.gold_minimum, zone=ZoneInfo(policy.time_zone), now=now)

@@ -1,4 +1,4 @@
-"""Serving the canonical pictures, fenced in as if each were hostile."""
+"""Serves canonical pictures with headers for untrusted content."""
 
 import structlog
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound

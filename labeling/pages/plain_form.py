@@ -1,4 +1,4 @@
-"""The labeling form as a browser without scripts posts it: text fields in, the answer that the API takes out."""
+"""Reads the labeling form of a browser without scripts."""
 
 import json
 from collections.abc import Mapping

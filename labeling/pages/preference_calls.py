@@ -1,4 +1,4 @@
-"""The calls of the labeling page beside the assignments: what it remembers for a tasker, and what it tells them."""
+"""API calls of the labeling page for preferences and notices."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from common.web.body_limits import SMALL_BYTES, takes_at_most
+from common.web.body_limits import SMALL_BYTES, limit_body
 from labeling.access import tasker_of
-from labeling.notices import notice_see, notices_json
+from labeling.notices import notice_mark_seen, notices_json
 from labeling.pages.shapes import ErrorOut
 from labeling.preferences import preferences_change, preferences_of
 
@@ -55,7 +55,7 @@ def _object(request: Request) -> Mapping[str, Any]:
     raise InvalidInput(_("Send a JSON object."), "invalid")
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class Preferences(APIView):
     """What the labeling page remembers for the tasker on every device."""
 
@@ -93,7 +93,7 @@ class Notices(APIView):
         return Response(notices_json(tasker_of(request.user)))
 
 
-@takes_at_most(SMALL_BYTES)
+@limit_body(SMALL_BYTES)
 class NoticeSeen(APIView):
     """A notice was read."""
 
@@ -106,5 +106,5 @@ class NoticeSeen(APIView):
     )
     def post(self, request: Request, notice_id: UUID) -> Response:
         """Mark it as seen; once more changes nothing."""
-        notice_see(tasker=tasker_of(request.user), notice_id=notice_id, now=domain_now())
+        notice_mark_seen(tasker=tasker_of(request.user), notice_id=notice_id, now=domain_now())
         return Response(status=status.HTTP_204_NO_CONTENT)

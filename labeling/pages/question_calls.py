@@ -1,4 +1,4 @@
-"""The call of the API that asks a question."""
+"""API call that sends a question."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from labeling.access import tasker_of
 from labeling.pages.shapes import ErrorOut
-from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_ask
+from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_send
 
 
 @extend_schema_serializer(examples=[OpenApiExample("example", {"text": "Does a bird's shadow count as a depiction?"})])
@@ -50,7 +50,7 @@ class Questions(APIView):
         tasker = tasker_of(request.user)
         body = QuestionIn(data=request.data)
         body.is_valid(raise_exception=True)
-        question = question_ask(tasker=tasker, text=body.validated_data["text"], now=domain_now())
+        question = question_send(tasker=tasker, text=body.validated_data["text"], now=domain_now())
         number = tasker.questions.filter(pk__lte=question.pk).count()
         answer = {"id": number, "asked_at": question.asked_at.isoformat().replace("+00:00", "Z")}
         return Response(answer, status=status.HTTP_201_CREATED)

@@ -1,4 +1,4 @@
-"""The pages for asking and for what taskers report: the tasker's questions, and the organizers' two lists."""
+"""The pages of questions and reports, for taskers and organizers."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ from labeling.questions.services import (
     MOST_QUESTION_CHARACTERS,
     answer_checked,
     question_answer,
-    question_ask,
+    question_send,
     report_decide,
 )
 from policy.selectors import policy_in_force
@@ -44,7 +44,7 @@ def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     if request.method != "POST":
         return _questions(request, tasker, now)
     try:
-        question_ask(tasker=tasker, text=request.POST.get("text", ""), now=now)
+        question_send(tasker=tasker, text=request.POST.get("text", ""), now=now)
     except (InvalidInput, Conflict) as error:
         return _questions(request, tasker, now, typed=request.POST.get("text", ""), refused=error.message)
     messages.success(request, _("Your question is with the organizers. You are told here when it is answered."))
@@ -136,7 +136,7 @@ def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class QuestionReply:
     """An answer as typed: to which question, for whom, and whether everybody qualifies again."""
 
     question_id: int
@@ -145,7 +145,7 @@ class Reply:
     requalify: bool
 
 
-def _reply(request: HttpRequest) -> Reply:
+def _reply(request: HttpRequest) -> QuestionReply:
     number = whole_number(request.POST.get("question", ""))
     to, requalify = request.POST.get("to"), "requalify" in request.POST
     if number is None:
@@ -153,10 +153,10 @@ def _reply(request: HttpRequest) -> Reply:
     if to not in (_EVERYBODY, _ASKER):
         raise InvalidInput("Choose who reads the answer.", "invalid", field="to")
     answer = answer_checked(request.POST.get("answer", ""), to_everybody=to == _EVERYBODY, requalify=requalify)
-    return Reply(number, answer, to == _EVERYBODY, requalify)
+    return QuestionReply(number, answer, to == _EVERYBODY, requalify)
 
 
-def _look_over(request: HttpRequest, reply: Reply, now: datetime) -> HttpResponse:
+def _look_over(request: HttpRequest, reply: QuestionReply, now: datetime) -> HttpResponse:
     if request.POST.get("step") == "change":
         return _organizer_questions(request, now, typed=request.POST.dict())
     question = selectors.question_numbered(reply.question_id)
@@ -168,7 +168,7 @@ def _look_over(request: HttpRequest, reply: Reply, now: datetime) -> HttpRespons
     return render(request, "asking/organizer_confirm.html", context)
 
 
-def _take_answer(request: HttpRequest, reply: Reply, by: User, now: datetime) -> None:
+def _take_answer(request: HttpRequest, reply: QuestionReply, by: User, now: datetime) -> None:
     question = question_answer(
         question_id=reply.question_id,
         answer=reply.answer,

@@ -1,4 +1,4 @@
-"""The shapes of the API of labeling, for its schema; what is right and wrong is decided in labeling.answers."""
+"""Serializers of labeling; labeling.answers validates."""
 
 from collections.abc import Callable
 from typing import Any

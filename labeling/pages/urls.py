@@ -1,4 +1,4 @@
-"""The pages and calls of labeling."""
+"""URLs of labeling."""
 
 from django.urls import path
 

@@ -1,1 +1,1 @@
-"""Pictures: taking them in, decoding, the store, and their addresses (R2, R3)."""
+"""Pictures: import, storage and addresses (R2, R3)."""

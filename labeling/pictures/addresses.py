@@ -1,4 +1,4 @@
-"""Addresses of pictures: opaque, expiring, different every time, and readable by nobody but this server.
+"""Encrypted, expiring picture addresses.
 
 A tasker must learn nothing from an address (R3, R8): neither which picture it is nor whether it was shown before.
 """

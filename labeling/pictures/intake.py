@@ -1,4 +1,4 @@
-"""Taking pictures in: files into the store first, then the row that names them (R2, R3)."""
+"""Adds pictures: the file to the store first, then the row (R2, R3)."""
 
 import hashlib
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from common.errors import InvalidInput
 from labeling.enums import Origin
 from labeling.models import Image
-from picture_files.decoding import Picture, read_dataset
+from picture_files.decoding import CanonicalPicture, read_dataset
 from picture_files.png import encode_png
 from picture_files.store import original_key, picture_key, picture_store
 from picture_files.store_transactions import storing_files
@@ -16,7 +16,7 @@ _REQUIRED = ("source", "licence")
 
 
 def image_add(
-    picture: Picture,
+    picture: CanonicalPicture,
     *,
     origin: Origin,
     source: str,
@@ -50,7 +50,7 @@ def image_add(
         )
 
 
-def _put(picture: Picture) -> None:
+def _put(picture: CanonicalPicture) -> None:
     store = picture_store()
     store.put(original_key(picture.original_sha256), picture.original)
     key = picture_key(picture.pixels_sha256)

@@ -1,4 +1,4 @@
-"""What an import is about: the files of a folder, or the rows of a manifest, each with its provenance (R3)."""
+"""Reads the files or the manifest of an import, with provenance (R3)."""
 
 import csv
 import io
@@ -40,7 +40,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One file to import. `problem` is set when the listing already shows that it cannot be."""
 
     file: str  # as the manifest or the folder names it
@@ -49,12 +49,12 @@ class Entry:
     problem: InvalidInput | None = None
 
 
-def folder_entries(folder: Path, provenance: Provenance) -> tuple[list[Entry], int]:
+def folder_entries(folder: Path, provenance: Provenance) -> tuple[list[ManifestEntry], int]:
     """Return the pictures below `folder` in the order of their names, and how many other files there are.
 
     Hidden files and folders are left out. A file counts as a picture by its name or by its first bytes.
     """
-    entries: list[Entry] = []
+    entries: list[ManifestEntry] = []
     others = 0
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -64,11 +64,11 @@ def folder_entries(folder: Path, provenance: Provenance) -> tuple[list[Entry], i
             others += 1
             continue
         named = replace(provenance, source_id=provenance.source_id or name)
-        entries.append(Entry(name, path, named, problem=_outside(path, folder)))
+        entries.append(ManifestEntry(name, path, named, problem=_outside(path, folder)))
     return entries, others
 
 
-def manifest_entries(manifest: Path, provenance: Provenance) -> list[Entry]:
+def manifest_entries(manifest: Path, provenance: Provenance) -> list[ManifestEntry]:
     """Return the rows of a CSV or JSONL manifest; blanks are filled from `provenance`.
 
     A row that is wrong becomes an entry with its problem. Raises InvalidInput when the manifest as a whole is.
@@ -109,15 +109,15 @@ def _text(manifest: Path) -> str:
         raise InvalidInput(f"{manifest} is not UTF-8 text. Save it as UTF-8.", "bad_manifest") from error
 
 
-def _entry(manifest: Path, number: int, row: dict[str, Any], provenance: Provenance) -> Entry:
+def _entry(manifest: Path, number: int, row: dict[str, Any], provenance: Provenance) -> ManifestEntry:
     file = row.get("file")
     wrong = set(row) - set(COLUMNS) or {key for key, value in row.items() if not isinstance(value, str)}
     if wrong or not file or "\0" in file:
         reason = f"Line {number} of the manifest must hold text for {', '.join(COLUMNS)} and nothing else."
-        return Entry(f"line {number}", manifest, provenance, problem=InvalidInput(reason, "bad_row"))
+        return ManifestEntry(f"line {number}", manifest, provenance, problem=InvalidInput(reason, "bad_row"))
     path = manifest.parent / file
     values = Provenance(**{key: row.get(key, "") for key in COLUMNS[1:]})
-    return Entry(file, path, values.filled_from(provenance), problem=_outside(path, manifest.parent))
+    return ManifestEntry(file, path, values.filled_from(provenance), problem=_outside(path, manifest.parent))
 
 
 def _outside(path: Path, folder: Path) -> InvalidInput | None:

@@ -1,4 +1,4 @@
-"""Reports and questions as pages show them."""
+"""Queries for reports and questions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What happens to reports and questions, one transaction each.
+"""Sending and deciding reports and questions.
 
 The order of locks is at the head of `labeling/models/panels.py`; a question comes after its tasker.
 """
@@ -36,7 +36,7 @@ _ANSWER_SUMMARY = "A question of a tasker, answered for everybody."
 
 @retry_on_deadlock
 @transaction.atomic
-def report_make(
+def report_create(
     *, tasker: Tasker, assignment_id: UUID, lease_token: str | None, kind: ReportKind, words: str, now: datetime
 ) -> Report:
     """Give a picture back as one with which something is wrong, and hold it until an organizer has decided (R8).
@@ -149,7 +149,7 @@ def _notice(tasker: Tasker, code: str, text: str, now: datetime) -> None:
 
 
 @transaction.atomic
-def question_ask(*, tasker: Tasker, text: str, now: datetime) -> Question:
+def question_send(*, tasker: Tasker, text: str, now: datetime) -> Question:
     """Keep a tasker's question for the organizers. The very same one, still open, is returned and not asked twice.
 
     InvalidInput for no text or too much; Conflict (`too_many_questions`) at MOST_OPEN_QUESTIONS open ones.

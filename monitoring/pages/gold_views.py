@@ -23,7 +23,7 @@ from labeling.models import KnownPicture, Panel
 from labeling.pictures.addresses import picture_url
 from labeling.wording import ANSWERS
 from monitoring import gold_choice
-from monitoring.gold_choice import Expected
+from monitoring.gold_choice import GoldAnswers
 from monitoring.outline_drawing import drawn_outline
 from policy.selectors import policy_in_force
 
@@ -82,7 +82,7 @@ def _change(known: KnownPicture, form: QueryDict, by: User, now: datetime) -> st
         gold_choice.gold_hold(known=known, by=by, now=now)
         return "held; it is not dealt until you let it go"
     if action == "let_go":
-        gold_choice.gold_let_go(known=known, by=by, now=now)
+        gold_choice.gold_release(known=known, by=by, now=now)
         return "in use again"
     raise InvalidInput("Choose what happens with the picture.", "invalid", field="action")
 
@@ -121,9 +121,9 @@ def gold_new(request: HttpRequest, organizer: User, image_id: str) -> HttpRespon
     return SeeOther(reverse("gold"))
 
 
-def _expected(form: QueryDict) -> Expected:
+def _expected(form: QueryDict) -> GoldAnswers:
     facts = {name: _FACTS.get(form.get(name, "")) for name in STATEMENTS}
-    return Expected(
+    return GoldAnswers(
         accepts_bird=tuple(form.getlist("accepts_bird")),
         accepts_bicycle=tuple(form.getlist("accepts_bicycle")),
         outline=form.get("outline", "").replace("\x00", "").strip(),
@@ -136,7 +136,7 @@ def _expected(form: QueryDict) -> Expected:
 def _form(
     request: HttpRequest,
     panel: Panel,
-    expected: Expected,
+    expected: GoldAnswers,
     now: datetime,
     wrong: Mapping[str, str] | None = None,
 ) -> HttpResponse:

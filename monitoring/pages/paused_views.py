@@ -1,4 +1,4 @@
-"""The page of a tasker who may not go on: why, since when, and what to do (R6)."""
+"""The page of a paused tasker: why, since when, what to do (R6)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""The organizers' page of the rules of monitoring: those in force, what they found, and agreement over a period."""
+"""The organizers' page of monitoring rules: rules in force, events, and agreement over a period."""
 
 from datetime import date, datetime, timedelta
 from math import isfinite
@@ -16,7 +16,7 @@ from common.errors import Conflict, DomainError, InvalidInput, WrongFields
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
 from common.web.page import page
-from labeling.enums import WatchAction
+from labeling.enums import MonitoringAction
 from monitoring.days import day_of, today_in
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS
@@ -90,7 +90,7 @@ def _page(request: HttpRequest, now: datetime, refused: DomainError | None = Non
         "last": last,
         "collectors": COLLECTORS,
         "comparisons": list(COMPARISONS),
-        "actions": list(WatchAction),
+        "actions": list(MonitoringAction),
         "typed": request.POST.dict(),
         "wrong": refused.fields if isinstance(refused, WrongFields) else {},
         "refused": refused.message if refused else "",

@@ -1,4 +1,4 @@
-"""The organizers' pages about taskers: the list, one tasker, and what may be done about them (R6)."""
+"""The organizers' pages of taskers: list, details, actions (R6)."""
 
 import csv
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from common.errors import Conflict, InvalidInput, NotFound
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from labeling import voiding
-from labeling.enums import TaskerState, WatchAction
+from labeling.enums import MonitoringAction, TaskerState
 from labeling.models import Tasker
 from labeling.pictures.addresses import picture_url
 from monitoring import actions, links
@@ -27,7 +27,7 @@ from monitoring.access import reviewer_of, tasker_named
 from monitoring.days import day_of, today_in
 from monitoring.outline_drawing import drawn_outline
 from monitoring.selectors import link_numbered, newest_answers
-from monitoring.tasker_figures import Period, agreement_of_period, figures_by_day
+from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day
 from monitoring.tasker_rows import (
     COLUMNS,
     DEFAULT_SORTING,
@@ -88,7 +88,7 @@ def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> Http
     zone, span = _zone(now), _span(request)
     today = today_in(now, zone)
     period = Period.of_days(today - timedelta(span - 1), today, zone)
-    days = figures_by_day(period, tasker.pk, zone)
+    days = statistics_by_day(period, tasker.pk, zone)
     context = {
         "tasker": tasker,
         "entries": timeline(tasker),
@@ -139,7 +139,7 @@ def settled_answers(request: HttpRequest, reviewer: User, public_id: str) -> Htt
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class TaskerAction:
     """Something an organizer may do about a tasker, with the words of its page."""
 
     name: str
@@ -147,11 +147,11 @@ class Action:
     happens: str
     button: str
     offered: Callable[[Tasker], bool]
-    do: Callable[["Asked"], None]
+    do: Callable[["ActionRequest"], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActionRequest:
     """What an organizer sent: about whom, why, and the rest of the form."""
 
     tasker: Tasker
@@ -161,23 +161,23 @@ class Asked:
     now: datetime
 
 
-def _take(action: WatchAction) -> Callable[[Asked], None]:
-    def do(asked: Asked) -> None:
+def _take(action: MonitoringAction) -> Callable[[ActionRequest], None]:
+    def do(asked: ActionRequest) -> None:
         actions.action_take(tasker=asked.tasker, action=action, reason=asked.reason, by=asked.by, now=asked.now)
 
     return do
 
 
-def _return(asked: Asked) -> None:
+def _return(asked: ActionRequest) -> None:
     actions.tasker_return(tasker=asked.tasker, reason=asked.reason, by=asked.by, now=asked.now)
 
 
-def _void(asked: Asked) -> None:
+def _void(asked: ActionRequest) -> None:
     since = since_of(asked.form.get("since", ""), _zone(asked.now))
     actions.answers_void(tasker=asked.tasker, since=since, reason=asked.reason, by=asked.by, now=asked.now)
 
 
-def _link(asked: Asked) -> None:
+def _link(asked: ActionRequest) -> None:
     other = tasker_named(asked.form.get("other", "").strip().upper())
     links.link_declare(first=asked.tasker, second=other, reason=asked.reason, by=asked.by, now=asked.now)
 
@@ -194,24 +194,24 @@ _ANYBODY = _is(*TaskerState)
 ACTIONS = {
     action.name: action
     for action in (
-        Action(
+        TaskerAction(
             "warn",
             "Warn",
             "The tasker reads your words on the next page. Nothing else changes.",
             "Warn",
             _ANYBODY,
-            _take(WatchAction.WARN),
+            _take(MonitoringAction.WARN),
         ),
-        Action(
+        TaskerAction(
             "pause",
             "Pause",
             "No more pictures from now on; the pictures held at the moment are given back. Answers given so far go on "
             "to count. The tasker reads your words.",
             "Pause",
             _is(TaskerState.QUALIFIED, TaskerState.LEARNING),
-            _take(WatchAction.PAUSE),
+            _take(MonitoringAction.PAUSE),
         ),
-        Action(
+        TaskerAction(
             "return",
             "Return to work",
             "The tasker goes on where the pause began. Rules look only at what is answered from now on.",
@@ -219,16 +219,16 @@ ACTIONS = {
             _is(TaskerState.PAUSED),
             _return,
         ),
-        Action(
+        TaskerAction(
             "requalify",
             "Require a new qualification",
             "No more pictures before a short qualification is passed; the pictures held at the moment are given back. "
             "The tasker reads your words.",
             "Require it",
             _is(TaskerState.QUALIFIED, TaskerState.PAUSED),
-            _take(WatchAction.REQUALIFY),
+            _take(MonitoringAction.REQUALIFY),
         ),
-        Action(
+        TaskerAction(
             "void",
             "Void unsettled answers",
             "The answers stay on record, are published as void, and do not count; their places open again for others. "
@@ -237,7 +237,7 @@ ACTIONS = {
             _has_answers_to_void,
             _void,
         ),
-        Action(
+        TaskerAction(
             "link",
             "Link with another tasker",
             "While the link lasts, the two are never on one panel. Neither is told.",
@@ -272,7 +272,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
     if request.method != "POST":
         return _confirm(request, tasker, action, form, now)
     try:
-        action.do(Asked(tasker, form.get("reason", ""), form, organizer, now))
+        action.do(ActionRequest(tasker, form.get("reason", ""), form, organizer, now))
     except (InvalidInput, Conflict, NotFound) as error:
         return _confirm(request, tasker_named(public_id), action, form, now, refused=error.message)
     messages.success(request, f"Done: {action.title.lower()}.")
@@ -280,7 +280,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
 
 
 def _confirm(
-    request: HttpRequest, tasker: Tasker, action: Action, form: dict[str, str], now: datetime, refused: str = ""
+    request: HttpRequest, tasker: Tasker, action: TaskerAction, form: dict[str, str], now: datetime, refused: str = ""
 ) -> HttpResponse:
     context: dict[str, Any] = {"tasker": tasker, "action": action, "form": form, "refused": refused}
     if action.name == "void":

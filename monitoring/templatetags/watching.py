@@ -1,4 +1,4 @@
-"""How the organizers' pages write the figures of monitoring."""
+"""Template filters of monitoring pages."""
 
 from collections.abc import Mapping
 from typing import Any

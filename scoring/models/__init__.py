@@ -1,8 +1,8 @@
-"""The tables of scoring, one file for each part of the story."""
+"""The models of scoring."""
 
 from scoring.models.defenses import CopyFlag, Defense, FrameworkCheck
 from scoring.models.leased import Leased, Scorer
-from scoring.models.runs import PlanMark, Prediction, Rerun, Run, RunItem, Superseded
+from scoring.models.runs import PlanningProgress, Prediction, Rerun, Run, RunItem, SupersededPrediction
 from scoring.models.trials import PrivatePicture, PrivateSet, Trial
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Defense",
     "FrameworkCheck",
     "Leased",
-    "PlanMark",
+    "PlanningProgress",
     "Prediction",
     "PrivatePicture",
     "PrivateSet",
@@ -18,6 +18,6 @@ __all__ = [
     "Run",
     "RunItem",
     "Scorer",
-    "Superseded",
+    "SupersededPrediction",
     "Trial",
 ]

@@ -1,4 +1,4 @@
-"""Defenses, and what was found out about them before they were published."""
+"""Defenses, framework checks and copy flags."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Work that a scorer does under a lease."""
+"""The base of work that a scorer does under a lease."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,4 +1,4 @@
-"""The official runs of defenses over pictures, and what they answered."""
+"""Runs of defenses over pictures, their predictions, and re-runs."""
 
 from django.conf import settings
 from django.db import models
@@ -6,12 +6,12 @@ from django.db.models import Q
 
 from common.choices import choices
 from labeling.models import Image
-from scoring.enums import Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, RerunState, RunState
 from scoring.models.defenses import Defense
 from scoring.models.leased import Leased, lease_while_running
 
 
-class PlanMark(models.Model):
+class PlanningProgress(models.Model):
     """How far the planning of one defense has come, so that a sweep with nothing to do reads next to nothing.
 
     Rulings up to `through_ruling` have their `rounds` rounds planned and are not looked at again. `seen_ruling` was
@@ -19,7 +19,7 @@ class PlanMark(models.Model):
     on its way to be committed. The row is also the lock that lets one planner at a time plan for this defense.
     """
 
-    defense = models.OneToOneField(Defense, on_delete=models.PROTECT, related_name="plan_mark")
+    defense = models.OneToOneField(Defense, on_delete=models.PROTECT, related_name="+")
     rounds = models.PositiveSmallIntegerField(default=0)
     through_ruling = models.BigIntegerField(default=0)
     seen_ruling = models.BigIntegerField(default=0)
@@ -130,7 +130,7 @@ class Prediction(models.Model):
     defense = models.ForeignKey(Defense, on_delete=models.PROTECT, related_name="predictions")
     rerun = models.ForeignKey(Rerun, on_delete=models.PROTECT, null=True, related_name="predictions", db_index=False)
     round = models.PositiveSmallIntegerField()
-    answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in Outcome])
+    answer = models.SmallIntegerField(choices=[(o.value, o.name.lower()) for o in DefenseAnswer])
     score_bicycle = models.FloatField()
     score_bird = models.FloatField()
     pixels_sha256 = models.CharField(max_length=64)
@@ -153,7 +153,7 @@ class Prediction(models.Model):
         return f"{self.defense_id} on image {self.image_id}, round {self.round}: {self.answer}"
 
 
-class Superseded(models.Model):
+class SupersededPrediction(models.Model):
     """An answer that a set of runs done again took the place of. Append-only."""
 
     prediction = models.OneToOneField(Prediction, on_delete=models.PROTECT, related_name="superseded")

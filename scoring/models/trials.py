@@ -1,4 +1,4 @@
-"""Trials: what a defense goes through before it is published (R31). Their pictures and answers are nobody's to see."""
+"""Trials of a defense before publication (R31). Private pictures and answers are never shown."""
 
 from django.conf import settings
 from django.db import models

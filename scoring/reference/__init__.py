@@ -1,4 +1,4 @@
-"""The defenses shipped with this project (R28): simple, honest, and no contenders.
+"""The defenses shipped with this project (R28): simple, and not eligible for prizes.
 
 A declaration names the code and the weights that decide the answers; their digest pins the version.
 """

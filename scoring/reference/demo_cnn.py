@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.inference import TorchForward, describe_device
 
 SIDE = 32
@@ -58,7 +58,7 @@ class DemoCnn:
         probabilities = powers / powers.sum(axis=1, keepdims=True)
         labels = probabilities.argmax(axis=1)
         sure = probabilities.max(axis=1) >= LEAST_CONFIDENCE
-        return np.where(sure, labels, Outcome.ABSTAIN).astype(np.int8), probabilities.astype(np.float32)
+        return np.where(sure, labels, DefenseAnswer.ABSTAIN).astype(np.int8), probabilities.astype(np.float32)
 
 
 def load(weights: Path, *, device: str, image_size: int, batch_size: int) -> DemoCnn:

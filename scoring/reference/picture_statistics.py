@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.machine import processor_name
 from scoring.reference import AtOnce
 
@@ -103,10 +103,10 @@ class PictureStatistics(AtOnce):
         standard = (statistics(images) - self.mean) / self.scale
         bird = 1 / (1 + np.exp(-np.clip((standard * self.weights).sum(axis=1) + self.bias, -30, 30)))
         unlike = np.sqrt((standard**2).mean(axis=1))
-        labels = np.where(bird >= 0.5, Outcome.BIRD, Outcome.BICYCLE)
+        labels = np.where(bird >= 0.5, DefenseAnswer.BIRD, DefenseAnswer.BICYCLE)
         unsure = (np.maximum(bird, 1 - bird) < self.least_confidence) | (unlike > self.most_unlike)
         scores = np.stack([1 - bird, bird], axis=1)
-        return np.where(unsure, Outcome.ABSTAIN, labels).astype(np.int8), scores.astype(np.float32)
+        return np.where(unsure, DefenseAnswer.ABSTAIN, labels).astype(np.int8), scores.astype(np.float32)
 
 
 def load(weights: Path, *, device: str, image_size: int, batch_size: int) -> PictureStatistics:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labeling.enums import Label
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.inference import load_torch, save_weights
 from scoring.reference import REFERENCES, answered, demo_cnn
 from scoring.reference.drawing import draw
@@ -24,7 +24,7 @@ DRAWING_SEED = 20261120
 # makes them says nothing about networks of this kind.
 NETWORK_SEED = 9
 NETWORK_PICTURES = 1500
-_CLASSES = {Outcome.BICYCLE: Label.BICYCLE, Outcome.BIRD: Label.BIRD}
+_CLASSES = {DefenseAnswer.BICYCLE: Label.BICYCLE, DefenseAnswer.BIRD: Label.BIRD}
 Drawn = tuple[NDArray[np.uint8], NDArray[np.int64]]
 
 
@@ -32,7 +32,7 @@ def drawn_pictures(count: int, seed: int) -> Drawn:
     """Return `count` pictures uint8 [count, SIZE, SIZE, 3], half of each class in turn, and their classes."""
     rng = np.random.default_rng(seed)
     truth = np.arange(count) % 2
-    return np.stack([draw(_CLASSES[Outcome(int(each))], rng, SIZE) for each in truth]), truth
+    return np.stack([draw(_CLASSES[DefenseAnswer(int(each))], rng, SIZE) for each in truth]), truth
 
 
 def fit_statistics(pictures: NDArray[np.uint8], truth: NDArray[np.int64]) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _step(torch: Any, network: Any, optimiser: Any, images: Any, classes: Any) -
 
 
 def _report(name: str, labels: NDArray[np.int8], truth: NDArray[np.int64]) -> None:
-    answered = labels != Outcome.ABSTAIN
+    answered = labels != DefenseAnswer.ABSTAIN
     right = (labels == truth)[answered].mean() if answered.any() else float("nan")
     print(f"{name}: answers {answered.mean():.1%} of new drawn pictures, {right:.1%} of those rightly")
 

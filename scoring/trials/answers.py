@@ -1,4 +1,4 @@
-"""How a trial keeps its answers: one row of 20 bytes for each, in the order of the pictures' numbers."""
+"""Stores the answers of a trial as packed rows of 20 bytes."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Looks whether a newcomer is another defense with a trivial change: by its image, its weights and its answers.
+"""Finds defenses that copy another one: by image, weights and answers.
 
 A flag is a hint with its figures, for people to judge; nothing follows from it by itself.
 """
@@ -93,7 +93,7 @@ def _same_answers(given: dict[Key, Given], theirs: dict[Key, Given]) -> dict[str
     if len(given) < totals.ALIKE_PICTURES:
         return None
     common = sorted(given.keys() & theirs.keys())
-    compared = totals.compared((given[key], theirs[key]) for key in common)
+    compared = totals.compare_answers((given[key], theirs[key]) for key in common)
     if not compared.is_alike:
         return None
     varying = len({given[key][1:] for key in common}) > 1

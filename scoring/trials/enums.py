@@ -1,4 +1,4 @@
-"""The words of trials, each list closed."""
+"""Stored choices of trials."""
 
 from enum import IntEnum, StrEnum
 
@@ -11,7 +11,7 @@ class Variant(IntEnum):
     SHIFT = 2
 
 
-class Condition(StrEnum):
+class EligibilityCondition(StrEnum):
     """What a defense has to fulfil before it is published (R31), in the order in which it is looked at."""
 
     CONTAINER = "container"
@@ -21,7 +21,7 @@ class Condition(StrEnum):
     FRAMEWORK = "framework"
 
 
-class Standing(StrEnum):
+class ConditionStatus(StrEnum):
     """How a defense stands with a condition. PENDING: under way; NOT_YET: nobody has begun, or it has to be begun
     again."""
 

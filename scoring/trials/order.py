@@ -1,4 +1,4 @@
-"""The order in which a trial asks, pure: nobody can tell it without the installation's secret (R31).
+"""The secret order of a trial's pictures (R31). Pure.
 
 A defense is told a seed, and whoever knows how a set was imported knows how its numbers follow each other. Neither may
 say which picture comes when: a place would tell the class.
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TrialOrder:
     """The order of one trial, the `number`-th of its kind and defense: the same one whenever it is repeated."""
 
     secret: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""The private eligibility set (R31): its pictures are not Images, so that nothing serves or releases them.
+"""The private eligibility set (R31). Its pictures are not Images, so nothing serves or releases them.
 
 They lie under a prefix of their own in the store. A set is filled picture by picture and complete in one moment; from
 then on it never changes, and the newest complete one is in force.
@@ -15,7 +15,7 @@ from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
 from labeling.enums import Label
 from labeling.models import Image
-from picture_files.decoding import Picture, read_dataset
+from picture_files.decoding import CanonicalPicture, read_dataset
 from picture_files.png import encode_png
 from picture_files.store import picture_store
 from picture_files.store_transactions import storing_files
@@ -113,7 +113,9 @@ def _refuse_known(pixels_sha256: str) -> None:
         raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
 
 
-def _record(private_set: PrivateSet, picture: Picture, label: Label, source: str) -> tuple[PrivatePicture, bool]:
+def _record(
+    private_set: PrivateSet, picture: CanonicalPicture, label: Label, source: str
+) -> tuple[PrivatePicture, bool]:
     _hold_unfinished(private_set)
     return PrivatePicture.objects.get_or_create(
         private_set=private_set,

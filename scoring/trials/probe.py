@@ -1,4 +1,4 @@
-"""Alterations that nobody sees, for asking whether a defense has learned the published pictures by heart.
+"""Invisible alterations of pictures, to test for memorised ones.
 
 A defense that looks pictures up finds none of these; one that looks at them answers as before.
 """

@@ -1,5 +1,4 @@
-"""Which pictures are public, and which were sent as attacks. The application above knows (R24), and says so here since
-nothing here may name it."""
+"""Hooks by which the contest tells scoring which pictures are public and which were attacks (R24)."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -12,26 +11,26 @@ Find = Callable[[], "QuerySet[Image]"]
 FindAt = Callable[[datetime], "QuerySet[Image]"]
 
 
-class Published:
+class PublishedImages:
     """Where the answers come from: until somebody says so, nothing is public and nothing was attacked."""
 
     find: Find = staticmethod(lambda: Image.objects.none())
     find_attacks: FindAt = staticmethod(lambda now: Image.objects.none())
 
 
-def published_are(find: Find) -> None:
+def register_published(find: Find) -> None:
     """Let `find` say from now on which pictures are public; for an application's start."""
-    Published.find = staticmethod(find)
+    PublishedImages.find = staticmethod(find)
 
 
 def published_pictures() -> "QuerySet[Image]":
     """Return the pictures that anybody can have seen."""
-    return Published.find()
+    return PublishedImages.find()
 
 
-def attacks_are(find: FindAt) -> None:
+def register_attacks(find: FindAt) -> None:
     """Let `find` say from now on which pictures are attacks; for an application's start."""
-    Published.find_attacks = staticmethod(find)
+    PublishedImages.find_attacks = staticmethod(find)
 
 
 def attack_pictures(*, now: datetime) -> "QuerySet[Image]":
@@ -39,4 +38,4 @@ def attack_pictures(*, now: datetime) -> "QuerySet[Image]":
 
     An attack may have the pixels of a picture that organizers took in before: such a picture is an attack as well.
     """
-    return Published.find_attacks(now)
+    return PublishedImages.find_attacks(now)

@@ -1,4 +1,4 @@
-"""Questions about trials: what they are asked about, how they went, and what that says of a defense (R31).
+"""Queries for trials and eligibility (R31).
 
 What leaves this module for a page is totals and verdicts. Pictures, hashes, classes and answers of a trial do not.
 """
@@ -23,8 +23,8 @@ from scoring.enums import RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial
 from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
-from scoring.trials.enums import Condition, Standing
-from scoring.trials.order import Order
+from scoring.trials.enums import ConditionStatus, EligibilityCondition
+from scoring.trials.order import TrialOrder
 from scoring.trials.published import attack_pictures, published_pictures
 
 SMOKE_PICTURES = 40
@@ -42,7 +42,7 @@ _TOLD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TrialPicture:
     """A picture with its class. `picture` is the number of a PrivatePicture or an Image, by the trial's kind."""
 
     picture: int
@@ -56,25 +56,25 @@ def private_set_in_force() -> PrivateSet | None:
     return PrivateSet.objects.filter(completed_at__isnull=False).order_by("-number").first()
 
 
-def private_questions(private_set: PrivateSet, size: int) -> list[Question]:
+def private_questions(private_set: PrivateSet, size: int) -> list[TrialPicture]:
     """Return the pictures of a set, each of which has `size` pixels along a side."""
     # By their hashes: an import goes folder by folder, so that the numbers follow the classes.
     rows = PrivatePicture.objects.filter(private_set=private_set).order_by("pixels_sha256")
-    return [Question(row.pk, row.pixels_sha256, Label(row.label), size) for row in rows]
+    return [TrialPicture(row.pk, row.pixels_sha256, Label(row.label), size) for row in rows]
 
 
-def earlier_questions(*, now: datetime) -> list[Question]:
+def earlier_questions(*, now: datetime) -> list[TrialPicture]:
     """Return every attack out of embargo whose newest ruling is valid, the smallest pictures first (R31, 2)."""
     return _ruled(_valid_rulings().filter(image__in=attack_pictures(now=now).values("pk")))
 
 
-def fingerprint(questions: Iterable[Question]) -> str:
+def fingerprint(questions: Iterable[TrialPicture]) -> str:
     """Return what tells these pictures with these classes from any others, in whichever order they come."""
     told = sorted(f"{question.picture} {question.label}" for question in questions)
     return hashlib.sha256("\n".join(told).encode()).hexdigest()
 
 
-def probe_questions(size: int, order: Order) -> list[Question]:
+def probe_questions(size: int, order: TrialOrder) -> list[TrialPicture]:
     """Return published pictures of one size that are ruled valid, at most PROBE_PICTURES, the first in `order`."""
     published = published_pictures().filter(width=size).values("pk")
     found = _ruled(_valid_rulings().filter(image__in=published))
@@ -93,10 +93,10 @@ def _valid_rulings() -> QuerySet[Ruling]:
     return Ruling.objects.filter(~Exists(newer), verdict=Verdict.VALID)
 
 
-def _ruled(rulings: QuerySet[Ruling]) -> list[Question]:
+def _ruled(rulings: QuerySet[Ruling]) -> list[TrialPicture]:
     rows = rulings.order_by("image__width", "image_id")
     values = rows.values_list("image_id", "image__pixels_sha256", "label", "image__width")
-    return [Question(image, sha, Label(label), width) for image, sha, label, width in values]
+    return [TrialPicture(image, sha, Label(label), width) for image, sha, label, width in values]
 
 
 # The queue -----------------------------------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def _is_accepted(numbers: dict[str, Any], policy: Policy) -> bool:
 
 def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
     percent, strict = policy.eligibility_percent, policy.eligibility_strict
-    return totals.passes_private(totals.read(numbers), percent=percent, strict=strict)
+    return totals.passes_private(totals.read_totals(numbers), percent=percent, strict=strict)
 
 
 def _is_unmistaken(numbers: dict[str, Any], policy: Policy) -> bool:
-    return totals.passes_earlier(totals.read(numbers))
+    return totals.passes_earlier(totals.read_totals(numbers))
 
 
 def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
@@ -176,21 +176,21 @@ def _is_quick(numbers: dict[str, Any], policy: Policy) -> bool:
 
 
 # The conditions that the outcome of a trial decides (R31), and what meets each.
-DECIDES: dict[TrialKind, tuple[Condition, ...]] = {
-    TrialKind.SMOKE: (Condition.CONTAINER,),
-    TrialKind.PRIVATE: (Condition.PRIVATE, Condition.SPEED),
-    TrialKind.EARLIER: (Condition.EARLIER,),
+DECIDES: dict[TrialKind, tuple[EligibilityCondition, ...]] = {
+    TrialKind.SMOKE: (EligibilityCondition.CONTAINER,),
+    TrialKind.PRIVATE: (EligibilityCondition.PRIVATE, EligibilityCondition.SPEED),
+    TrialKind.EARLIER: (EligibilityCondition.EARLIER,),
     TrialKind.PROBE: (),
 }
-_MEETS: dict[Condition, Callable[[dict[str, Any], Policy], bool]] = {
-    Condition.CONTAINER: _is_accepted,
-    Condition.PRIVATE: _is_right,
-    Condition.EARLIER: _is_unmistaken,
-    Condition.SPEED: _is_quick,
+_MEETS: dict[EligibilityCondition, Callable[[dict[str, Any], Policy], bool]] = {
+    EligibilityCondition.CONTAINER: _is_accepted,
+    EligibilityCondition.PRIVATE: _is_right,
+    EligibilityCondition.EARLIER: _is_unmistaken,
+    EligibilityCondition.SPEED: _is_quick,
 }
 
 
-class Present:
+class TrialSources:
     """What trials ask about at `now`; each is read once, and only when somebody wants to know."""
 
     def __init__(self, now: datetime) -> None:
@@ -208,7 +208,7 @@ class Present:
         return fingerprint(earlier_questions(now=self._now))
 
 
-def is_outdated(trial: Trial, present: Present) -> bool:
+def is_outdated(trial: Trial, present: TrialSources) -> bool:
     """Say whether a finished trial has to be done again because it asked about something else than is asked now.
 
     The attacks themselves are compared, not when they were ruled on: a ruling may be seen later than it was made. Who
@@ -218,12 +218,12 @@ def is_outdated(trial: Trial, present: Present) -> bool:
         return False
     if trial.kind == TrialKind.PRIVATE:
         return trial.private_set_id != present.private_set
-    if trial.kind == TrialKind.EARLIER and totals.passes_earlier(totals.read(trial.totals)):
+    if trial.kind == TrialKind.EARLIER and totals.passes_earlier(totals.read_totals(trial.totals)):
         return bool(trial.totals.get(ASKED) != {"sha256": present.attacks})
     return False
 
 
-def next_kind(newest: Newest, policy: Policy, present: Present) -> TrialKind | None:
+def next_kind(newest: Newest, policy: Policy, present: TrialSources) -> TrialKind | None:
     """Return the trial that is to begin by itself: the first one missing or outdated, when all before it are passed."""
     for kind in IN_ORDER:
         if kind not in newest or is_outdated(newest[kind], present):
@@ -234,33 +234,33 @@ def next_kind(newest: Newest, policy: Policy, present: Present) -> TrialKind | N
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConditionFinding:
     """How a defense stands with one condition (R31): the figures that say so, and when they were found."""
 
-    condition: Condition
-    standing: Standing
+    condition: EligibilityCondition
+    standing: ConditionStatus
     figures: dict[str, Any]
     at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Eligibility:
+class DefenseEligibility:
     """How a defense stands with every condition."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ConditionFinding, ...]
 
     @property
     def eligible(self) -> bool:
         """Whether all conditions are passed."""
-        return all(finding.standing is Standing.PASSED for finding in self.findings)
+        return all(finding.standing is ConditionStatus.PASSED for finding in self.findings)
 
     @property
-    def failed(self) -> tuple[Finding, ...]:
+    def failed(self) -> tuple[ConditionFinding, ...]:
         """Return the conditions that failed; with one of them it is not published."""
-        return tuple(finding for finding in self.findings if finding.standing is Standing.FAILED)
+        return tuple(finding for finding in self.findings if finding.standing is ConditionStatus.FAILED)
 
 
-def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> Eligibility:
+def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> DefenseEligibility:
     """Return how `defense` stands with the conditions of R31 under `policy` at `now`. Totals only.
 
     After its publication it stands as it did then: what came later reaches it in official runs.
@@ -268,11 +268,11 @@ def eligibility_of(defense: Defense, policy: Policy, *, now: datetime) -> Eligib
     return eligibilities([defense], policy, now=now)[defense.pk]
 
 
-def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime) -> dict[int, Eligibility]:
+def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime) -> dict[int, DefenseEligibility]:
     """Return defense -> how it stands with the conditions, with as many questions for a list as for one."""
     rows = list(defenses)
     ids = [row.pk for row in rows]
-    newest, present = newest_trials(ids), Present(now)
+    newest, present = newest_trials(ids), TrialSources(now)
     checks = {check.defense_id: check for check in FrameworkCheck.objects.filter(defense__in=ids).order_by("pk")}
     return {
         row.pk: _eligibility(
@@ -282,41 +282,45 @@ def eligibilities(defenses: Iterable[Defense], policy: Policy, *, now: datetime)
     }
 
 
-def _eligibility(newest: Newest, check: FrameworkCheck | None, policy: Policy, present: Present | None) -> Eligibility:
+def _eligibility(
+    newest: Newest, check: FrameworkCheck | None, policy: Policy, present: TrialSources | None
+) -> DefenseEligibility:
     tried = {condition: newest.get(kind) for kind, decided in DECIDES.items() for condition in decided}
-    found = [_finding(each, tried[each], present, policy) for each in Condition if each in tried]
-    return Eligibility((*found, _framework(check)))
+    found = [_finding(each, tried[each], present, policy) for each in EligibilityCondition if each in tried]
+    return DefenseEligibility((*found, _framework(check)))
 
 
 _OF_SPEED = ("rows", "milliseconds", "pictures_per_minute", "device")
 
 
-def _finding(condition: Condition, trial: Trial | None, present: Present | None, policy: Policy) -> Finding:
+def _finding(
+    condition: EligibilityCondition, trial: Trial | None, present: TrialSources | None, policy: Policy
+) -> ConditionFinding:
     if trial is None:
-        return Finding(condition, Standing.NOT_YET, {}, None)
+        return ConditionFinding(condition, ConditionStatus.NOT_YET, {}, None)
     figures = dict(trial.totals)
-    if condition is Condition.SPEED:
+    if condition is EligibilityCondition.SPEED:
         figures = {name: figures[name] for name in _OF_SPEED if name in figures}
     if trial.fault:
         figures["fault"] = trial.fault
     outdated = present is not None and is_outdated(trial, present)
-    standing = Standing.NOT_YET if outdated else _standing(trial, condition, policy)
-    return Finding(condition, standing, figures, trial.finished_at)
+    standing = ConditionStatus.NOT_YET if outdated else _standing(trial, condition, policy)
+    return ConditionFinding(condition, standing, figures, trial.finished_at)
 
 
-def _standing(trial: Trial, condition: Condition, policy: Policy) -> Standing:
+def _standing(trial: Trial, condition: EligibilityCondition, policy: Policy) -> ConditionStatus:
     if trial.state in UNDER_WAY:
-        return Standing.PENDING
+        return ConditionStatus.PENDING
     if trial.state == RunState.DEAD:  # the platform's faults, never the defense's failure: it has to be asked again
-        return Standing.NOT_YET
-    return Standing.PASSED if _MEETS[condition](trial.totals, policy) else Standing.FAILED
+        return ConditionStatus.NOT_YET
+    return ConditionStatus.PASSED if _MEETS[condition](trial.totals, policy) else ConditionStatus.FAILED
 
 
-def _framework(check: FrameworkCheck | None) -> Finding:
+def _framework(check: FrameworkCheck | None) -> ConditionFinding:
     if check is None:
-        return Finding(Condition.FRAMEWORK, Standing.NOT_YET, {}, None)
-    standing = Standing.PASSED if check.passed else Standing.FAILED
-    return Finding(Condition.FRAMEWORK, standing, {"reason": check.reason}, check.checked_at)
+        return ConditionFinding(EligibilityCondition.FRAMEWORK, ConditionStatus.NOT_YET, {}, None)
+    standing = ConditionStatus.PASSED if check.passed else ConditionStatus.FAILED
+    return ConditionFinding(EligibilityCondition.FRAMEWORK, standing, {"reason": check.reason}, check.checked_at)
 
 
 def framework_checks_of(defense: Defense) -> list[FrameworkCheck]:
@@ -371,6 +375,6 @@ def _facts(row: Any, known_now: int) -> SetFacts:
     return SetFacts(row.number, row.note, row.imported_at, row.completed_at, row.birds, row.bicycles, known_now)
 
 
-def sizes_of(questions: Sequence[Question]) -> list[int]:
+def sizes_of(questions: Sequence[TrialPicture]) -> list[int]:
     """Return the sizes of the pictures, each once, ascending."""
     return sorted({question.size for question in questions})

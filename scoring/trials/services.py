@@ -1,4 +1,4 @@
-"""Everything that changes trials and what follows from them (R31)."""
+"""Changes of trials (R31)."""
 
 import random
 from datetime import datetime
@@ -20,7 +20,7 @@ LONGEST_REASON = 4000
 SEED_BITS = 63  # as an official run's: a seed must not tell a defense which of the two it is in
 
 
-def trial_ask(
+def trial_request(
     defense: Defense, kind: TrialKind, *, by: User | None, policy: Policy, now: datetime, rng: random.Random
 ) -> Trial:
     """Queue a trial of `defense`. `by` is the organizer who asks, None when it follows from the one before.
@@ -93,7 +93,7 @@ def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
     One follows the other, each only when the one before was passed; without a private set they wait for one. What
     new attacks or a new private set have overtaken is asked again, all of it.
     """
-    present = selectors.Present(now)
+    present = selectors.TrialSources(now)
     waiting = {defense.pk: defense for defense in selectors.defenses_before_publication()}
     newest = selectors.newest_trials(waiting)
     made = 0
@@ -105,7 +105,7 @@ def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
 
 def _asked(defense: Defense, kind: TrialKind, policy: Policy, now: datetime, rng: random.Random) -> bool:
     try:
-        trial_ask(defense, kind, by=None, policy=policy, now=now, rng=rng)
+        trial_request(defense, kind, by=None, policy=policy, now=now, rng=rng)
     except Conflict:  # another planner was quicker, or there is no private set yet
         return False
     return True
@@ -113,7 +113,7 @@ def _asked(defense: Defense, kind: TrialKind, policy: Policy, now: datetime, rng
 
 def trial_claim(*, worker: str, now: datetime) -> Trial | None:
     """Lease the trial that waits longest to `worker`; None when none waits or others were quicker."""
-    return leases.claim(selectors.trials_waiting(now=now), worker=worker, now=now)
+    return leases.claim_lease(selectors.trials_waiting(now=now), worker=worker, now=now)
 
 
 def trials_reclaim(*, now: datetime) -> int:

@@ -1,20 +1,20 @@
-"""The smoke test (R31): a first try over pictures that anybody may see, with everything that was said kept."""
+"""The smoke test (R31): a first trial on public pictures, with its log kept."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from defense_kit.examine import FaultFound, Report
+from defense_kit.examine import ExaminationReport, FaultFound
 from defense_kit.faults import RunnerFault
-from defense_kit.protocol import Answers
+from defense_kit.protocol import BatchAnswers
 from labeling.enums import KnownUse
 from labeling.learning import content
 from picture_files.decoding import read_dataset
 from scoring.arrays import Pixels, load_arrays
 from scoring.enums import Fault
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import Session, check_answers
+from scoring.runner import DefenseRunner, check_answers
 from scoring.trials import selectors, totals
 
 
@@ -31,7 +31,7 @@ def _tutorial_pictures(size: int) -> Pixels:
 
 
 @runtime_checkable
-class Talkative(Protocol):
+class NamedSession(Protocol):
     """A session of a program that has a name of its own and prints things."""
 
     name: str
@@ -40,26 +40,26 @@ class Talkative(Protocol):
         """Return the end of what it printed."""
 
 
-class Examination:
+class DefenseExamination:
     """Opens the defense as often as the examination asks for it. `device` is where it ran."""
 
-    def __init__(self, open_session: Callable[[int], Session], name: str) -> None:
+    def __init__(self, open_session: Callable[[int], DefenseRunner], name: str) -> None:
         self._open_session, self._name = open_session, name
         self.device = ""
 
-    def open(self, seed: int) -> "Examinable":
+    def open(self, seed: int) -> "ExaminableSession":
         """Start it anew with a seed; RunnerFault when it does not start."""
         session = self._open_session(seed)
         self.device = session.device
-        return Examinable(session, self._name)
+        return ExaminableSession(session, self._name)
 
 
-class Examinable:
+class ExaminableSession:
     """A session as the examination knows it."""
 
-    def __init__(self, session: Session, name: str) -> None:
+    def __init__(self, session: DefenseRunner, name: str) -> None:
         self._session = session
-        self._talkative = session if isinstance(session, Talkative) else None
+        self._talkative = session if isinstance(session, NamedSession) else None
         self.name = self._talkative.name if self._talkative else name
         self._rows = 0
 
@@ -68,10 +68,10 @@ class Examinable:
         self._rows = len(images)
         self._session.send(images)
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         """Return the checked answers to the oldest batch; the last fault brings the log along."""
         answers = check_answers(self._session.receive(), self._rows)
-        return Answers(answers.labels, answers.scores)
+        return BatchAnswers(answers.labels, answers.scores)
 
     def log(self) -> str:
         """Return the end of what it printed."""
@@ -82,7 +82,7 @@ class Examinable:
         self._session.close()
 
 
-def result(report: Report, device: str) -> dict[str, Any]:
+def result(report: ExaminationReport, device: str) -> dict[str, Any]:
     """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
     first = report.faults[0] if report.faults else None
     _refuse_of_platform(first)
@@ -100,7 +100,7 @@ def _refuse_of_platform(first: FaultFound | None) -> None:
         raise RunnerFault(Fault(first.code), first.text)
 
 
-def _totals_of(report: Report, device: str) -> dict[str, Any]:
+def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:
     seconds = sum(sum(one.batch_seconds) for one in report.rounds)
     return {
         "accepted": report.accepted,

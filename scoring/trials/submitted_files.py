@@ -1,4 +1,4 @@
-"""Handing in a defense as a container (R28): its image's archive, its source and its weights, by their hashes.
+"""Stores a submitted defense (R28): image archive, source and weights, by their hashes.
 
 Everything is a stranger's. It is read and measured here; nothing is unpacked and nothing is run.
 """
@@ -23,7 +23,7 @@ from django.conf import settings
 
 from common.audit.trail import audit
 from common.errors import InvalidInput, NotFound
-from common.zips import TAIL_BYTES, ZipRefused, measure
+from common.zips import TAIL_BYTES, ZipRefused, zip_size
 from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
 from defense_kit.faults import RunnerFault
 from defense_kit.logs import readable
@@ -96,14 +96,14 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SourceListing:
     """What is in a source zip; `languages` names each with its files and bytes, the most bytes first."""
 
     files: tuple[SourceFile, ...]
     languages: tuple[tuple[str, int, int], ...]
 
 
-def defense_hand_in(
+def submit_files(
     archive: Path | None,
     *,
     name: str,
@@ -113,13 +113,13 @@ def defense_hand_in(
     description: str = "",
     now: datetime,
 ) -> tuple[Defense, bool]:
-    """Take a container in, as `files_keep` does, and return its row and whether it is new.
+    """Take a container in, as `keep_files` does, and return its row and whether it is new.
 
     The same image under the same name is one row. The files lie in the store before the row names them. Raises
     InvalidInput with what to change.
     """
     name = checked_name(name)
-    kept, files = files_keep(archive, image=image, source=source, weights=weights)
+    kept, files = keep_files(archive, image=image, source=source, weights=weights)
     told = kept | {"description": description, "created_at": now}
     with storing_files():
         put_files(files)
@@ -129,7 +129,7 @@ def defense_hand_in(
         return defense, new
 
 
-def files_keep(
+def keep_files(
     archive: Path | None, *, image: str = "", source: Path | None, weights: Sequence[Path]
 ) -> tuple[dict[str, Any], dict[str, Path]]:
     """Keep what was handed in, and return what a row says of it, and its files by their keys in the store.
@@ -181,8 +181,8 @@ def _in_registry(image: str) -> dict[str, Any]:
     return {"image": image.strip(), "digest": named["digest"], "layers": [], "archive": ""}
 
 
-def zip_keep(path: Path, what: str, field: str) -> str:
-    """Keep a zip of source or of training code, `what` in words, as `files_keep` does, and return its SHA-256.
+def keep_zip(path: Path, what: str, field: str) -> str:
+    """Keep a zip of source or of training code, `what` in words, as `keep_files` does, and return its SHA-256.
 
     Raises InvalidInput for one that is too large, that cannot be read, or that lists more files than anybody reads.
     """
@@ -307,7 +307,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def source_listing(defense: Defense) -> Listing:
+def source_listing(defense: Defense) -> SourceListing:
     """Return what is in the source that was handed in; NotFound as `open_source`, InvalidInput as `list_source`."""
     with open_source(defense) as file:
         return list_source(file)
@@ -341,7 +341,7 @@ def _fetch(key: str, file: BinaryIO) -> None:
         raise NotFound(message, "source_unreadable") from error
 
 
-def list_source(file: IO[bytes], what: str = "source", field: str = "source") -> Listing:
+def list_source(file: IO[bytes], what: str = "source", field: str = "source") -> SourceListing:
     """List a zip by its directory alone; InvalidInput when it is none, or lists more files than anybody reads."""
     _refuse_many(file, what, field)
     try:
@@ -352,7 +352,7 @@ def list_source(file: IO[bytes], what: str = "source", field: str = "source") ->
     if not entries:
         raise InvalidInput(f"The {what} is a zip without a file in it.", "bad_source", field=field)
     files = tuple(SourceFile(_shown(entry), entry.file_size, _language(entry.filename)) for entry in entries)
-    return Listing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
+    return SourceListing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
 
 
 def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
@@ -367,7 +367,7 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
         raise InvalidInput(words, "bad_source", field=field)
     file.seek(-min(TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
     try:
-        measure(file.read(), most_listed=MOST_FILES, most_list_bytes=MOST_LIST_BYTES)
+        zip_size(file.read(), most_listed=MOST_FILES, most_list_bytes=MOST_LIST_BYTES)
     except ZipRefused as error:
         raise InvalidInput(f"{words} {error}", "bad_source", field=field) from None
     except zipfile.BadZipFile:

@@ -1,4 +1,4 @@
-"""What the answers of a trial add up to and when that is enough, pure (R30, R31).
+"""Totals of a trial, and whether they pass (R30, R31). Pure.
 
 Integers decide everything but the odds of the memorisation probe and of copies, which are for people to judge.
 """
@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from labeling.enums import Label
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.rules import is_confident_mistake
 
 # A memorisation probe is shown to the board when chance explains it this badly, or the difference is this large.
@@ -25,7 +25,7 @@ Answered = int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class AnswerTotals:
     """How the answers to some pictures were; every picture is in exactly one of the four parts."""
 
     pictures: int = 0
@@ -50,34 +50,34 @@ class Totals:
         return asdict(self)
 
 
-def count(answers: Iterable[tuple[Label, Answered]]) -> Totals:
+def count_answers(answers: Iterable[tuple[Label, Answered]]) -> AnswerTotals:
     """Add up pairs of a picture's class and its answer."""
     parts = {"right": 0, "wrong": 0, "abstained": 0, "faults": 0}
     for label, answer in answers:
         parts[_part(label, answer)] += 1
-    return Totals(sum(parts.values()), **parts)
+    return AnswerTotals(sum(parts.values()), **parts)
 
 
 def _part(label: Label, answer: Answered) -> str:
     if answer is None:
         return "faults"
-    if answer == Outcome.ABSTAIN:
+    if answer == DefenseAnswer.ABSTAIN:
         return "abstained"
     return "wrong" if is_confident_mistake(label, answer) else "right"
 
 
-def read(numbers: Mapping[str, Any]) -> Totals:
+def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:
     """Return the totals that `to_json` wrote, whatever else is beside them; none at all is no pictures."""
-    return Totals(**{name: int(numbers.get(name, 0)) for name in Totals.__dataclass_fields__})
+    return AnswerTotals(**{name: int(numbers.get(name, 0)) for name in AnswerTotals.__dataclass_fields__})
 
 
-def passes_private(totals: Totals, *, percent: int, strict: bool) -> bool:
+def passes_private(totals: AnswerTotals, *, percent: int, strict: bool) -> bool:
     """Say whether the answers to the private set are enough (R31, 1); no pictures are never enough."""
     enough = totals.pictures > 0 and 100 * totals.right >= percent * totals.pictures
     return enough and (totals.mistakes == 0 or not strict)
 
 
-def passes_earlier(totals: Totals) -> bool:
+def passes_earlier(totals: AnswerTotals) -> bool:
     """Say whether no earlier attack is answered with a confident mistake (R31, 2)."""
     return totals.mistakes == 0
 
@@ -93,7 +93,7 @@ def is_quick_enough(rows: int, milliseconds: int, *, seconds_per_picture: int) -
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """What a small alteration did to the answers for the same pictures.
 
     `lost` were right as they are and not right altered, `gained` the other way round; `p` is how likely so uneven a
@@ -121,13 +121,13 @@ def points(share: int, whole: int) -> float:
     return round(100 * share / whole, 1) if whole else 0.0
 
 
-def difference(labels: Sequence[Label], plain: Sequence[Answered], altered: Sequence[Answered]) -> Difference:
+def difference(labels: Sequence[Label], plain: Sequence[Answered], altered: Sequence[Answered]) -> AnswerDifference:
     """Compare the answers to the same pictures as they are and altered."""
     before = [_part(*pair) == "right" for pair in zip(labels, plain, strict=True)]
     after = [_part(*pair) == "right" for pair in zip(labels, altered, strict=True)]
     lost = sum(was and not now for was, now in zip(before, after, strict=True))
     gained = sum(now and not was for was, now in zip(before, after, strict=True))
-    return Difference(len(labels), lost, gained, chance(lost, gained))
+    return AnswerDifference(len(labels), lost, gained, chance(lost, gained))
 
 
 def chance(lost: int, gained: int) -> float:
@@ -161,13 +161,13 @@ Given = tuple[int, float, float]
 """An answer with its scores for bicycle and bird."""
 
 
-def compared(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
+def compare_answers(pairs: Iterable[tuple[Given, Given]]) -> Comparison:
     """Compare two defenses' answers to the same pictures."""
     pictures = same = answered = 0
     largest = 0.0
     for (one, *scores), (other, *others) in pairs:
         pictures += 1
         same += one == other
-        answered += one == other != Outcome.ABSTAIN
+        answered += one == other != DefenseAnswer.ABSTAIN
         largest = max(largest, *(abs(a - b) for a, b in zip(scores, others, strict=True)))
     return Comparison(pictures, same, answered, largest)

@@ -1,4 +1,4 @@
-"""Does a trial under a lease: opens the defense, asks it, and keeps totals (R31).
+"""Works a trial under a lease: opens the defense, asks it, stores totals (R31).
 
 A smoke test sees public pictures and keeps everything the defense printed. All other trials keep nothing that a
 defense can word: it could tell the pictures' contents in it. A fault of the defense counts as a wrong answer for the
@@ -16,37 +16,37 @@ import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.examine import ROUNDS, examine
+from defense_kit.examine import ROUNDS, examine_defense
 from defense_kit.faults import WORDS, RunnerFault
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture
 from scoring.enums import Fault, TrialKind
-from scoring.heartbeat import Alive, Heartbeat, longest
+from scoring.heartbeat import Heartbeat, LiveScorer, longest
 from scoring.leases import LeaseLost
 from scoring.models import Trial
-from scoring.persistence import until_kept
+from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import Session, check_answers
+from scoring.runner import DefenseRunner, check_answers
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services, smoke, totals
 from scoring.trials.enums import Variant
-from scoring.trials.order import Order
+from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
 from scoring.trials.probe import altered
-from scoring.trials.selectors import Question
+from scoring.trials.selectors import TrialPicture
 from scoring.warm_session import FindRunner
 
-Asked = tuple[Question, Variant]
-Batch = plan.Batch[Asked]
+Asked = tuple[TrialPicture, Variant]
+Batch = plan.PlannedBatch[Asked]
 MOST_OUTSTANDING = 2
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Found:
+class TrialAnswers:
     """What a defense answered until it was through or a fault of its own ended it."""
 
     answers: dict[tuple[int, Variant], tuple[int, float, float]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Found:
         quick = {"rows": self.rows, "milliseconds": milliseconds}
         return {**quick, "pictures_per_minute": totals.per_minute(self.rows, milliseconds), "device": self.device}
 
-    def labels(self, questions: Sequence[Question], variant: Variant) -> list[totals.Answered]:
+    def labels(self, questions: Sequence[TrialPicture], variant: Variant) -> list[totals.Answered]:
         """Return the answers in the order of `questions`, None where a fault took their place."""
         given = (self.answers.get((question.picture, variant)) for question in questions)
         return [None if each is None else each[0] for each in given]
@@ -72,10 +72,10 @@ class Found:
         return kept.pack(kept.rows_of(rows))
 
 
-class Asking:
+class BatchConversation:
     """A session with the batches that it has not answered yet, at most two, each with the time of its sending."""
 
-    def __init__(self, session: Session, found: Found) -> None:
+    def __init__(self, session: DefenseRunner, found: TrialAnswers) -> None:
         self._session, self._found = session, found
         self._outstanding: deque[tuple[Batch, int]] = deque()
         self._free_since = 0  # when the defense had answered everything before, in nanoseconds
@@ -109,15 +109,15 @@ class Asking:
             self._found.answers[question.picture, variant] = (int(answers.labels[row]), float(bicycle), float(bird))
 
 
-def order_of(trial: Trial) -> Order:
+def order_of(trial: Trial) -> TrialOrder:
     """Return the order in which a trial of this installation asks."""
-    return Order(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
+    return TrialOrder(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
 
 
 class TrialWork:
     """One trial in the hands of a scorer, which has nothing else open meanwhile."""
 
-    def __init__(self, trial: Trial, scorer: Alive, find_runner: FindRunner, device: str) -> None:
+    def __init__(self, trial: Trial, scorer: LiveScorer, find_runner: FindRunner, device: str) -> None:
         self._trial, self._scorer, self._clock = trial, scorer, scorer.clock
         self._find_runner, self._device = find_runner, device
         self._kind, self._order = TrialKind(trial.kind), order_of(trial)
@@ -135,7 +135,7 @@ class TrialWork:
         except Exception as error:  # a full disk, an engine that is away: not the defense's doing
             self._record(self._around_it(error))
         else:
-            until_kept(lambda: services.trial_finish(self._trial, now=self._clock(), **result))
+            retry_until_kept(lambda: services.trial_finish(self._trial, now=self._clock(), **result))
             log.info("trial_finished", trial=self._trial.pk, kind=self._kind.value)
 
     def _around_it(self, error: Exception) -> RunnerFault:
@@ -148,7 +148,7 @@ class TrialWork:
         return RunnerFault(Fault.PLATFORM, f"{kind}: {error}")
 
     def _record(self, fault: RunnerFault) -> None:
-        state = until_kept(lambda: leases.fault(self._trial, fault.fault, fault.text, now=self._clock()))
+        state = retry_until_kept(lambda: leases.record_fault(self._trial, fault.fault, fault.text, now=self._clock()))
         log.warning("trial_fault", trial=self._trial.pk, fault=fault.fault.value, text=fault.text, state=state.value)
 
     def _heartbeat(self, batches: int, opened: int) -> Heartbeat:
@@ -157,7 +157,7 @@ class TrialWork:
         self._beat = Heartbeat(self._trial, self._scorer, until=self._clock() + most)
         return self._beat
 
-    def _open(self, size: int, seed: int) -> Session:
+    def _open(self, size: int, seed: int) -> DefenseRunner:
         trial = self._trial
         runner = self._find_runner(trial.defense)
         return runner.open(
@@ -176,8 +176,8 @@ class TrialWork:
         trial = self._trial
         pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
-            examination = smoke.Examination(self._open_round(pictures.shape[1]), trial.defense.name)
-            report = examine(
+            examination = smoke.DefenseExamination(self._open_round(pictures.shape[1]), trial.defense.name)
+            report = examine_defense(
                 examination.open,
                 pictures,
                 batch_size=trial.batch_size,
@@ -186,14 +186,14 @@ class TrialWork:
             )
         return smoke.result(report, examination.device)
 
-    def _open_round(self, size: int) -> Callable[[int], Session]:
+    def _open_round(self, size: int) -> Callable[[int], DefenseRunner]:
         """Let each round have the next seed; after the highest comes 0."""
         return lambda seed: self._open(size, seed % (1 << services.SEED_BITS))
 
     # All others: pictures with a class that nobody is told.
 
     def _questions(self) -> dict[str, Any]:
-        questions, found = self._asked_about(), Found()
+        questions, found = self._asked_about(), TrialAnswers()
         sessions = [
             (size, self._batches(questions, size, variant))
             for size in selectors.sizes_of(questions)
@@ -205,7 +205,7 @@ class TrialWork:
                     self._ask(size, batches, found, heartbeat)
         return self._result(questions, found)
 
-    def _asked_about(self) -> list[Question]:
+    def _asked_about(self) -> list[TrialPicture]:
         size, trial = self._policy.image_size, self._trial
         if self._kind is TrialKind.PROBE:
             return selectors.probe_questions(size, self._order)
@@ -222,18 +222,18 @@ class TrialWork:
             return (Variant.PLAIN,)
         return self._order.of(Variant, lambda variant: variant.name)
 
-    def _batches(self, questions: Sequence[Question], size: int, variant: Variant) -> list[Batch]:
+    def _batches(self, questions: Sequence[TrialPicture], size: int, variant: Variant) -> list[Batch]:
         """Return the fixed batches: each variant of a picture has the same companions, so that only it differs."""
         own = [(question, variant) for question in questions if question.size == size]
         ordered = self._order.of(own, lambda asked: asked[0].pixels_sha256)
         return list(plan.batches(ordered, batch_size=self._trial.batch_size))
 
-    def _ask(self, size: int, batches: Sequence[Batch], found: Found, heartbeat: Heartbeat) -> None:
-        session: Session | None = None
+    def _ask(self, size: int, batches: Sequence[Batch], found: TrialAnswers, heartbeat: Heartbeat) -> None:
+        session: DefenseRunner | None = None
         try:
             session = self._open(size, self._trial.seed)
             found.device = session.device
-            self._converse(Asking(session, found), batches, heartbeat)
+            self._converse(BatchConversation(session, found), batches, heartbeat)
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
@@ -242,7 +242,7 @@ class TrialWork:
             if session is not None:
                 session.close()
 
-    def _converse(self, asking: Asking, batches: Sequence[Batch], heartbeat: Heartbeat) -> None:
+    def _converse(self, asking: BatchConversation, batches: Sequence[Batch], heartbeat: Heartbeat) -> None:
         with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
             ahead = deque([reader.submit(self._load, batches[0])])
             for batch, following in zip(batches, [*batches[1:], None], strict=True):
@@ -267,7 +267,7 @@ class TrialWork:
             raise RunnerFault(Fault.PLATFORM, self._missing(error)) from None
         return np.stack(pictures)
 
-    def _picture(self, question: Question) -> Pixels:
+    def _picture(self, question: TrialPicture) -> Pixels:
         if self._kind is TrialKind.PRIVATE:  # the cache is for everybody on this machine
             return load_picture(question.pixels_sha256, question.size, private_key, cached=False)
         return load_picture(question.pixels_sha256, question.size)
@@ -282,7 +282,7 @@ class TrialWork:
 
     # What is kept.
 
-    def _result(self, questions: Sequence[Question], found: Found) -> dict[str, Any]:
+    def _result(self, questions: Sequence[TrialPicture], found: TrialAnswers) -> dict[str, Any]:
         result = _probe_totals(questions, found) if self._kind is TrialKind.PROBE else _totals(questions, found)
         if self._kind is TrialKind.EARLIER:
             result[selectors.ASKED] = {"sha256": selectors.fingerprint(questions)}
@@ -296,12 +296,12 @@ class TrialWork:
         }
 
 
-def _totals(questions: Sequence[Question], found: Found, variant: Variant = Variant.PLAIN) -> dict[str, Any]:
+def _totals(questions: Sequence[TrialPicture], found: TrialAnswers, variant: Variant = Variant.PLAIN) -> dict[str, Any]:
     labels = [question.label for question in questions]
-    return totals.count(zip(labels, found.labels(questions, variant), strict=True)).to_json()
+    return totals.count_answers(zip(labels, found.labels(questions, variant), strict=True)).to_json()
 
 
-def _probe_totals(questions: Sequence[Question], found: Found) -> dict[str, Any]:
+def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dict[str, Any]:
     """Return the totals of each variant, and what each alteration changed."""
     labels = [question.label for question in questions]
     plain = found.labels(questions, Variant.PLAIN)

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from accounts.enums import Role
 from accounts.invitations import (
-    Invited,
+    NewInvitation,
     invitation_accept,
     invitation_of,
     invitation_renew,
@@ -41,7 +41,7 @@ from tests.labeling.cast import refused, refused_by_database, shows
 GOOD = "correct horse battery"
 
 
-def invited(by: User, *, role: Role = Role.TASKER, email: str = "nora@example.org") -> Invited:
+def invited(by: User, *, role: Role = Role.TASKER, email: str = "nora@example.org") -> NewInvitation:
     return invite(email=email, role=role, language="de", by=by, now=factories.NOW)
 
 

@@ -24,10 +24,10 @@ from adjudication.models import Ruling
 from adjudication.services import panels_settle, rule_by_board
 from common.errors import Conflict, NotFound
 from labeling import leases
-from labeling.enums import AssignmentState, Label, PanelState, ReportDecision, ReportKind, TaskerState, WatchAction
+from labeling.enums import AssignmentState, Label, MonitoringAction, PanelState, ReportDecision, ReportKind, TaskerState
 from labeling.models import Assignment, KnownPicture, Panel, Report, Response, Tasker
 from labeling.more_taskers import panel_fresh, panel_join
-from labeling.questions.services import report_decide, report_make
+from labeling.questions.services import report_create, report_decide
 from labeling.submission import response_submit
 from labeling.voiding import responses_void
 from monitoring.actions import action_take, tasker_return
@@ -335,7 +335,7 @@ class Hand:
     def pause(self) -> None:
         looked: dict[str, Any] = {"reason": "Looked at.", "by": self.olga}
         if (tasker := self.tasker).state == TaskerState.QUALIFIED:
-            action_take(tasker=tasker, action=WatchAction.PAUSE, now=self.now(), **looked)
+            action_take(tasker=tasker, action=MonitoringAction.PAUSE, now=self.now(), **looked)
         if (tasker := self.tasker).state == TaskerState.PAUSED:
             tasker_return(tasker=tasker, now=self.now(), **looked)
 
@@ -360,7 +360,7 @@ class Hand:
 
     def report(self) -> None:
         if held := self._of_mine():
-            report_make(
+            report_create(
                 tasker=self.tasker, assignment_id=held.public_id, lease_token=held.lease_token,
                 kind=ReportKind.OTHER, words="", now=self.now(),
             )  # fmt: skip

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adjudication.counting import CHOICES, ON_A_TIE, Ballot, agrees, decided_by, is_tie
 from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
-from adjudication.rules import Opinion, Policy, adjudicate, adjudicate_dataset
+from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate, adjudicate_dataset
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
 from labeling.outline_gate import outline_asked_of
@@ -25,7 +25,7 @@ WHOLE = Box(0, 0, 29900, 29900)
 QUARTER = Box(0, 0, 14950, 14950)
 
 
-def bird(**changes: object) -> Opinion:
+def bird(**changes: object) -> CountedOpinion:
     """A perfect bird, with what the row changes."""
     values: dict[str, object] = {
         "bird": YES,
@@ -35,14 +35,14 @@ def bird(**changes: object) -> Opinion:
         "unoccluded": True,
         "real": True,
     }
-    return Opinion(**(values | changes))  # type: ignore[arg-type]
+    return CountedOpinion(**(values | changes))  # type: ignore[arg-type]
 
 
-def bicycle(**changes: object) -> Opinion:
+def bicycle(**changes: object) -> CountedOpinion:
     return bird(**({"bird": NO, "bicycle": YES} | changes))
 
 
-unasked = Opinion  # two answers with which questions 3 and 4 are not asked
+unasked = CountedOpinion  # two answers with which questions 3 and 4 are not asked
 
 
 VALID = [
@@ -54,8 +54,8 @@ VALID = [
 
 
 @pytest.mark.parametrize(("opinions", "label", "why"), VALID, ids=[row[2] for row in VALID])
-def test_valid(opinions: list[Opinion], label: Label, why: str) -> None:
-    decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
+def test_valid(opinions: list[CountedOpinion], label: Label, why: str) -> None:
+    decision = adjudicate(opinions, VerdictPolicy(), width=SIDE, height=SIDE)
     assert (decision.verdict, decision.label, decision.reasons) == (Verdict.VALID, label, ()), why
 
 
@@ -96,8 +96,8 @@ REJECTED = [
 
 
 @pytest.mark.parametrize(("opinions", "reasons", "why"), REJECTED, ids=[row[2] for row in REJECTED])
-def test_rejected(opinions: list[Opinion], reasons: list[Reason], why: str) -> None:
-    decision = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
+def test_rejected(opinions: list[CountedOpinion], reasons: list[Reason], why: str) -> None:
+    decision = adjudicate(opinions, VerdictPolicy(), width=SIDE, height=SIDE)
     assert (decision.verdict, decision.label, list(decision.reasons)) == (Verdict.REJECTED, None, reasons), why
 
 
@@ -114,7 +114,7 @@ BORDER = [
 
 @pytest.mark.parametrize(("width", "height", "box", "verdict", "why"), BORDER, ids=[row[4] for row in BORDER])
 def test_quarter_border_is_exact(width: int, height: int, box: Box, verdict: Verdict, why: str) -> None:
-    decision = adjudicate([bird(box=box)] * 3, Policy(), width=width, height=height)
+    decision = adjudicate([bird(box=box)] * 3, VerdictPolicy(), width=width, height=height)
     share = Fraction(box.area, width * height * 10_000)
     assert (decision.verdict, decision.smallest_box) == (verdict, share), why
 
@@ -166,7 +166,7 @@ DATASET = [
 
 @pytest.mark.parametrize(("opinions", "folder", "known_bad", "reason", "why"), DATASET, ids=[row[4] for row in DATASET])
 def test_dataset_policy(
-    opinions: list[Opinion], folder: Label, known_bad: bool, reason: Reason | None, why: str
+    opinions: list[CountedOpinion], folder: Label, known_bad: bool, reason: Reason | None, why: str
 ) -> None:
     decision = adjudicate_dataset(opinions, width=SIDE, height=SIDE, folder=folder, known_bad=known_bad)
     expected = ((), folder) if reason is None else ((reason,), None)
@@ -175,7 +175,7 @@ def test_dataset_policy(
 
 def test_so_many_opinions_make_no_verdict() -> None:
     with pytest.raises(ValueError, match="at least one"):
-        adjudicate([], Policy(), width=SIDE, height=SIDE)
+        adjudicate([], VerdictPolicy(), width=SIDE, height=SIDE)
     with pytest.raises(ValueError, match="exactly three"):
         adjudicate_dataset([bird()] * 4, width=SIDE, height=SIDE, folder=Label.BIRD)
 
@@ -191,7 +191,7 @@ boxes = st.none() | st.builds(
 
 flags = st.sampled_from([True, False, None])
 opinions_strategy = st.lists(
-    st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes, flags, flags, flags)
+    st.builds(CountedOpinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes, flags, flags, flags)
     | st.builds(bird, box=boxes)
     | st.builds(bird),
     min_size=1,
@@ -199,7 +199,7 @@ opinions_strategy = st.lists(
 )
 
 
-def slow_verdict(opinions: list[Opinion], gate: OutlineGate, occlusion: bool) -> tuple[str | None, set[str]]:
+def slow_verdict(opinions: list[CountedOpinion], gate: OutlineGate, occlusion: bool) -> tuple[str | None, set[str]]:
     """The rule book written out a second time, sentence by sentence, without looking at the first."""
     said = [(str(o.bird), str(o.bicycle)) for o in opinions]
     reasons = set()
@@ -233,9 +233,9 @@ def slow_verdict(opinions: list[Opinion], gate: OutlineGate, occlusion: bool) ->
 @settings(max_examples=250)
 @given(opinions_strategy, st.sampled_from(OutlineGate), st.booleans())
 def test_agrees_with_an_independent_slow_implementation(
-    opinions: list[Opinion], gate: OutlineGate, occlusion: bool
+    opinions: list[CountedOpinion], gate: OutlineGate, occlusion: bool
 ) -> None:
-    policy = Policy(outline_gate=gate, occlusion_allowed=occlusion)
+    policy = VerdictPolicy(outline_gate=gate, occlusion_allowed=occlusion)
     decision = adjudicate(opinions, policy, width=SIDE, height=SIDE)
     label, reasons = slow_verdict(opinions, gate, occlusion)
     assert (decision.label, set(decision.reasons)) == (label, reasons)
@@ -244,17 +244,19 @@ def test_agrees_with_an_independent_slow_implementation(
 
 @settings(max_examples=60)
 @given(opinions_strategy, st.randoms())
-def test_the_order_of_taskers_never_matters(opinions: list[Opinion], rng: Random) -> None:
+def test_the_order_of_taskers_never_matters(opinions: list[CountedOpinion], rng: Random) -> None:
     shuffled = rng.sample(opinions, len(opinions))
-    one, other = (adjudicate(each, Policy(), width=SIDE, height=SIDE) for each in (opinions, shuffled))
+    one, other = (adjudicate(each, VerdictPolicy(), width=SIDE, height=SIDE) for each in (opinions, shuffled))
     assert one == other
 
 
 @settings(max_examples=60)
-@given(opinions_strategy, st.builds(Opinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes))
-def test_another_tasker_never_makes_a_rejected_image_valid(opinions: list[Opinion], more: Opinion) -> None:
-    before = adjudicate(opinions, Policy(), width=SIDE, height=SIDE)
-    after = adjudicate([*opinions, more], Policy(), width=SIDE, height=SIDE)
+@given(opinions_strategy, st.builds(CountedOpinion, st.sampled_from(Answer), st.sampled_from(Answer), boxes))
+def test_another_tasker_never_makes_a_rejected_image_valid(
+    opinions: list[CountedOpinion], more: CountedOpinion
+) -> None:
+    before = adjudicate(opinions, VerdictPolicy(), width=SIDE, height=SIDE)
+    after = adjudicate([*opinions, more], VerdictPolicy(), width=SIDE, height=SIDE)
     assert after.verdict == Verdict.REJECTED or before.verdict == Verdict.VALID
 
 

@@ -16,9 +16,9 @@ from django.db import DatabaseError, transaction
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.rules import Policy as Rules
-from adjudication.services import explanation_said, panel_settle, panels_settle, rule_by_board
-from adjudication.what_if import Numbers, pictures_decided, try_out
+from adjudication.rules import VerdictPolicy as Rules
+from adjudication.services import panel_settle, panels_settle, rule_by_board, validate_explanation
+from adjudication.what_if import TriedNumbers, pictures_decided, try_batch
 from common.errors import InvalidInput
 from labeling.enums import Answer, Label, PanelState
 from labeling.leases import assignment_next
@@ -251,7 +251,7 @@ def test_what_the_board_may_not_say(given: dict[str, Any], field: str, why: str,
     ],
 )
 def test_an_explanation_may_be_in_any_language(said: str) -> None:
-    assert explanation_said(said) == said
+    assert validate_explanation(said) == said
 
 
 def test_a_picture_without_a_ruling_has_none_to_overrule(now: datetime) -> None:
@@ -349,8 +349,8 @@ class TestAtOnce:
 # What other numbers would have made -----------------------------------------------------------------------------------
 
 
-AS_IT_IS = Numbers(Rules(), 3)
-A_FIFTH_IS_ENOUGH = Numbers(Rules(min_box_fraction=Fraction(1, 5)), 3)
+AS_IT_IS = TriedNumbers(Rules(), 3)
+A_FIFTH_IS_ENOUGH = TriedNumbers(Rules(min_box_fraction=Fraction(1, 5)), 3)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +373,7 @@ def test_what_would_be_different(
 ) -> None:
     panel = ruled([said, BIRD, BIRD], now)
     before = Ruling.objects.values().get()
-    [change] = try_out(Numbers(numbers, 3)).changes
+    [change] = try_batch(TriedNumbers(numbers, 3)).changes
     assert change.after and (change.image, change.after.label, change.after.reasons) == (panel.image, label, reasons)
     assert change.turns == (change.before != label)
     assert Ruling.objects.values().get() == before, "nothing is written"
@@ -390,36 +390,36 @@ def test_what_a_fourth_tasker_would_have_said_is_missing(
     said: dict[str, Any], missing: list[None], now: datetime
 ) -> None:
     ruled([said, BIRD, BIRD], now)
-    found = try_out(Numbers(Rules(), 4))
+    found = try_batch(TriedNumbers(Rules(), 4))
     assert (found.looked, [change.after for change in found.changes]) == (1, missing)
     assert not any(change.turns for change in found.changes)
 
 
 def test_fewer_taskers_are_the_first_ones(now: datetime) -> None:
     ruled([BIRD, BIRD, BIRD, NO_BIRD], now)
-    [change] = try_out(AS_IT_IS).changes
+    [change] = try_batch(AS_IT_IS).changes
     assert (change.before, change.after and change.after.label) == (None, Label.BIRD)
 
 
 def test_the_numbers_that_were_in_force_change_nothing(now: datetime) -> None:
     for said in (BIRD, FIFTH, NO_BIRD, {"unoccluded": False}):
         ruled([said, BIRD, BIRD], now)
-    assert (try_out(AS_IT_IS).looked, try_out(AS_IT_IS).changes) == (4, ())
+    assert (try_batch(AS_IT_IS).looked, try_batch(AS_IT_IS).changes) == (4, ())
 
 
 def test_who_joined_counts_whatever_the_size(now: datetime) -> None:
     panel = ruled([BIRD] * 3, now)
     say(panel_join(panel, 2, now=now), [BIRD, UNSURE], now)
-    assert try_out(AS_IT_IS).looked == 0, "a picture that is asked about again is left out"
+    assert try_batch(AS_IT_IS).looked == 0, "a picture that is asked about again is left out"
     settle(now)
-    assert (try_out(AS_IT_IS).changes, try_out(AS_IT_IS).looked) == ((), 1)
+    assert (try_batch(AS_IT_IS).changes, try_batch(AS_IT_IS).looked) == ((), 1)
 
 
 def test_parts_follow_each_other_until_nothing_is_left(now: datetime) -> None:
     images = [ruled([FIFTH, BIRD, BIRD], now).image_id for _ in range(3)]
-    first = try_out(A_FIFTH_IS_ENOUGH, most=2)
-    second = try_out(A_FIFTH_IS_ENOUGH, behind=first.through or 0, most=2)
-    last = try_out(A_FIFTH_IS_ENOUGH, behind=second.through or 0, most=2)
+    first = try_batch(A_FIFTH_IS_ENOUGH, most=2)
+    second = try_batch(A_FIFTH_IS_ENOUGH, behind=first.through or 0, most=2)
+    last = try_batch(A_FIFTH_IS_ENOUGH, behind=second.through or 0, most=2)
     assert [change.ruling.image_id for change in (*first.changes, *second.changes)] == images
     assert (first.looked, second.looked, last) == (2, 1, replace(last, looked=0, through=None, changes=()))
     assert pictures_decided() == 3
@@ -427,4 +427,4 @@ def test_parts_follow_each_other_until_nothing_is_left(now: datetime) -> None:
 
 def test_what_the_board_decided_is_left_out(now: datetime) -> None:
     board(ruled([FIFTH, BIRD, BIRD], now), now)
-    assert (pictures_decided(), try_out(A_FIFTH_IS_ENOUGH).looked) == (0, 0)
+    assert (pictures_decided(), try_batch(A_FIFTH_IS_ENOUGH).looked) == (0, 0)

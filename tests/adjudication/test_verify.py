@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from adjudication.rules import Policy
+from adjudication.rules import VerdictPolicy
 from adjudication.verifier.breaks import check_complete
 from adjudication.verifier.release_reader import Findings, Manifest, NotARelease
-from adjudication.verifier.rulings import Numbers
+from adjudication.verifier.rulings import PolicyNumbers
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.calendar import week_named
 from contest.core.models import Attack
@@ -376,6 +376,6 @@ def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> Non
     """A hostile release may list both without a single prediction: not every pair is told apart."""
     defenses = {f"D-{at}": {"retired_at": ""} for at in range(20_000)}
     newest = {f"P-{at}": {"label": "bird"} for at in range(20_000)}
-    policies, findings = {"1": Numbers(Policy(), 3, 9)}, Findings()
+    policies, findings = {"1": PolicyNumbers(VerdictPolicy(), 3, 9)}, Findings()
     check_complete({}, set(), defenses, newest, policies, Manifest({"waiting": {"runs": 0}}, ""), findings)
     assert len(findings.differences) == 20_000

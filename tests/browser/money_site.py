@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from contest.core.models import Member, Team
 from contest.ledger.models import Account
 from contest.ledger.withholding import money_withhold
-from contest.payments.corrections import correction_ask
+from contest.payments.corrections import correction_request
 from contest.prizes.sweeps import prizes_settle
 from tests import factories
 from tests.browser.looking import Look, organizer
@@ -28,7 +28,9 @@ def pages(red: Team) -> list[Look]:
     """Every page with something to show."""
     olga, board = User.objects.get(username="olga"), User.objects.get(username="rita")
     deposit = cast.deposit(9 * PRIZE, olga)
-    asked = correction_ask(entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED)
+    asked = correction_request(
+        entry=deposit.pk, cents=7, reason="Mistyped: seven cents too much.", by=olga, now=SETTLED
+    )
     stake = cast.staked(cast.defense("A second net with a rather long name", cast.team("people of another institute")))
     broken = cast.staked(cast.defense("A net of three layers", cast.team("makers of nets")))
     cast.broken(broken.defense, cast.attack(red))

@@ -12,7 +12,7 @@ from accounts.roles import TEAMS
 from common.mail import wait_until_sent
 from contest.core.models import Team
 from contest.teams.associations import association_declare
-from contest.teams.entitlements import entitlement_ask, entitlement_grant, entitlement_question
+from contest.teams.entitlements import entitlement_grant, entitlement_question, entitlement_request
 from contest.teams.invitations import team_invite
 from contest.teams.merging import teams_merge
 from contest.teams.models import Entitlement
@@ -45,7 +45,7 @@ def made() -> Team:
     blue = team_create(name="blue", captain=researcher("bea", "rosa+contest@gmail.com"), now=now)
     gone = team_create(name="gone", captain=researcher("gus", "gus@example.org"), now=now)
     entitlement_grant(team=blue, reason="A lab without papers on arXiv.", by=mandate("grant", rita, now), now=now)
-    row = entitlement_ask(by=carl, arxiv_id="hep-th/9901001", paper_email="ro.sa@gmail.com", now=now)
+    row = entitlement_request(by=carl, arxiv_id="hep-th/9901001", paper_email="ro.sa@gmail.com", now=now)
     entitlement_question(number=row.pk, words="Whose address is on the paper?", by=olga, now=now)
     team_invite(by=carl, email="somebody.with.a.long.name@example.org", now=now)
     association_declare(team=red, since=now, until=None, reason="An organizer works there.", by=olga, now=now)

@@ -19,7 +19,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import UserSession
 from contest.attacks.near_duplicates import near_duplicates_find
 from contest.attacks.services import attack_withdraw
-from contest.attacks.uploads import MOST_ENTRIES, parts_of
+from contest.attacks.uploads import MOST_ENTRIES, read_uploaded_files
 from contest.core.models import Attack, Team
 from picture_files.decoding import PictureRefused, read_attack
 from picture_files.png import encode_png
@@ -302,7 +302,7 @@ LOOK = """async (files) => {
 
 def said_by_server(data: bytes) -> str:
     if data.startswith(b"PK"):
-        (found,) = parts_of([SimpleUploadedFile("a.zip", data)])
+        (found,) = read_uploaded_files([SimpleUploadedFile("a.zip", data)])
         return found.refused.message if found.refused else ""
     try:
         return " ".join(read_attack(data, size=SIDE).warnings)

@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext
 
 from contest.core.enums import StakeKind
 from contest.core.models import Attack, Release, Stake, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.record.leaderboard import snapshots
 from contest.record.models import Leaderboard
 from labeling.models import Image
@@ -24,7 +24,9 @@ def made() -> fixtures.Contest:
     Image.objects.filter(attacks__isnull=False).update(origin="attack")
     Release.objects.create(week="2026-W47", manifest_sha256="0" * 64, counts={}, bytes=1, released_at=fixtures.AFTER)
     team, at, clock = Team.objects.create(name="makers", created_at=fixtures.MONDAY), fixtures.MONDAY, timezone.now()
-    Entry.objects.create(team=team, defense=found.defenses[0], received_at=at, due_at=at, licence="MIT", opened_at=at)
+    DefenseEntry.objects.create(
+        team=team, defense=found.defenses[0], received_at=at, due_at=at, licence="MIT", opened_at=at
+    )
     Stake.objects.create(
         defense=found.defenses[0], kind=StakeKind.TEAM, paid_by=team, cents=100_000, asked_at=at,
         staked_at=at - timedelta(hours=1), clock_from=clock,

@@ -16,7 +16,7 @@ from django.utils import timezone
 from playwright.sync_api import Route, expect
 
 from accounts.models import UserSession
-from labeling.enums import AssignmentState, WatchAction
+from labeling.enums import AssignmentState, MonitoringAction
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Question, Report, Response, Tasker
 from labeling.pages.label_form import MODULES
 from labeling.selectors import forget_versions
@@ -474,7 +474,7 @@ def test_a_notice_stays_until_it_is_put_away_and_a_pause_is_told_with_the_next_r
     desk.messages.to_be_empty()
     wait_until(desk.page, lambda: Notice.objects.get(pk=notice.pk).seen_at is not None)
     desk.ahead()
-    action_take(tasker=tara, action=WatchAction.PAUSE, reason="Too fast.", now=timezone.now())
+    action_take(tasker=tara, action=MonitoringAction.PAUSE, reason="Too fast.", now=timezone.now())
     desk.follow(
         ("4 4 Enter", "messages", has("Your labeling is paused: Too fast.")),
         ("4 4 Enter", "#empty", has("Your labeling is paused.")),

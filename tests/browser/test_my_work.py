@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from labeling.enums import AssignmentState, ReportDecision, ReportKind
 from labeling.models import Assignment, GoldMark, Image, Panel, Tasker
 from labeling.my_work import selectors
-from labeling.questions.services import question_answer, question_ask, report_decide, report_make
+from labeling.questions.services import question_answer, question_send, report_create, report_decide
 from labeling.voiding import responses_void
 from policy.enums import GoldFeedback
 from policy.models import PolicyVersion
@@ -74,19 +74,19 @@ def _reports(tara: Tasker, olga: User) -> None:
         held = factories.assignment(tara, picture(201 + number), state=AssignmentState.LEASED)
         Panel.objects.filter(pk=held.panel_id).update(leased=1)
         told = {"kind": kind, "words": words, "now": now - timedelta(hours=number)}
-        report_make(tasker=tara, assignment_id=held.public_id, lease_token=None, **told)
+        report_create(tasker=tara, assignment_id=held.public_id, lease_token=None, **told)
     image = Image.objects.get(reports__kind=ReportKind.DOES_NOT_LOAD)
     report_decide(image=image, decision=ReportDecision.KEPT_OUT, reply="It is broken.", by=olga, now=now)
 
 
 def _questions(tara: Tasker, olga: User) -> None:
     now = timezone.now()
-    question_ask(tasker=tara, text="Does a bird's shadow count as a depiction?", now=now)
+    question_send(tasker=tara, text="Does a bird's shadow count as a depiction?", now=now)
     for text, answer, everybody in (
         ("Is a unicycle a bicycle?", "No: a bicycle has two wheels.\n\nThree make a tricycle.", True),
         ("May I take a break of a day?", "Of course.", False),
     ):
-        asked = question_ask(tasker=tara, text=text, now=now).pk
+        asked = question_send(tasker=tara, text=text, now=now).pk
         told = {"answer": answer, "to_everybody": everybody, "requalify": False, "by": olga, "now": timezone.now()}
         question_answer(question_id=asked, **told)
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from accounts.models import UserSession
 from contest.core.models import Team
 from contest.defenses import stake_ends, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from scoring.enums import TrialKind
 from scoring.models import Defense
 from tests.browser.looking import Look, holds, in_new_tab, once, organizer, push, shows
@@ -47,8 +47,8 @@ def pages(blue: Team) -> list[Look]:
     cast.staked(shown.defense, closed, broken, now=now - 8 * DAY)
     cast.broken(broken, now - 7 * DAY, found=now - DAY)
     stake_ends.stakes_end(now=now)
-    staking.return_ask(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
-    staking.stake_ask(wish, by=captain, now=now)
+    staking.return_request(cast.stake(shown.defense), "We found a mistake. " * 9, by=captain, now=now)
+    staking.stake_request(wish, by=captain, now=now)
     assert free in cast.selectors.stakeable()
     for name, days in (("late", 40), ("new", 8)):
         cast.entry(blue, name, now=now - days * DAY, closed=name == "new")
@@ -85,7 +85,7 @@ def test_a_team_hands_in_an_archive_and_is_told_at_its_field_what_is_wrong(
     push(page, "Hand in")
     shows(page, {"h1": "steadfast", "main": "Published if eligible by"})
     defense = Defense.objects.get(name="steadfast")
-    assert defense.archive and defense.source and Entry.objects.get().opened_at is not None
+    assert defense.archive and defense.source and DefenseEntry.objects.get().opened_at is not None
 
 
 def test_the_clock_of_a_stake_runs_for_everybody_and_stays_on_paper(blue: Team, visit: Callable[..., Page]) -> None:
@@ -110,7 +110,7 @@ def test_a_sign_in_that_is_over_costs_no_files(blue: Team, visit: Callable[..., 
     in_new_tab(page, page.locator("[data-refused] a"), "cap-blue", "Hand in a defense")
     push(page, "Hand in")
     page.wait_for_url(re.compile(r"/team/defenses/D-"))
-    assert Entry.objects.get().defense.name == "steadfast"
+    assert DefenseEntry.objects.get().defense.name == "steadfast"
 
 
 def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page], tmp_path: Path) -> None:

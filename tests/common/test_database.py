@@ -21,13 +21,13 @@ from django.test.utils import CaptureQueriesContext
 from accounts.credentials import credentials_purge
 from accounts.leaving import account_delete
 from common import rates
-from common.audit.chain import BEGINNING, End, canonical, digest, problem, sealed
-from common.audit.origin import OriginMiddleware, acting_from, origin, place_of
+from common.audit.chain import BEGINNING, ChainEnd, canonical, digest, problem, sealed
+from common.audit.origin import OriginMiddleware, audit_origin, origin, place_of
 from common.audit.seals import chain_check, chain_check_periodically, link_of, seal_entries, seals
 from common.audit.trail import audit
 from common.database.changes import change_mark
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Change, Given, Lookup, Statement
+from common.database.lookups import Parameter, PreparedLookup, PreparedStatement, PreparedUpdate
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories
@@ -107,7 +107,7 @@ def test_a_request_says_from_where_while_it_lasts(headers: dict[str, str], words
 
 @pytest.mark.both("a row that must not change goes on without its place")
 def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_holds(now: datetime, settings: Any) -> None:
-    with acting_from("page", ADDRESS):
+    with audit_origin("page", ADDRESS):
         entry = record(now=now)
     seal_entries()
     credentials_purge(now=now + timedelta(days=90, seconds=-1))
@@ -121,7 +121,7 @@ def test_of_an_address_a_keyed_digest_is_kept_for_ninety_days_and_the_chain_hold
 
 
 def test_an_account_that_goes_is_forgotten_with_its_places_and_the_chain_holds(olga: User, now: datetime) -> None:
-    with acting_from("page", ADDRESS):
+    with audit_origin("page", ADDRESS):
         record(olga)
         seal_entries()
         account_delete(user=olga, now=now)
@@ -162,11 +162,11 @@ def test_a_hash_follows_from_what_is_published() -> None:
     public, private = {"action": "stake.receive", "at": "2026-11-18T12:00:00.000000Z"}, "1" * 64
     written = '{"action":"stake.receive","at":"2026-11-18T12:00:00.000000Z"}'
     said = f"1\n{BEGINNING}\n{hashlib.sha256(written.encode()).hexdigest()}\n{private}\n"
-    link = sealed(End(), public, private)
+    link = sealed(ChainEnd(), public, private)
     assert (canonical({"b": "ä", "a": [1]}), link.previous) == ('{"a":[1],"b":"ä"}', BEGINNING)
-    assert (link.sha256, problem(End(), link)) == (hashlib.sha256(said.encode()).hexdigest(), "")
-    assert "should have number 3" in problem(End(2, link.sha256), link)
-    assert "as the hash of the row before it" in problem(End(0, "2" * 64), link)
+    assert (link.sha256, problem(ChainEnd(), link)) == (hashlib.sha256(said.encode()).hexdigest(), "")
+    assert "should have number 3" in problem(ChainEnd(2, link.sha256), link)
+    assert "as the hash of the row before it" in problem(ChainEnd(0, "2" * 64), link)
 
 
 def test_a_row_that_was_committed_late_is_sealed_late() -> None:
@@ -269,24 +269,26 @@ def test_the_trail_is_checked_once_a_day(now: datetime) -> None:
     assert chain_check_periodically(now=now + 2 * day) == 1
 
 
-by_tasker = Lookup(
+by_tasker = PreparedLookup(
     "test_by_tasker",
     lambda: (
-        Assignment.objects.filter(tasker_id=Given("tasker", models.BigIntegerField()), state="leased")
+        Assignment.objects.filter(tasker_id=Parameter("tasker", models.BigIntegerField()), state="leased")
         .select_related("panel", "tasker__user")
         .order_by("-id")
     ),
 )
-by_name = Lookup("test_by_name", lambda: Assignment.objects.filter(public_id=Given("public_id", models.UUIDField())))
-received_after = Lookup(
-    "test_received_after",
-    lambda: Image.objects.filter(received_at__gt=Given("moment", models.DateTimeField())).order_by("id")[:2],
+by_name = PreparedLookup(
+    "test_by_name", lambda: Assignment.objects.filter(public_id=Parameter("public_id", models.UUIDField()))
 )
-start_waiting = Change(
+received_after = PreparedLookup(
+    "test_received_after",
+    lambda: Image.objects.filter(received_at__gt=Parameter("moment", models.DateTimeField())).order_by("id")[:2],
+)
+start_waiting = PreparedUpdate(
     "test_start_waiting",
     lambda: (
-        Panel.objects.filter(pk=Given("panel", models.BigIntegerField()), state="open"),
-        {"leased": models.F("leased") + 1, "waiting_since": Given("now", models.DateTimeField())},
+        Panel.objects.filter(pk=Parameter("panel", models.BigIntegerField()), state="open"),
+        {"leased": models.F("leased") + 1, "waiting_since": Parameter("now", models.DateTimeField())},
     ),
 )
 
@@ -332,7 +334,7 @@ def test_a_change_tells_how_many_rows_it_changed_and_is_undone_with_its_transact
 @pytest.mark.postgres("prepared statements are PostgreSQL's")
 @pytest.mark.django_db(transaction=True)
 def test_each_connection_plans_a_statement_once() -> None:
-    statement = Statement("test_planned_once", "SELECT %s + %s", [Given("n", models.IntegerField()), 2])
+    statement = PreparedStatement("test_planned_once", "SELECT %s + %s", [Parameter("n", models.IntegerField()), 2])
     assert [statement.rows(n=n) for n in (1, 5)] == [[(3,)], [(7,)]]
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement FROM pg_prepared_statements WHERE name = 'test_planned_once'")
@@ -423,23 +425,23 @@ NEXT = NOON + timedelta(hours=1)
 
 
 def test_each_key_is_counted_by_itself_and_begins_again_with_the_hour() -> None:
-    assert [rates.count("a", now=NOON + timedelta(minutes=each)) for each in (0, 30, 59)] == [1, 2, 3]
-    assert (rates.count("b", now=NOON), [rates.count("a", now=NEXT) for _ in range(2)]) == (1, [1, 2])
-    assert (rates.counted("a", now=NEXT), rates.counted("a", now=NOON), rates.counted("c", now=NEXT)) == (2, 0, 0)
+    assert [rates.read_count("a", now=NOON + timedelta(minutes=each)) for each in (0, 30, 59)] == [1, 2, 3]
+    assert (rates.read_count("b", now=NOON), [rates.read_count("a", now=NEXT) for _ in range(2)]) == (1, [1, 2])
+    assert (rates.increment("a", now=NEXT), rates.increment("a", now=NOON), rates.increment("c", now=NEXT)) == (2, 0, 0)
 
 
 @pytest.mark.both("rows that somebody holds are skipped")
 def test_a_late_clock_never_lowers_a_count_and_rows_of_hours_that_are_over_go() -> None:
     for key in "abc":
-        rates.count(key, now=NOON)
-    rates.count("a", now=NEXT)
-    assert ([row.key for row in HourCount.objects.all()], rates.count("a", now=NOON)) == (["a"], 2)
-    assert rates.counted("a", now=NEXT) == 2
+        rates.read_count(key, now=NOON)
+    rates.read_count("a", now=NEXT)
+    assert ([row.key for row in HourCount.objects.all()], rates.read_count("a", now=NOON)) == (["a"], 2)
+    assert rates.increment("a", now=NEXT) == 2
 
 
 @pytest.mark.both("it is a statement of its own")
 def test_a_count_is_one_statement_so_that_nobody_removes_the_row_halfway() -> None:
-    rates.count("a", now=NOON)
+    rates.read_count("a", now=NOON)
     with CaptureQueriesContext(connection) as queries:
-        assert rates.count("a", now=NOON) == 2
+        assert rates.read_count("a", now=NOON) == 2
     assert len(queries) == 1

@@ -50,7 +50,7 @@ def test_where_letters_go_is_read_and_a_refused_address_keeps_its_password(
 
 def _letter(language: str = "en") -> Any:
     context = {"username": "tara & co", "link": "http://127.0.0.1:8000/x?a=1&b=2"}
-    return mail.letter("confirm_address", to="tara@example.org", language=language, **context)
+    return mail.render_letter("confirm_address", to="tara@example.org", language=language, **context)
 
 
 def test_the_first_line_is_the_subject_and_nothing_is_escaped() -> None:
@@ -66,15 +66,15 @@ def test_behind_the_request_a_failed_letter_stops_none_of_the_next(
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_TIMEOUT = "127.0.0.1", 1, 1
     with pytest.raises(Conflict) as refused:
-        mail.send(_letter())
+        mail.send_letter(_letter())
     assert refused.value.code == "mail_failed", "whoever waits is told"
     with django_capture_on_commit_callbacks(execute=True):
-        mail.send_behind(_letter())
+        mail.send_in_background(_letter())
     mail.wait_until_sent()
     assert "mail not sent" in caplog.text
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     with django_capture_on_commit_callbacks(execute=True):
-        mail.send_behind(_letter())
+        mail.send_in_background(_letter())
     mail.wait_until_sent()
     assert len(outgoing.outbox) == 1
 

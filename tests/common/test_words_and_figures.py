@@ -10,11 +10,11 @@ from django.template import Context, Template
 from django.utils import timezone, translation
 from django.utils.html import format_html
 
-from common.charts import WIDTH, Chart, Value, bars, columns
+from common.charts import WIDTH, Chart, ChartValue, bars, columns
 from common.errors import InvalidInput
 from common.templatetags.record import receipts_whole
 from common.times import absolute, compact, file_size, relative, to_the_second
-from common.typed import Least, whole_number, words_enough, words_said
+from common.typed import MinimumText, clean_words, validate_text, whole_number
 
 NOW = datetime(2026, 11, 20, 23, 59, 7, tzinfo=UTC)
 
@@ -96,8 +96,8 @@ def test_a_whole_number(typed: str, number: int | None) -> None:
 
 
 def test_words_are_kept_as_they_were_meant() -> None:
-    assert words_said(" It came\r\nback.\x00 ", field="reason", ask="Say why.", most=20) == "It came\nback."
-    assert words_said("x" * 20, field="reason", ask="Say why.", most=20) == "x" * 20
+    assert clean_words(" It came\r\nback.\x00 ", field="reason", ask="Say why.", most=20) == "It came\nback."
+    assert clean_words("x" * 20, field="reason", ask="Say why.", most=20) == "x" * 20
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_words_are_kept_as_they_were_meant() -> None:
 )
 def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        words_said(typed, field="reason", ask="Say why.", most=1000)
+        clean_words(typed, field="reason", ask="Say why.", most=1000)
     assert (refused.value.message, refused.value.field) == (words, "reason")
 
 
@@ -131,7 +131,9 @@ def test_words_that_are_missing_or_too_many(typed: str, words: str) -> None:
 )
 def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> None:
     def said() -> str:
-        return words_enough(typed, field="reason", ask="Say why.", least=Least(characters=12, words=3), most=1000)
+        return validate_text(
+            typed, field="reason", ask="Say why.", minimum=MinimumText(characters=12, words=3), most=1000
+        )
 
     if not code:
         assert said() == typed.replace("\x00", "").strip(), why
@@ -145,7 +147,7 @@ def test_words_that_have_to_say_something(typed: str, code: str, why: str) -> No
 
 
 def drawn(draw: Callable[..., Chart], *numbers: int) -> Sequence[Any]:
-    return draw("key", "title", [Value(f"day {number}", number) for number in numbers]).bars
+    return draw("key", "title", [ChartValue(f"day {number}", number) for number in numbers]).bars
 
 
 def test_columns_stand_on_the_ground_in_proportion() -> None:

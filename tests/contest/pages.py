@@ -29,19 +29,25 @@ def main(client: Client, address: str) -> str:
     """The markup of the main part of a page."""
     answer = client.get(address)
     assert answer.status_code == 200, address
-    _, begins, rest = answer.content.decode().partition("<main")
+    _, begins, rest = one_line(answer.content.decode()).partition("<main")
     assert begins, address
     return str(rest.partition("</main>")[0])
 
 
-def lacking(page: str, *said: str) -> list[str]:
-    """Which of these a page does not say."""
-    return [each for each in said if each not in page]
+def one_line(text: str) -> str:
+    """Return text with one space for any white space, as a browser shows it: where a template breaks a line is free."""
+    return re.sub(r"[ \t\r\n]+", " ", text)
 
 
-def shows(page: str, *said: str, but: Sequence[str] = ()) -> None:
-    """See that a page says all of these, and nothing of what `but` names."""
-    assert (lacking(page, *said), [each for each in but if each in page]) == ([], []), page
+def lacking(page: str, *texts: str) -> list[str]:
+    """Return which of these texts a page lacks."""
+    page = one_line(page)
+    return [each for each in texts if one_line(each) not in page]
+
+
+def shows(page: str, *texts: str, but: Sequence[str] = ()) -> None:
+    """See that a page has all of these texts, and none of `but`."""
+    assert (lacking(page, *texts), [each for each in but if each not in lacking(page, each)]) == ([], []), page
 
 
 def answers(answer: Any, status: int, *said: str, but: Sequence[str] = ()) -> None:

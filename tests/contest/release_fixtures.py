@@ -15,7 +15,7 @@ from picture_files.png import encode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce, policy_in_force
-from scoring.enums import Fault, Outcome, RunState
+from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense, Prediction, Run, RunItem, Scorer
 from tests import factories
 
@@ -175,9 +175,13 @@ def a_week() -> Contest:
     Attack.objects.create(team=team, image=contest.images["valid bird"], received_at=MONDAY)
     contest.defenses = cautious, wrong = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
     for case in ("valid bird", "valid bicycle"):
-        scored(cautious, contest.images[case], [Outcome.ABSTAIN] * 3)
-    answers = scored(wrong, contest.images["valid bird"], [Outcome.BIRD, Outcome.BICYCLE, Outcome.BIRD])
-    scored(wrong, contest.images["valid bicycle"], [Outcome.BICYCLE, Outcome.ABSTAIN, Outcome.BICYCLE])
+        scored(cautious, contest.images[case], [DefenseAnswer.ABSTAIN] * 3)
+    answers = scored(
+        wrong, contest.images["valid bird"], [DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.BIRD]
+    )
+    scored(
+        wrong, contest.images["valid bicycle"], [DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN, DefenseAnswer.BICYCLE]
+    )
     image, found_at = contest.images["valid bird"], MONDAY + timedelta(hours=3)
     kept = {"ruling": image.rulings.get(), "prediction": answers[1], "found_at": found_at}
     Break.objects.create(defense=wrong, image=image, **kept)

@@ -13,20 +13,20 @@ from django.test import Client
 
 from contest.core.models import Break, Release
 from contest.core.publication import published_images
-from contest.defenses.risk_coverage import Point, Tie, at_least, marks, risk_coverage
+from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, at_least, marks, risk_coverage
 from contest.demo.programs import STEADFAST
 from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.record import defense_figures
 from labeling.models import Image
-from scoring.enums import Fault, Outcome
-from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
+from scoring.enums import DefenseAnswer, Fault
+from scoring.models import CopyFlag, Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking, outsiders, plain, queries, words
 from tests.scoring import cast as scoring_cast
 
 pytestmark = pytest.mark.django_db
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 
 
 @pytest.fixture(autouse=True)
@@ -59,39 +59,48 @@ def mistaken(defense: Defense, image: Image, turn: int = 1) -> Break:
 
 CURVES = [
     (
-        [Tie(0.5, 2, 1), Tie(0.9, 1, 0), Tie(0.7, 1, 1)],
+        [ConfidenceTie(0.5, 2, 1), ConfidenceTie(0.9, 1, 0), ConfidenceTie(0.7, 1, 1)],
         5,
         [(0.9, 1, 0, 0.2, 0.0), (0.7, 2, 1, 0.4, 0.5), (0.5, 4, 2, 0.8, 0.5)],
         "the most confident come first, and ties together",
     ),
-    ([Tie(0.9, 0, 0), Tie(0.8, 3, 0)], 4, [(0.8, 3, 0, 0.75, 0)], "what it abstains from is never covered"),
+    (
+        [ConfidenceTie(0.9, 0, 0), ConfidenceTie(0.8, 3, 0)],
+        4,
+        [(0.8, 3, 0, 0.75, 0)],
+        "what it abstains from is never covered",
+    ),
     ([], 0, [], "without answers there is no point"),
 ]
 
 
 @pytest.mark.parametrize(("ties", "answers", "expected", "why"), CURVES, ids=[row[3] for row in CURVES])
-def test_the_points_of_a_curve(ties: list[Tie], answers: int, expected: list[tuple[float, ...]], why: str) -> None:
+def test_the_points_of_a_curve(
+    ties: list[ConfidenceTie], answers: int, expected: list[tuple[float, ...]], why: str
+) -> None:
     points = risk_coverage(ties, answers)
     assert [(p.threshold, p.covered, p.wrong, p.coverage, p.risk) for p in points] == expected, why
 
 
 REACHED = [
-    ([Tie(0.9, 8, 0), Tie(0.8, 2, 0)], 10, 8, "exactly as much is enough"),
-    ([Tie(0.9, 79, 0), Tie(0.8, 20, 1), Tie(0.1, 1, 1)], 100, 99, "ties exceed it"),
-    ([Tie(0.9, 0, 0), Tie(0.8, 3, 0)], 4, None, "it abstained too often"),
+    ([ConfidenceTie(0.9, 8, 0), ConfidenceTie(0.8, 2, 0)], 10, 8, "exactly as much is enough"),
+    ([ConfidenceTie(0.9, 79, 0), ConfidenceTie(0.8, 20, 1), ConfidenceTie(0.1, 1, 1)], 100, 99, "ties exceed it"),
+    ([ConfidenceTie(0.9, 0, 0), ConfidenceTie(0.8, 3, 0)], 4, None, "it abstained too often"),
 ]
 
 
 @pytest.mark.parametrize(("ties", "answers", "covered", "why"), REACHED, ids=[row[3] for row in REACHED])
-def test_the_risk_at_a_coverage_of_80_percent(ties: list[Tie], answers: int, covered: int | None, why: str) -> None:
+def test_the_risk_at_a_coverage_of_80_percent(
+    ties: list[ConfidenceTie], answers: int, covered: int | None, why: str
+) -> None:
     point = at_least(risk_coverage(ties, answers), 80)
     assert (point.covered if point else None) == covered, why
 
 
 def test_the_table_has_each_mark_once() -> None:
-    points = risk_coverage([Tie(-n, 1, 0) for n in range(100)], 100)
+    points = risk_coverage([ConfidenceTie(-n, 1, 0) for n in range(100)], 100)
     assert [point.covered for point in marks(points)] == list(range(10, 101, 10))
-    assert (len(marks(risk_coverage([Tie(1, 3, 1)], 3))), marks([])) == (1, [])
+    assert (len(marks(risk_coverage([ConfidenceTie(1, 3, 1)], 3))), marks([])) == (1, [])
 
 
 class TestCurve:
@@ -100,7 +109,7 @@ class TestCurve:
     @pytest.mark.parametrize("points", [1, 3, 5_000])
     @pytest.mark.parametrize("wrong", ["none", "all", "some"])
     def test_every_point_is_inside(self, points: int, wrong: str) -> None:
-        ties = [Tie(-n, 1, {"none": 0, "all": 1, "some": n % 3 == 0}[wrong]) for n in range(points)]
+        ties = [ConfidenceTie(-n, 1, {"none": 0, "all": 1, "some": n % 3 == 0}[wrong]) for n in range(points)]
         drawn = curve(risk_coverage(ties, points))
         pairs = [tuple(map(float, pair.split(","))) for pair in drawn.path[1:].split(" L")]
         assert 1 <= len(pairs) <= MOST_POINTS
@@ -118,7 +127,9 @@ class TestCurve:
     )
     def test_the_label_of_the_end_does_not_lie_on_the_line(self, risks: list[float], why: str) -> None:
         total = len(risks) * 100
-        points = [Point(1.0 - n / 10, n * 100 + 100, round(risk * (n + 1) * 10), total) for n, risk in enumerate(risks)]
+        points = [
+            CurvePoint(1.0 - n / 10, n * 100 + 100, round(risk * (n + 1) * 10), total) for n, risk in enumerate(risks)
+        ]
         drawn = curve(points)
         pairs = [tuple(map(float, pair.split(","))) for pair in drawn.path[1:].split(" L")]
         left = drawn.end_text_x - 5.5 * len(drawn.end_text)
@@ -130,7 +141,7 @@ class TestCurve:
         assert drawn.end_anchor == "end" and TOP <= drawn.end_text_y <= GROUND
 
     def test_axes_begin_at_zero(self) -> None:
-        drawn = curve([Point(0.5, 10, 1, 20)])
+        drawn = curve([CurvePoint(0.5, 10, 1, 20)])
         told = (drawn.across[0].text, drawn.up[0].text, drawn.up[-1].text, drawn.end_text)
         assert told == ("0 %", "0 %", "10 %", "10 % at 50 %")
 
@@ -376,7 +387,7 @@ def test_a_rerun_is_nobody_s_to_see_before_it_is_applied(client: Client, signed_
     RunItem.objects.filter(run__state="dead").delete()
     Rerun.objects.update(state="applied")
     old, new = Prediction.objects.get(rerun=None, round=1), Prediction.objects.get(rerun=rerun)
-    Superseded.objects.create(prediction=old, by=new, rerun=rerun)
+    SupersededPrediction.objects.create(prediction=old, by=new, rerun=rerun)
     cache.clear()
     page = words(client, own(defense))
     assert "Answered 2 " in page and f"{image.public_id} bird abstain" in page and "otto.organizes" not in page

@@ -25,12 +25,12 @@ from common.models import AuditEntry, DemoClock
 from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Attack, Award, Break, Case, Release, Stake, Team
-from contest.defenses.models import Entry
-from contest.defenses.selectors import is_due, standings
+from contest.defenses.models import DefenseEntry
+from contest.defenses.selectors import defense_states, is_due
 from contest.demo import clock, people
 from contest.demo import seed as demo
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 from contest.operations import pipeline
 from labeling import leases
 from labeling.enums import PanelState
@@ -83,8 +83,8 @@ def test_a_first_look_shows_everything(seeded: datetime, in_demo: Any) -> None:
 
 def test_each_defense_has_a_story_of_its_own_and_the_money_adds_up(seeded: datetime, in_demo: Any) -> None:
     """One stands and its time is over, one was broken and its prize given, one its team paid for, one waits."""
-    now, defenses = timezone.now(), {entry.defense: entry.defense.name for entry in Entry.objects.all()}
-    found = standings(list(defenses), now=now)
+    now, defenses = timezone.now(), {entry.defense: entry.defense.name for entry in DefenseEntry.objects.all()}
+    found = defense_states(list(defenses), now=now)
     assert {name: found[defense.pk] for defense, name in defenses.items()} == {
         "steadfast": DefenseStanding.STAKED,
         "eager": DefenseStanding.BROKEN,
@@ -94,7 +94,7 @@ def test_each_defense_has_a_story_of_its_own_and_the_money_adds_up(seeded: datet
     due = {stake.defense.name: is_due(stake, now) for stake in Stake.objects.select_related("defense__entry")}
     assert due == {"steadfast": True, "eager": False, "patient": False}
     ended, paid = Stake.objects.get(defense__name="eager"), Stake.objects.get(kind=StakeKind.TEAM)
-    assert (ended.end, paid.defense.name, check().wrong) == (StakeEnd.BROKEN, "patient", ())
+    assert (ended.end, paid.defense.name, check_ledger_sums().wrong) == (StakeEnd.BROKEN, "patient", ())
     prize = LedgerEntry.objects.get(rule="R35")
     assert Account.objects.get(team=Team.objects.get(name="red")).balance_cents == prize.cents > 0
     assert not Run.objects.exclude(fault="").exists() and not Trial.objects.exclude(fault="").exists()
@@ -119,7 +119,7 @@ def test_every_page_has_rows(seeded: datetime, in_demo: Any) -> None:
             client.force_login(User.objects.get(username=who))
         page = client.get(address).content.decode()
         assert [words for words in shown if words not in page] == [], f"{address}: {why}"
-    for entry in Entry.objects.select_related("defense"):
+    for entry in DefenseEntry.objects.select_related("defense"):
         status = 404 if entry.opened_at is None else 200
         assert Client().get(f"/defenses/{entry.defense.public_id}/image.tar").status_code == status
 
@@ -152,7 +152,7 @@ def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatc
 
     assert list(Panel.objects.filter(state=PanelState.OPEN).values_list("image", "missing")) == [(attack.image_id, 1)]
     _answer_as_newcomer(attack)
-    for _ in pipeline.settle():
+    for _ in pipeline.run_all_sweeps():
         pass
     assert Stake.objects.get(defense__name="patient").end == StakeEnd.BROKEN
     assert Break.objects.filter(image=attack.image, defense__name="patient").exists()
@@ -170,7 +170,7 @@ def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatc
 
     now = domain_now()
     assert not Response.objects.filter(submitted_at__gt=now).exists(), "nothing is of the future"
-    assert people.act(now, refused=pytest.fail) == 0, "and nothing is left to do"
+    assert people.act_as_people(now, refused=pytest.fail) == 0, "and nothing is left to do"
     for release in Release.objects.order_by("pk"):
         assert verify.main([str(Path(in_demo.RELEASE_DIR) / release.name)]) == 0, release.name
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 import contest
 from adjudication.enums import Reason, Verdict
-from adjudication.rules import Opinion, Policy, adjudicate
+from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from common.errors import Conflict, InvalidInput
 from common.models import DemoClock
 from contest.demo import clock, people
@@ -226,10 +226,10 @@ def verdict_of(said: list[dict[str, Any]]) -> str:
         return "open"
     boxes = [each.outline.box if each.outline else None for each in panel]
     opinions = [
-        Opinion(each.bird, each.bicycle, box, each.complete, each.unoccluded, each.real)
+        CountedOpinion(each.bird, each.bicycle, box, each.complete, each.unoccluded, each.real)
         for each, box in zip(panel, boxes, strict=True)
     ]
-    decision = adjudicate(opinions, Policy(), width=299, height=299)
+    decision = adjudicate(opinions, VerdictPolicy(), width=299, height=299)
     return f"valid:{decision.label}" if decision.verdict is Verdict.VALID else f"rejected:{','.join(decision.reasons)}"
 
 

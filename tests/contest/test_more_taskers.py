@@ -22,7 +22,7 @@ from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest import release_fixtures as cast
@@ -55,7 +55,7 @@ def asked_week() -> cast.Contest:
     cast.case_of(rule_by_board(image=contest.images["occluded"], policy=policy_in_force(ASKED), now=ASKED, **ruled))
     for case in ("uncertain", "neither_class", "occluded"):
         for defense in contest.defenses:
-            cast.scored(defense, contest.images[case], [Outcome.ABSTAIN] * 3)
+            cast.scored(defense, contest.images[case], [DefenseAnswer.ABSTAIN] * 3)
     return contest
 
 

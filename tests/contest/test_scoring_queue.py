@@ -16,14 +16,14 @@ from contest.core.breaks import breaks_record
 from contest.core.calendar import week_named
 from contest.core.models import Break
 from contest.operations import scoring_figures
-from contest.operations.scoring_figures import read_queue
+from contest.operations.scoring_figures import read_queue_state
 from contest.pages.organizer.rerun_forms import choice_of, scope_of
 from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
 from scoring import reruns, services
-from scoring.enums import Fault, Outcome, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, Scorer, Superseded, Trial
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
+from scoring.models import Defense, Prediction, Rerun, Run, Scorer, SupersededPrediction, Trial
 from scoring.rerun_scope import Scope
 from scoring.selectors import run_items
 from tests import factories
@@ -32,7 +32,7 @@ from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders, pla
 from tests.scoring import cast as scoring_cast
 
 pytestmark = pytest.mark.django_db
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 QUEUE, RETRY = "/organizer/scoring/", "/organizer/scoring/retry/"
 WEEK = week_named("2026-W47", "UTC")
 
@@ -70,7 +70,7 @@ def test_what_waits_has_a_position_and_tells_since_when(now: datetime) -> None:
     first = cast.run(defense, images, now - timedelta(hours=3))
     resting = {"not_before": now + timedelta(minutes=2), "fault": "platform"}
     second = cast.run(defense, images[:1], now - timedelta(hours=1), round=2, **resting)
-    empty, page = cast.run(defense, [], now, round=3), read_queue(now=now)
+    empty, page = cast.run(defense, [], now, round=3), read_queue_state(now=now)
     assert [(row.position, row.run, row.pictures, row.resting) for row in page.waiting] == [
         (1, first, 3, False), (2, second, 1, True), (3, empty, 0, False),
     ]  # fmt: skip
@@ -94,7 +94,7 @@ def test_what_runs_tells_how_long_it_should_take_and_is_never_done(now: datetime
     held = running(defense, [factories.image() for _ in range(3)], now, round=2)
     for seconds, share in ((0, 0), (12, 40), (30, 99), (4000, 99)):
         Run.objects.filter(pk=held.pk).update(started_at=now - timedelta(seconds=seconds))
-        (row,) = read_queue(now=now).running
+        (row,) = read_queue_state(now=now).running
         assert (row.run, row.pictures, row.seconds, row.expected, row.share) == (held, 3, seconds, 30.0, share)
 
 
@@ -116,7 +116,7 @@ def test_busy_shares_are_those_of_the_last_hour_and_day(
     cast.scorer("other", now)
     for number, (ago, minutes) in enumerate(spells):
         finished(defense, now, minutes_ago=ago, minutes=minutes, pictures=1, round=number + 1)
-    found = {row.scorer.name: (row.hour, row.day) for row in read_queue(now=now).scorers}
+    found = {row.scorer.name: (row.hour, row.day) for row in read_queue_state(now=now).scorers}
     assert found == {"one": (hour, day), "other": (0, 0)}, why
 
 
@@ -128,10 +128,10 @@ def test_work_under_way_and_trials_keep_a_scorer_busy_and_its_speed_is_told(now:
         defense=defense, kind="smoke", number=1, seed=1, batch_size=16, state="finished", worker="one",
         created_at=now, started_at=now - timedelta(minutes=60), finished_at=now - timedelta(minutes=45),
     )  # fmt: skip
-    (row,) = read_queue(now=now).scorers
+    (row,) = read_queue_state(now=now).scorers
     assert (row.hour, row.pictures, row.per_second) == (50, 0, None)
     finished(defense, now, minutes_ago=5, minutes=0.5, pictures=15, round=2)
-    (row,) = read_queue(now=now).scorers
+    (row,) = read_queue_state(now=now).scorers
     assert (row.pictures, row.per_second) == (15, 0.5)
 
 
@@ -223,12 +223,12 @@ def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monke
         cast.scorer(f"scorer {number}", now)
 
     more(1)
-    read_queue(now=now)  # this process learns the policy
-    few = queries(lambda: read_queue(now=now))
+    read_queue_state(now=now)  # this process learns the policy
+    few = queries(lambda: read_queue_state(now=now))
     for number in range(2, 6):
         more(number)
-    assert queries(lambda: read_queue(now=now)) == few
-    page = read_queue(now=now)
+    assert queries(lambda: read_queue_state(now=now)) == few
+    page = read_queue_state(now=now)
     assert (len(page.waiting), page.waiting_count, len(page.dead), page.dead_count) == (3, 5, 3, 5)
 
 
@@ -262,11 +262,11 @@ def address(defense: Defense, query: str = "") -> str:
     return f"/organizer/reruns/new/{defense.public_id}/{query}"
 
 
-def answer_again(answer: Outcome, now: datetime) -> None:
+def answer_again(answer: DefenseAnswer, now: datetime) -> None:
     """Finish every run that waits with one answer, as a scorer would."""
     while (held := services.run_claim(worker="one", now=now)) is not None:
         given = [
-            services.Answered(item.pk, item.image_id, answer, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
+            services.DefensePrediction(item.pk, item.image_id, answer, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
             for row, item in enumerate(run_items(held))
         ]
         services.run_finish(held, given, device="cpu", now=now)
@@ -315,7 +315,7 @@ class TestARerun:
         assert f"Re-run {begun.pk} finished, not applied" in words(organizer, of_defense)
         told = ("All new answers take the place of the older ones at once", "For the board: 1 break")
         assert not lacking(words(organizer, f"{own}apply/"), *told)
-        assert (organizer.post(f"{own}apply/").status_code, Superseded.objects.count()) == (303, 6)
+        assert (organizer.post(f"{own}apply/").status_code, SupersededPrediction.objects.count()) == (303, 6)
         page = words(organizer, own)
         assert not lacking(page, "applied", "For the board: 1 break") and "Apply" not in page
         assert "applied already" in posted(organizer, f"{own}apply/", status=409)
@@ -333,7 +333,7 @@ class TestARerun:
         assert "data-source" not in page and "overview.js" not in page, "what is over refreshes no more"
         posted(organizer, f"{own}go-on/", status=409)
         words(organizer, f"{own}nonsense/", 404)
-        assert (Rerun.objects.get().state, Superseded.objects.count()) == (RerunState.CANCELLED, 0)
+        assert (Rerun.objects.get().state, SupersededPrediction.objects.count()) == (RerunState.CANCELLED, 0)
         assert "No re-run is under way." in words(organizer, QUEUE)
 
     def test_while_it_is_prepared_pages_tell_how_far_and_it_can_only_be_cancelled(
@@ -412,7 +412,7 @@ def published(class_world: Path) -> cast.Contest:
 class TestARelease:
     @pytest.mark.parametrize(("answer", "breaks"), [(ABSTAIN, 0), (BICYCLE, 1), (BIRD, 1)])
     def test_after_a_rerun_it_is_proved_by_its_own_tables(
-        self, answer: Outcome, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
+        self, answer: DefenseAnswer, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
     ) -> None:
         """Answered again, the bird is called a bicycle, or the bicycle a bird; the verifier finds nothing (R39).
 

@@ -33,18 +33,18 @@ from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
 from contest.management.commands.simulate import play
 from contest.simulation import story
-from contest.simulation.agenda import Agenda
-from contest.simulation.cast import DEFENDERS, ContestPlan, Mind, Role, draw_cast
-from contest.simulation.contest import Contest
-from contest.simulation.expectations import Reckoning
-from contest.simulation.isolation import STOPPED, Place, server_do
-from contest.simulation.month import Month, Plan, mornings
-from contest.simulation.outcome import Outcome
+from contest.simulation.agenda import EventQueue
+from contest.simulation.cast import DEFENDERS, ContestPlan, DefenseSkill, TeamRole, draw_cast
+from contest.simulation.contest import SimulatedContest
+from contest.simulation.expectations import Expectations
+from contest.simulation.isolation import STOPPED, SimulationStore, server_do
+from contest.simulation.month import MonthPlan, SimulatedMonth, mornings
+from contest.simulation.outcome import MonthOutcome
 from contest.simulation.painting import nudge, paint
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import SIDE, draw_picture
 from contest.simulation.report import render
-from contest.simulation.strategies import DEVICE, Memory, SimulatedSession
+from contest.simulation.strategies import DEVICE, DrawnPictures, SimulatedSession
 from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker
 from monitoring.models import TaskerLink
@@ -55,11 +55,11 @@ from tests import factories
 from tests.contest.pages import lacking
 from tests.processes import wait_for
 
-TINY = Plan(seed=3, honest=4, careless=1, random=1, copying=0, days=1, pictures_a_day=12, first_gold=5)
+TINY = MonthPlan(seed=3, honest=4, careless=1, random=1, copying=0, days=1, pictures_a_day=12, first_gold=5)
 REPORT = Path(settings.BASE_DIR) / "docs" / "monitoring-simulation"
 
 
-def played(plan: Plan) -> dict[str, Any]:
+def played(plan: MonthPlan) -> dict[str, Any]:
     """Play a month and leave no rows behind, nor numbers used."""
     with transaction.atomic():
         figures = play(plan, lambda _: None)
@@ -71,9 +71,11 @@ def played(plan: Plan) -> dict[str, Any]:
 @pytest.mark.django_db
 def test_a_small_month() -> None:
     """The random clicker is stopped, those who copy are linked with each other, and nothing befalls the honest."""
-    month = Month(Plan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30))
+    month = SimulatedMonth(
+        MonthPlan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30)
+    )
     month.play(lambda _: None)
-    figures = Outcome(month).to_json()
+    figures = MonthOutcome(month).to_json()
     clicker = next(each for each in figures["found"] if each["who"] == "random 1")
     assert clicker["found_on_day"] <= 2 and clicker["answers_until_then"] <= 70
     assert [link["between"] for link in figures["links"]] == [["copying 1", "copying 2"]]
@@ -146,10 +148,10 @@ TINIEST += ["--taken-in=2", "--private=4"]
 @pytest.mark.slow("a whole contest, of two weeks")
 @pytest.mark.django_db
 def test_a_tiny_contest(settings: object) -> None:
-    contest = Contest(TWO_WEEKS)
+    contest = SimulatedContest(TWO_WEEKS)
     days: list[int] = []
     contest.play(lambda done, total, words: days.append(done))
-    figures = Reckoning(contest).to_json()
+    figures = Expectations(contest).to_json()
     assert days == sorted(days) and days[0] == 0
     assert mail.outbox == [], "no letter leaves a simulation"
     _breaks_and_pays(figures)
@@ -238,9 +240,9 @@ def test_a_database_that_is_there_already_is_refused(tmp_path: Path) -> None:
     name = f"test_simulated_{os.getpid()}"
     address = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
     try:
-        Place.at(tmp_path / "first", address).make()
+        SimulationStore.at(tmp_path / "first", address).make()
         with pytest.raises(CommandError, match="already"):
-            Place.at(tmp_path / "second", address).make()
+            SimulationStore.at(tmp_path / "second", address).make()
     finally:
         server_do(address, "DROP DATABASE IF EXISTS", name)
 
@@ -310,13 +312,13 @@ def test_what_cannot_be_played_is_refused_by_name(numbers: dict[str, int], named
 
 def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     cast = draw_cast(ContestPlan())
-    assert ({each.role for each in cast}, len({each.name for each in cast})) == (set(Role), 40)
+    assert ({each.role for each in cast}, len({each.name for each in cast})) == (set(TeamRole), 40)
     few = [each.role for each in draw_cast(replace(ContestPlan(), teams=2))]
     assert few[0] not in DEFENDERS and few[1] in DEFENDERS
 
 
 def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
-    agenda, done, begin = Agenda(), [], datetime(2026, 1, 3, tzinfo=UTC)
+    agenda, done, begin = EventQueue(), [], datetime(2026, 1, 3, tzinfo=UTC)
     for name, hours, alone in (("c", 2, False), ("a", 1, False), ("b", 1, True), ("later", 5, False)):
         agenda.add(begin + timedelta(hours=hours), lambda now, name=name: done.append((name, now)), alone=alone)  # type: ignore[misc]
     agenda.play(begin + timedelta(hours=5), nullcontext)
@@ -347,7 +349,7 @@ def test_words_to_the_tasker_move_the_careless_and_hardly_the_honest() -> None:
 
 
 def test_a_slow_mind_is_out_of_time() -> None:
-    session = SimulatedSession("one", Mind(0.0, 0.0, slow=True), Memory(), 1)
+    session = SimulatedSession("one", DefenseSkill(0.0, 0.0, slow=True), DrawnPictures(), 1)
     session.send(np.zeros((1, SIDE, SIDE, 3), dtype=np.uint8))
     with pytest.raises(RunnerFault):
         session.receive()

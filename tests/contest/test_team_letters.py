@@ -30,8 +30,8 @@ from contest.operations.overview import overview
 from contest.operations.tasks import send_letters
 from contest.outbox import letters, posting
 from contest.outbox.models import Message
-from contest.payments.corrections import correction_ask, correction_confirm
-from contest.payments.services import payment_ask, payment_pay
+from contest.payments.corrections import correction_confirm, correction_request
+from contest.payments.services import payment_pay, payment_request
 from contest.prizes.sweeps import prizes_settle
 from contest.simulation.contest import without_letters
 from scoring.models import Defense
@@ -138,7 +138,7 @@ def test_a_stake_of_the_board_is_told(defense: Defense) -> None:
 
 
 def test_a_stake_of_one_s_own_is_told_when_its_money_was_received(blue: Team, defense: Defense) -> None:
-    asked = staking.stake_ask(defense, by=cast.captain(blue), now=STAKED - DAY)
+    asked = staking.stake_request(defense, by=cast.captain(blue), now=STAKED - DAY)
     assert sent(ENDED) == []
     staking.stake_receive(asked, "wire 7", by=cast.organizer(), now=STAKED)
     words = ("the payment of team blue was received", "for the USD 1,000.00 that your team paid")
@@ -261,7 +261,7 @@ def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense, own: Sta
 
 
 def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(blue: Team, defense: Defense) -> None:
-    staking.stake_ask(defense, by=cast.captain(blue), now=STAKED)
+    staking.stake_request(defense, by=cast.captain(blue), now=STAKED)
     cast.broken(defense, STAKED + DAY, found=ENDED, by=cast.team("red"))
     words = ("broken before a payment for its stake was recorded", "Nothing is to be paid")
     one(swept(), "steadfast is not staked", *words)
@@ -270,7 +270,7 @@ def test_one_that_was_never_paid_is_told_that_nothing_is_to_be_paid(blue: Team, 
 
 def taken_back(stake: Stake) -> None:
     """Let the board end a stake whose team asked for that."""
-    staking.return_ask(stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
+    staking.return_request(stake, "a bug", by=cast.captain(Team.objects.get(name="blue")), now=ENDED)
     by = mandate("return", cast.board(), ENDED)
     staking.return_decide(stake, granted=True, reason="The bug is real.", by=by, now=ENDED)
 
@@ -328,7 +328,7 @@ def test_one_taken_back_that_the_team_paid_has_a_letter_about_the_money_too(own:
 
 def test_one_that_was_taken_off_by_a_correction_is_told_why(own: Stake) -> None:
     entry, reason = LedgerEntry.objects.get(target__stake=own), "It was meant for another stake."
-    asked = correction_ask(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
+    asked = correction_request(entry=entry.pk, cents=own.cents, reason=reason, by=cast.organizer(), now=ENDED)
     correction_confirm(correction_id=asked.pk, by=factories.user("olaf", "organizers"), now=ENDED)
     text = one(
         sent(ENDED),
@@ -420,7 +420,7 @@ def test_a_correction_is_told_to_each_team_with_its_own_part_alone(settled: Stak
 
 
 def test_a_payment_is_told_when_it_was_marked_as_paid(settled: Stake, teams: dict[str, Team], olga: User) -> None:
-    asked = payment_ask(team=teams["red"], by=olga, now=CLOSED)
+    asked = payment_request(team=teams["red"], by=olga, now=CLOSED)
     assert sent(CLOSED) == []
     by = factories.user("olaf", "organizers")
     pay = partial(payment_pay, payment_id=asked.pk, reference="wire 4711", by=by, now=CLOSED)
@@ -480,7 +480,7 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
     defense: Defense, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cast.staked(defense, now=STAKED)
-    monkeypatch.setattr(letters, "written", Mock(side_effect=KeyError("amount")))
+    monkeypatch.setattr(letters, "write_message", Mock(side_effect=KeyError("amount")))
     for number in range(posting.MOST_TRIES + 2):
         assert sent(ENDED + number * posting.AGAIN_AFTER) == []
     assert {each.tries for each in Message.objects.all()} == {posting.MOST_TRIES}

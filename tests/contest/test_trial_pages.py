@@ -256,9 +256,9 @@ class TestTheSource:
         monkeypatch.setattr(framework_views, "FILES_SHOWN", 2)
         defense = handed(zipped())
         first = words(organizer, framework_address(defense))
-        assert "Files 1 to 2 of 3" in first and "net.pt" not in first and "Further files" in first
+        assert "Files 1 to 2 of 3" in first and "net.pt" not in first and "Next page" in first
         assert not lacking(
-            words(organizer, framework_address(defense, "?page=2")), "Files 3 to 3 of 3", "net.pt", "Earlier files"
+            words(organizer, framework_address(defense, "?page=2")), "Files 3 to 3 of 3", "net.pt", "Previous page"
         )
         for nonsense in ("x", "-1", "9" * 5000, "%00"):
             assert "of 3" in words(organizer, framework_address(defense, f"?page={nonsense}")), nonsense
@@ -340,9 +340,9 @@ class TestTheCheck:
     def test_what_was_typed_stays_when_it_is_refused(self, form: dict[str, str], said: str, member: Client) -> None:
         refused = member.post(framework_address(cast.container()), form)
         page = refused.content.decode()
-        assert refused.status_code == 400 and f"Nothing was recorded. {said}" in plain(refused)
+        assert refused.status_code == 400 and said in plain(refused)
         assert ("kept &lt;words&gt;" in page) is ("kept" in form["reason"])
-        assert ('value="passed" required checked' in page) is (form.get("outcome") == "passed")
+        assert bool(re.search('value="passed"[^>]* checked', page)) is (form.get("outcome") == "passed")
         assert not FrameworkCheck.objects.exists()
 
     def test_as_many_characters_as_the_page_lets_type_are_taken_but_nul(self, member: Client) -> None:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, transaction
 
 from contest.board.motions import motion_open
-from contest.core.decisions import MOST_REASON_CHARACTERS, Mandate, decide
+from contest.core.decisions import MOST_REASON_CHARACTERS, MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import BoardDecision, Case
 from contest.ledger.models import Account, LedgerEntry
@@ -80,8 +80,8 @@ def decided(by: User, now: datetime, reason: str = "Reproducible and easy to run
     return decided_by(factories.mandate("stake", by, now), now, reason, **details)
 
 
-def decided_by(by: Mandate, now: datetime, reason: str = "Reproducible.", **details: Any) -> BoardDecision:
-    return decide(DecisionKind.STAKE, subject={"defense": [4, 3]}, reason=reason, by=by, now=now, **details)
+def decided_by(by: MotionMandate, now: datetime, reason: str = "Reproducible.", **details: Any) -> BoardDecision:
+    return record_decision(DecisionKind.STAKE, subject={"defense": [4, 3]}, reason=reason, by=by, now=now, **details)
 
 
 def test_who_decided_what_and_why_is_on_record(rita: User, now: datetime) -> None:

@@ -4,15 +4,15 @@ import sys
 import textwrap
 from pathlib import Path
 
-from defense_kit.conversation import Deadlines
-from defense_kit.harness import Opened, open_defense
-from defense_kit.launch import Launch, Launched
-from defense_kit.limits import Limits
+from defense_kit.conversation import ConversationDeadlines
+from defense_kit.harness import DefenseSession, open_defense
+from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "defense_kit" / "examples"
-LIMITS = Limits(memory_mib=1024, processes=32, scratch_mib=8, log_kib=64)
-DEADLINES = Deadlines(start=20, hello=10, batch=10)
+LIMITS = DefenseLimits(memory_mib=1024, processes=32, scratch_mib=8, log_kib=64)
+DEADLINES = ConversationDeadlines(start=20, hello=10, batch=10)
 SIZE, ROWS = 8, 4
 
 CONNECT = """
@@ -39,15 +39,17 @@ def write(folder: Path, program: str, *, before: str = "") -> Path:
     return folder
 
 
-def launch_of(folder: Path, limits: Limits = LIMITS) -> Launch:
+def launch_of(folder: Path, limits: DefenseLimits = LIMITS) -> Launch:
     """Return how the folder's defense is started as a process."""
 
-    def start(socket: Path) -> Launched:
+    def start(socket: Path) -> LaunchedDefense:
         return start_process([sys.executable, "defense.py"], folder, socket, limits)
 
     return start
 
 
-def opened(folder: Path, *, limits: Limits = LIMITS, deadlines: Deadlines = DEADLINES, seed: int = 1) -> Opened:
+def opened(
+    folder: Path, *, limits: DefenseLimits = LIMITS, deadlines: ConversationDeadlines = DEADLINES, seed: int = 1
+) -> DefenseSession:
     """Open the folder's defense."""
     return open_defense(launch_of(folder, limits), image_size=SIZE, batch_size=ROWS, seed=seed, deadlines=deadlines)

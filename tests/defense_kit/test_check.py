@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from defense_kit import check, container, frames
-from defense_kit.examine import ROUNDS, Report, Round, examine, synthetic_pictures
+from defense_kit.examine import ROUNDS, ExaminationReport, ExaminedRound, examine_defense, synthetic_pictures
 from defense_kit.faults import WORDS, Fault, RunnerFault
-from defense_kit.limits import Limits
-from defense_kit.protocol import Answers
+from defense_kit.limits import DefenseLimits
+from defense_kit.protocol import BatchAnswers
 from defense_kit.sealing import SCORER_LABEL
 from policy.numbers import Policy
 from tests.defense_kit.programs import EXAMPLES, GOOD, write
@@ -296,12 +296,12 @@ class Script:
         self.sent.append(images)
         self._waiting.append(images)
 
-    def receive(self) -> Answers:
+    def receive(self) -> BatchAnswers:
         images = self._waiting.pop(0)
         if self.fault and len(self.sent) == 2:
             raise self.fault
         first = images[:, 0, 0, 0]
-        return Answers((first % 3).astype(np.int8) - 1, np.stack([first, first], 1).astype(np.float32))
+        return BatchAnswers((first % 3).astype(np.int8) - 1, np.stack([first, first], 1).astype(np.float32))
 
     def log(self) -> str:
         return "all of it"
@@ -313,7 +313,9 @@ class Script:
 def test_two_rounds_of_full_batches_with_other_companions_and_seeds() -> None:
     opened: dict[int, Script] = {}
     numbered = np.zeros((10, 4, 4, 3), np.uint8) + np.arange(10, dtype=np.uint8)[:, None, None, None]
-    report = examine(lambda seed: opened.setdefault(seed, Script()), numbered, batch_size=4, seconds_per_picture=60)
+    report = examine_defense(
+        lambda seed: opened.setdefault(seed, Script()), numbered, batch_size=4, seconds_per_picture=60
+    )
     first, second = ([int(row[0, 0, 0]) for batch in each.sent for row in batch] for each in opened.values())
     assert (list(opened), all(script.closed for script in opened.values())) == ([1, 2], True)
     assert first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
@@ -324,7 +326,7 @@ def test_two_rounds_of_full_batches_with_other_companions_and_seeds() -> None:
 
 def test_a_fault_closes_what_was_opened_ends_the_examination_and_is_told_whole() -> None:
     script = Script(RunnerFault(Fault.CRASHED, "first\nsecond"))
-    report = examine(lambda seed: script, PICTURES, batch_size=5, seconds_per_picture=60)
+    report = examine_defense(lambda seed: script, PICTURES, batch_size=5, seconds_per_picture=60)
     assert (script.closed, report.accepted) == (True, False)
     assert [(fault.code, fault.round, fault.text) for fault in report.faults] == [("crashed", 1, "first\nsecond")]
     assert "  What was seen: first\n    second\n" in report.to_text()
@@ -332,8 +334,8 @@ def test_a_fault_closes_what_was_opened_ends_the_examination_and_is_told_whole()
 
 @pytest.mark.parametrize(("seconds", "accepted"), [(3600, True), (3601, False)])
 def test_one_picture_in_its_seconds_is_fast_enough_and_less_is_not(seconds: float, accepted: bool) -> None:
-    rounds = [Round(np.ones(60, np.int8), np.zeros((60, 2), np.float32), [seconds]) for _ in range(ROUNDS)]
-    report = Report(60, 299, 16, 60, rounds=rounds)
+    rounds = [ExaminedRound(np.ones(60, np.int8), np.zeros((60, 2), np.float32), [seconds]) for _ in range(ROUNDS)]
+    report = ExaminationReport(60, 299, 16, 60, rounds=rounds)
     assert (report.accepted, ("fast enough" if accepted else "too slow") in report.to_text()) == (accepted, True)
 
 
@@ -364,7 +366,7 @@ def test_the_limits_are_those_of_the_policy() -> None:
     assert stated == {"": stated[""]} | {name: getattr(policy, name) for name in stated if name}
     assert len(stated) == 8 + 1
     for name in ("memory_mib", "cpus", "processes", "scratch_mib"):
-        assert getattr(Limits(), name) == getattr(policy, f"defense_{name}"), name
+        assert getattr(DefenseLimits(), name) == getattr(policy, f"defense_{name}"), name
     for name in ("batch_size", "seconds_per_picture", "start_seconds"):
         assert asked[name] == getattr(policy, name), name
 

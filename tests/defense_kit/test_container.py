@@ -20,14 +20,14 @@ import pytest
 from defense_kit import archive, container
 from defense_kit.archive import glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Launched
-from defense_kit.layers import Budget
-from defense_kit.limits import Limits
+from defense_kit.launch import LaunchedDefense
+from defense_kit.layers import UnpackingBudget
+from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, SCORER_LABEL, SOCKET, Sealing, container_options
 from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
 from tests.refusals import faulted
 
-LIMITS = Limits(memory_mib=128, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=32)
+LIMITS = DefenseLimits(memory_mib=128, cpus=1, processes=24, scratch_mib=8, files=64, log_kib=32)
 
 
 SCORER = "test-container"
@@ -54,9 +54,9 @@ def listening(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def start(containers: Any, listening: Path, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Start a Python program in a container of its own; all are removed at the end."""
-    started: list[Launched] = []
+    started: list[LaunchedDefense] = []
 
-    def _start(code: str, *, limits: Limits = LIMITS, scorer: str = SCORER, **more: Any) -> Any:
+    def _start(code: str, *, limits: DefenseLimits = LIMITS, scorer: str = SCORER, **more: Any) -> Any:
         image = Image([python_layer()], [PYTHON, "-c", code], more=more)
         container.load_archive(containers, write_archive(tmp_path / "image.tar", [image]), image.id)
         started.append(container.start_container(containers, Sealing(image.id, scorer, "41"), limits, listening))
@@ -67,7 +67,7 @@ def start(containers: Any, listening: Path, tmp_path: Path) -> Iterator[Callable
         each.stop()
 
 
-def over(launched: Launched) -> tuple[Fault, str]:
+def over(launched: LaunchedDefense) -> tuple[Fault, str]:
     """Wait until it has ended."""
     deadline = time.monotonic() + 30
     while (ended := launched.ended()) is None:
@@ -465,7 +465,7 @@ def test_a_glance_costs_little_whatever_the_layers_unpack_to(tmp_path: Path, mon
     facts = glance_at_archive(path)
     assert time.process_time() - began < 0.2
     with monkeypatch.context() as patched:
-        patched.setattr(archive, "Budget", partial(Budget, most_seconds=0.05))
+        patched.setattr(archive, "UnpackingBudget", partial(UnpackingBudget, most_seconds=0.05))
         assert "seconds to unpack" in refusal(path)
     assert read_archive(path) == facts
 
@@ -536,7 +536,7 @@ FITS = [
 
 @pytest.mark.parametrize(("content", "why"), FITS, ids=[why for _, why in FITS])
 def test_a_layer_that_fits_is_passed(content: bytes, why: str) -> None:
-    Budget(most_bytes=2 * MIB, most_files=3).spend(io.BytesIO(content))
+    UnpackingBudget(most_bytes=2 * MIB, most_files=3).spend(io.BytesIO(content))
 
 
 TOO_MUCH = [
@@ -555,12 +555,12 @@ TOO_MUCH = [
 
 @pytest.mark.parametrize(("content", "said", "why"), TOO_MUCH, ids=[why for *_, why in TOO_MUCH])
 def test_a_layer_that_unpacks_to_too_much_is_refused(content: bytes, said: str, why: str) -> None:
-    budget = Budget(most_bytes=2 * MIB, most_files=3)
+    budget = UnpackingBudget(most_bytes=2 * MIB, most_files=3)
     assert said in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(content)).text, why
 
 
 def test_all_layers_of_an_image_count_together() -> None:
-    budget = Budget(most_bytes=3 * MIB)
+    budget = UnpackingBudget(most_bytes=3 * MIB)
     for _ in range(2):
         budget.spend(io.BytesIO(layer_of()))
     assert "3 MiB" in faulted(Fault.IMAGE_PULL, budget.spend, io.BytesIO(layer_of())).text

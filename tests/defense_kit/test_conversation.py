@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 
 from defense_kit import conversation as module
 from defense_kit import frames
-from defense_kit.conversation import Conversation, Deadlines, Gate
+from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from tests.refusals import faulted
 
 SIZE = 4
 ROWS = 3
-DEADLINES = Deadlines(start=0.4, hello=0.4, batch=0.4)
+DEADLINES = ConversationDeadlines(start=0.4, hello=0.4, batch=0.4)
 ENDED = (Fault.CRASHED, "it ended with exit status 0")
 HELLO = {"name": "peer", "protocol": 1}
 IMAGES = np.arange(ROWS * SIZE * SIZE * 3, dtype=np.uint8).reshape(ROWS, SIZE, SIZE, 3)
@@ -70,7 +70,7 @@ def answers(rows: int = ROWS, label: int = 1, scores: tuple[float, float] = (0.2
 
 
 @contextmanager
-def talking_to(act: Act, deadlines: Deadlines = DEADLINES) -> Iterator[Conversation]:
+def talking_to(act: Act, deadlines: ConversationDeadlines = DEADLINES) -> Iterator[Conversation]:
     """Yield a conversation with a peer that does `act` and then hangs up."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     finished = threading.Event()
@@ -332,7 +332,7 @@ def test_answers_come_back_in_order_with_two_batches_under_way() -> None:
 def test_a_peer_that_reads_the_next_batch_only_after_its_answer_is_no_slower_than_its_answers() -> None:
     """Sending the second batch has to wait for the answer to the first, and counts against neither."""
     each = [act for number in (1, 2, 3) for act in (read, sleep(0.5), answer(number, rows=len(BIG)))]
-    with talking_to(peer_that(greet, *each, stay), Deadlines(start=5, hello=5, batch=0.9)) as conversation:
+    with talking_to(peer_that(greet, *each, stay), ConversationDeadlines(start=5, hello=5, batch=0.9)) as conversation:
         begin(conversation, 200, len(BIG))
         conversation.send(1, BIG)
         for number in (2, 3):
@@ -383,7 +383,7 @@ def test_a_name_is_cut_and_cleaned() -> None:
 
 # ------------------------------------------------------------------------------------------------- any bytes at all
 
-QUICK = Deadlines(start=0.05, hello=0.05, batch=0.05)
+QUICK = ConversationDeadlines(start=0.05, hello=0.05, batch=0.05)
 GOOD_HELLO = frames.pack_header(frames.HELLO, 0, 0, 30) + b'{"name":"peer", "protocol": 1}'
 FIELDS = st.builds(
     lambda magic, version, kind, number, rows, size, reserved: struct.pack(
@@ -439,7 +439,7 @@ def test_an_end_has_the_reason_that_the_launcher_knows_long_before_the_deadline(
     if hangs_up:
         theirs.close()
     began = time.monotonic()
-    with closing(Conversation(ours, Deadlines(60, 60, 60), lambda: reason)) as conversation, theirs:
+    with closing(Conversation(ours, ConversationDeadlines(60, 60, 60), lambda: reason)) as conversation, theirs:
         assert words in faulted(fault, conversation.hello).text, why
     assert time.monotonic() - began < 5
 
@@ -455,7 +455,7 @@ def running() -> None:
 
 
 def test_the_gate_lets_one_peer_in_and_nobody_after_it(tmp_path: Path) -> None:
-    gate = Gate(tmp_path)
+    gate = PeerSocket(tmp_path)
     folder = gate.path.parent
     assert folder.stat().st_mode & 0o777 == 0o700
     first, second = connect(gate.path), connect(gate.path)
@@ -470,14 +470,14 @@ def test_the_gate_lets_one_peer_in_and_nobody_after_it(tmp_path: Path) -> None:
 
 
 def test_a_peer_of_another_user_is_sent_away_and_the_right_one_still_let_in(tmp_path: Path) -> None:
-    with Gate(tmp_path) as gate, connect(gate.path):
+    with PeerSocket(tmp_path) as gate, connect(gate.path):
         faulted(Fault.START_TIMEOUT, gate.accept, time.monotonic() + 0.3, running, uid=os.getuid() + 1)
-    with Gate(tmp_path) as gate, connect(gate.path):
+    with PeerSocket(tmp_path) as gate, connect(gate.path):
         gate.accept(time.monotonic() + 1, running, uid=os.getuid()).close()
 
 
 def test_a_path_that_no_socket_can_have_is_the_platforms_fault(tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 120)
     deep.mkdir()
-    faulted(Fault.PLATFORM, Gate, deep)
+    faulted(Fault.PLATFORM, PeerSocket, deep)
     assert list(deep.iterdir()) == []

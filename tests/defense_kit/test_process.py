@@ -19,10 +19,10 @@ import pytest
 
 import defense_kit
 from defense_kit import from_warmup, keeper
-from defense_kit.conversation import Conversation, Deadlines, Gate
+from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import open_defense
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 from defense_kit.warmup import resize
 from tests.defense_kit.programs import CONNECT, DEADLINES, GOOD, HELLO, LIMITS, ROWS, SIZE, launch_of, opened, write
 from tests.refusals import faulted
@@ -34,7 +34,7 @@ SHORT = {Fault.START_TIMEOUT: {"start": 1}, Fault.HELLO_TIMEOUT: {"hello": 1}, F
 
 
 # However busy the machine is, only what is to be told by the clock is.
-PATIENT = Deadlines(60, 60, 60)
+PATIENT = ConversationDeadlines(60, 60, 60)
 
 
 @pytest.fixture(autouse=True)
@@ -193,7 +193,9 @@ def test_links_and_devices_left_in_scratch_are_removed_and_not_followed(tmp_path
     print("laid", flush=True)
     time.sleep(600)
     """
-    with opened(write(tmp_path / "d", program, before=CONNECT + HELLO), limits=Limits(scratch_mib=64)) as defense:
+    with opened(
+        write(tmp_path / "d", program, before=CONNECT + HELLO), limits=DefenseLimits(scratch_mib=64)
+    ) as defense:
         wait_for(lambda: "laid" in defense.log())
     assert (leftovers(), (treasure / "kept").read_text()) == (before, "kept")
 
@@ -222,8 +224,9 @@ def test_when_the_starter_is_killed_the_defense_ends_by_itself(tmp_path: Path) -
     folder, before = write(tmp_path / "d", "import time; time.sleep(600)"), leftovers()
     starter = (
         "import sys, time; from pathlib import Path; from defense_kit.process import start_process;"
-        "from defense_kit.limits import Limits;"
-        "start_process([sys.executable, 'defense.py'], Path(sys.argv[1]), Path('/nowhere'), Limits()); time.sleep(600)"
+        "from defense_kit.limits import DefenseLimits;"
+        "start_process([sys.executable, 'defense.py'], Path(sys.argv[1]), Path('/nowhere'), DefenseLimits());"
+        "time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", starter, str(folder)]) as running:
         wait_for(lambda: len(running_from(folder)) == 1)
@@ -328,7 +331,7 @@ def test_a_wrong_answer_is_told_to_both_sides(
 def test_the_next_batch_is_read_while_one_is_predicted_on(tmp_path: Path) -> None:
     """A batch larger than the socket's buffers goes out at once although the one before is not answered."""
     launch = launch_of(write(tmp_path / "d", SERVE + "serve(lambda x: (time.sleep(2), [1] * len(x))[1])"))
-    images, deadlines = np.zeros((32, 400, 400, 3), np.uint8), Deadlines(20, 10, 20)
+    images, deadlines = np.zeros((32, 400, 400, 3), np.uint8), ConversationDeadlines(20, 10, 20)
     with open_defense(launch, image_size=400, batch_size=32, seed=1, deadlines=deadlines) as defense:
         began = time.monotonic()
         defense.send(images)
@@ -339,7 +342,7 @@ def test_the_next_batch_is_read_while_one_is_predicted_on(tmp_path: Path) -> Non
 
 def test_the_program_ends_with_0_when_the_contest_hangs_up(tmp_path: Path) -> None:
     program = SERVE + "serve(lambda x: [1] * len(x))\nprint('served', flush=True)"
-    with Gate() as gate:
+    with PeerSocket() as gate:
         launched = launch_of(write(tmp_path / "d", program))(gate.path)
         connection = gate.accept(time.monotonic() + 20, launched.ended, launched.uid)
     with closing(Conversation(connection, DEADLINES, launched.ended)) as conversation:

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from labeling import leases
 from labeling.enums import Answer
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
-from labeling.submission import Submitted, response_submit
+from labeling.submission import SubmittedResponse, response_submit
 from policy.numbers import Policy
 from tests import factories
 from tests.factories import NOW
@@ -110,12 +110,14 @@ def give_back(held: Assignment, now: datetime, problem: str = "") -> None:
     leases.assignment_release(**own(held), problem=problem, now=now)
 
 
-def submit(held: Assignment, now: datetime, data: dict[str, Any] = NO_TO_BOTH, policy: Policy = POLICY) -> Submitted:
+def submit(
+    held: Assignment, now: datetime, data: dict[str, Any] = NO_TO_BOTH, policy: Policy = POLICY
+) -> SubmittedResponse:
     """Send an answer."""
     return response_submit(**own(held), data=data, policy_at=lambda _: policy, now=now)
 
 
-def label(tasker: Tasker, now: datetime, **given: Any) -> Submitted:
+def label(tasker: Tasker, now: datetime, **given: Any) -> SubmittedResponse:
     """Take the next picture and answer it."""
     return submit(claim(tasker, now, **given), now)
 

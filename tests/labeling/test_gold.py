@@ -15,10 +15,10 @@ from labeling import leases, selectors
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.pages.assignment_calls import assignment_json, receipt_json
-from labeling.submission import Submitted, response_submit
+from labeling.submission import SubmittedResponse, response_submit
 from monitoring import gold_choice as gold
-from monitoring.gold_choice import Expected
-from monitoring.gold_leaks import Rise, gold_flag_leaks, rise_of
+from monitoring.gold_choice import GoldAnswers
+from monitoring.gold_leaks import GoldRise, gold_flag_leaks, rise_of
 from monitoring.models import GoldFlag
 from policy.enums import OutlineGate
 from policy.numbers import Policy
@@ -69,7 +69,7 @@ def claim(
     return cast.claim(tasker, now, policy=policy, rng=rng or Heads(1), **given)
 
 
-def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> Submitted:
+def submit(held: Assignment, now: datetime, data: dict[str, object] = RIGHT) -> SubmittedResponse:
     return cast.submit(held, now, data, ALWAYS)
 
 
@@ -283,7 +283,7 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     later = now + timedelta(minutes=21)
     if lapsed:
         assert leases.leases_lapse(now=later) == 1
-    leases.leases_end(tasker=tara, now=later)
+    leases.leases_expire(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
     assert refused(Conflict, beat, held, later, ALWAYS).code == "lease_ended"
@@ -333,7 +333,7 @@ class _Drawn(Random):
 SQUARE = "[[[10,10],[200,10],[200,200],[10,200]]]"
 
 
-CLEAR_BIRD = Expected(
+CLEAR_BIRD = GoldAnswers(
     accepts_bird=("definitely_yes",),
     accepts_bicycle=("definitely_no",),
     outline=SQUARE,
@@ -345,7 +345,7 @@ CLEAR_BIRD = Expected(
 )
 
 
-NOTHING_THERE = Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class")
+NOTHING_THERE = GoldAnswers(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class")
 
 
 @pytest.fixture
@@ -358,11 +358,11 @@ def settled(three: list[Tasker]) -> Panel:
     return factories.settle(full_panel(three, [BIRD] * 3))
 
 
-def add(panel: Panel, by: User, expected: Expected = CLEAR_BIRD) -> KnownPicture:
+def add(panel: Panel, by: User, expected: GoldAnswers = CLEAR_BIRD) -> KnownPicture:
     return gold.gold_add(panel=panel, expected=expected, gate=OutlineGate.BEST_GUESS_YES, by=by, now=factories.NOW)
 
 
-def suggested(panel: Panel) -> Expected:
+def suggested(panel: Panel) -> GoldAnswers:
     return gold.proposal(gold.counted_answers([panel.pk])[panel.pk])
 
 
@@ -395,7 +395,7 @@ def test_what_a_picture_tests_is_suggested(said: dict[str, Any], topic: str, thr
     ids=["a bird", "nothing to outline"],
 )
 def test_a_settled_picture_becomes_gold(
-    expected: Expected, outline: str, complete: bool | None, settled: Panel, olga: User
+    expected: GoldAnswers, outline: str, complete: bool | None, settled: Panel, olga: User
 ) -> None:
     known = add(settled, olga, expected)
     assert (known.use, known.image, known.panel, known.created_by) == ("gold", settled.image, settled, olga)
@@ -452,13 +452,13 @@ def test_other_pictures_are_no_candidates(make: Callable[[], Panel]) -> None:
 
 def test_gold_is_held_let_go_and_retired(olga: User, now: datetime) -> None:
     said: dict[str, Any] = {"known": factories.gold(), "by": olga, "now": now}
-    for act, held in ((gold.gold_hold, now), (gold.gold_let_go, None)):
+    for act, held in ((gold.gold_hold, now), (gold.gold_release, None)):
         act(**said)
         assert KnownPicture.objects.get().held_at == held
     refused(InvalidInput, gold.gold_retire, **said, reason=" ")
     gold.gold_retire(**said, reason="It leaked.")
     assert KnownPicture.objects.values_list("retired_at", "retired_because").get() == (now, "It leaked.")
-    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_let_go):
+    for again in (partial(gold.gold_retire, reason="Again."), gold.gold_hold, gold.gold_release):
         refused(Conflict, again, **said)
 
 
@@ -476,24 +476,24 @@ def test_pass_rates_by_question(tara: Tasker, otto: Tasker) -> None:
     ("right", "rise", "why"),
     [
         ([True] * 29, None, "too few answers to split"),
-        ([False] * 15 + [True] * 15, Rise(15, 15, 0, 15), "none before, all of the latest"),
-        ([True] * 20 + [False] * 15, Rise(0, 15, 20, 20), "a fall"),
+        ([False] * 15 + [True] * 15, GoldRise(15, 15, 0, 15), "none before, all of the latest"),
+        ([True] * 20 + [False] * 15, GoldRise(0, 15, 20, 20), "a fall"),
     ],
 )
-def test_the_split(right: list[bool], rise: Rise | None, why: str) -> None:
+def test_the_split(right: list[bool], rise: GoldRise | None, why: str) -> None:
     assert rise_of(right) == rise, why
 
 
 @pytest.mark.parametrize(
     ("rise", "flagged", "why"),
     [
-        (Rise(15, 15, 20, 40), True, "from half right to all right: 0.03 %"),
-        (Rise(15, 15, 32, 40), False, "from 80 % to all right happens by chance"),
-        (Rise(15, 15, 60, 60), False, "always easy"),
-        (Rise(10, 15, 40, 60), False, "no rise"),
+        (GoldRise(15, 15, 20, 40), True, "from half right to all right: 0.03 %"),
+        (GoldRise(15, 15, 32, 40), False, "from 80 % to all right happens by chance"),
+        (GoldRise(15, 15, 60, 60), False, "always easy"),
+        (GoldRise(10, 15, 40, 60), False, "no rise"),
     ],
 )
-def test_what_looks_like_a_leak(rise: Rise, flagged: bool, why: str) -> None:
+def test_what_looks_like_a_leak(rise: GoldRise, flagged: bool, why: str) -> None:
     assert (rise.chance < 0.01) is flagged, why
 
 

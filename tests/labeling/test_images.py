@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 from PIL import ImageCms, ImageDraw
 
-from common.errors import Busy
-from common.gates import Gate
+from common.errors import ServerBusy
+from common.gates import ConcurrencyGate
 from picture_files import decoding
-from picture_files.decoding import MAX_BYTES, Picture, PictureRefused, read_attack, read_dataset
+from picture_files.decoding import MAX_BYTES, CanonicalPicture, PictureRefused, read_attack, read_dataset
 from picture_files.image_headers import MOST_CHUNKS, MOST_EXTRA_BYTES, MOST_SCANS, MOST_SEGMENTS
 from picture_files.png import encode_png, pixels_sha256
 from tests.labeling.cast import refused
@@ -277,7 +277,7 @@ def test_the_orientation_of_a_large_jpeg_is_followed_too() -> None:
     assert picture[10, 150, 1] < 40 < picture[140, 150, 1] and (picture[295, :] > 250).all()
 
 
-def _shown(picture: Picture) -> np.ndarray:
+def _shown(picture: CanonicalPicture) -> np.ndarray:
     return np.frombuffer(picture.pixels, np.uint8).reshape(picture.height, picture.width, 3)
 
 
@@ -550,22 +550,22 @@ def test_the_sum_of_all_passes_is_bounded(for_little: None) -> None:
 
 def test_one_picture_is_decoded_at_a_time(for_little: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes while another one is decoded waits; with too many waiting the next is sent away, with a time."""
-    monkeypatch.setattr(decoding, "DECODING", gate := Gate(at_once=1, waiting=1, seconds=30))
-    taken: list[decoding.Picture] = []
+    monkeypatch.setattr(decoding, "DECODING", gate := ConcurrencyGate(at_once=1, waiting=1, seconds=30))
+    taken: list[decoding.CanonicalPicture] = []
     waiting = threading.Thread(target=lambda: taken.append(read_attack(FLAT_PNG, size=SIZE)))
     with gate:
         waiting.start()
         while gate._admitted.acquire(blocking=False):  # until the other thread waits
             gate._admitted.release()
-        busy = refused(Busy, read_attack, FLAT_PNG, size=SIZE)
+        busy = refused(ServerBusy, read_attack, FLAT_PNG, size=SIZE)
         assert "send this again in 30 seconds" in str(busy) and not taken
     waiting.join()
     assert (len(taken), busy.retry_after) == (1, 30)
 
 
 def test_nobody_waits_longer_than_the_gate_says(for_little: None) -> None:
-    gate = Gate(at_once=1, waiting=1, seconds=0.01)
-    with gate, pytest.raises(Busy), gate:
+    gate = ConcurrencyGate(at_once=1, waiting=1, seconds=0.01)
+    with gate, pytest.raises(ServerBusy), gate:
         pass
     with gate:  # who gave up holds no place
         pass

@@ -25,7 +25,7 @@ from labeling.enums import Origin
 from labeling.models import Image
 from labeling.pictures import intake
 from labeling.pictures.intake import image_add, import_picture
-from picture_files.decoding import Picture, read_attack, read_dataset
+from picture_files.decoding import CanonicalPicture, read_attack, read_dataset
 from picture_files.png import decode_png
 from picture_files.store import FolderStore, original_key, picture_key, picture_store
 from tests.at_once import at_once
@@ -274,7 +274,7 @@ def _file(form: str = "PNG", colour: str = "teal", size: tuple[int, int] = (SIZE
     return buffer.getvalue()
 
 
-def _add(picture: Picture, now: datetime, **changes: Any) -> tuple[Image, bool]:
+def _add(picture: CanonicalPicture, now: datetime, **changes: Any) -> tuple[Image, bool]:
     credit = {"source": "Open Images", "source_id": "7", "licence": "CC BY 2.0", "author": "A. B."}
     return image_add(picture, now=now, **({"origin": Origin.DATASET, "label_from": now} | credit | changes))
 

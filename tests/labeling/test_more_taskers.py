@@ -13,7 +13,7 @@ from common.errors import Conflict, InvalidInput
 from labeling import leases, more_taskers, selectors, voiding
 from labeling.dealing import mark_settled
 from labeling.enums import PanelState, StuckCause, TaskerState
-from labeling.models import Assignment, InstructionVersion, Panel, Place, Report, Tasker, Voiding
+from labeling.models import Assignment, InstructionVersion, Panel, PanelPlace, Report, Tasker, Voiding
 from labeling.more_taskers import panel_fresh, panel_join
 from labeling.states import tasker_state_change
 from labeling.stuck_panels import AWAY_AFTER, stuck_panels
@@ -283,13 +283,13 @@ def test_what_a_ruling_counted_stays_counted_while_others_join_and_may_be_voided
     label(tara, now)
     assert void(tara, now).responses.count() == 1
     assert kept(settled, "answered", "missing", "state") == (3, 3, PanelState.OPEN)
-    assert Place.objects.values_list("number", "replaces__number").get(replaces__isnull=False) == (7, 4)
+    assert PanelPlace.objects.values_list("number", "replaces__number").get(replaces__isnull=False) == (7, 4)
 
 
 def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
     panel_fresh(settled.image, 3, now=now)
     assert gold_choice.candidates() == []
-    expected = gold_choice.Expected(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
+    expected = gold_choice.GoldAnswers(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
     asked = {"panel": settled, "expected": expected, "gate": OutlineGate.BEST_GUESS_YES, "by": olga, "now": now}
     assert refused(Conflict, gold_choice.gold_add, **asked).code == "not_settled"
 
@@ -408,7 +408,7 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
     """It is surplus: its place is free, and who gave it is never asked again, also after the pause."""
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
-    leases.leases_end(tasker=one, now=now)
+    leases.leases_expire(tasker=one, now=now)
     said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
     tasker_state_change(after=TaskerState.PAUSED, **said)
     submit(held, now)

@@ -18,7 +18,7 @@ from django.db.models import Count, F, Q
 from common.errors import Conflict
 from labeling import leases, voiding
 from labeling.enums import AssignmentState, KnownUse, PanelState, ReportDecision, ReportKind, TaskerState
-from labeling.learning.services import attempt_start, instructions_publish, lesson_see
+from labeling.learning.services import attempt_start, instructions_publish, lesson_mark_seen
 from labeling.models import (
     Assignment,
     GoldMark,
@@ -26,6 +26,8 @@ from labeling.models import (
     InstructionVersion,
     KnownPicture,
     LessonSeen,
+    MonitoringEvent,
+    MonitoringRule,
     Notice,
     Panel,
     QualificationAttempt,
@@ -36,12 +38,10 @@ from labeling.models import (
     StateChange,
     Tasker,
     VoidedResponse,
-    WatchEvent,
-    WatchRule,
 )
-from labeling.questions.services import question_answer, question_ask, report_decide, report_make
+from labeling.questions.services import question_answer, question_send, report_create, report_decide
 from monitoring import gold_leaks, links
-from monitoring.check_taskers import watch
+from monitoring.check_taskers import check_taskers
 from monitoring.models import GoldFlag
 from policy.numbers import Policy
 from tests import factories
@@ -167,7 +167,7 @@ def _audit(receipts: list[str], steps: int) -> None:
 @pytest.mark.slow("six sweeps at once of what forty taskers answered")
 def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     judged = {"collector": "gold_doubt", "window": 50, "minimum": 1, "comparison": "<", "threshold": 1}
-    WatchRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
+    MonitoringRule.objects.create(name="gold", action="pause", words="Too many differ.", created_at=now, **judged)
     for tasker in people(*"abcd"):
         gold_answers(tasker, right=0, wrong=10)
     leaked, crowd = factories.gold(), people(*(f"crowd{number}" for number in range(35)))
@@ -178,11 +178,11 @@ def test_of_several_sweeps_at_once_one_acts(now: datetime) -> None:
     later, trusting = now + timedelta(hours=1), Policy(gold_pass_percent=1)
 
     def sweep() -> tuple[int, int]:
-        return watch(policy=Policy(), now=later), gold_leaks.gold_flag_leaks(policy=trusting, now=later)
+        return check_taskers(policy=Policy(), now=later), gold_leaks.gold_flag_leaks(policy=trusting, now=later)
 
     assert [sum(counts) for counts in zip(*at_once(*[sweep] * 6), strict=True)] == [4, 1]
     paused = Tasker.objects.filter(state=TaskerState.PAUSED)
-    assert [each.count() for each in (paused, WatchEvent.objects, StateChange.objects, Notice.objects)] == [4] * 4
+    assert [each.count() for each in (paused, MonitoringEvent.objects, StateChange.objects, Notice.objects)] == [4] * 4
     assert list(KnownPicture.objects.filter(held_at__isnull=False)) == [flag.known for flag in GoldFlag.objects.all()]
 
 
@@ -230,7 +230,7 @@ def test_all_pictures_answered_at_once_finish_the_try(nell: Tasker, now: datetim
 
 def test_an_example_gone_through_twice_is_seen_once(nell: Tasker, now: datetime) -> None:
     only = known(KnownUse.TUTORIAL)
-    in_tabs(lambda number: lesson_see(tasker=Tasker.objects.get(pk=nell.pk), known=only, now=now))
+    in_tabs(lambda number: lesson_mark_seen(tasker=Tasker.objects.get(pk=nell.pk), known=only, now=now))
     assert (LessonSeen.objects.count(), kept(nell, "tutorial_done_at")) == (1, now)
 
 
@@ -251,7 +251,7 @@ def held_by(taskers: Sequence[Tasker], now: datetime) -> list[Assignment]:
 
 
 def report(held: Assignment, now: datetime) -> Report:
-    return report_make(**own(held), kind=ReportKind.OTHER, words="grey", now=now)
+    return report_create(**own(held), kind=ReportKind.OTHER, words="grey", now=now)
 
 
 def counts(held: Assignment, now: datetime) -> bool:
@@ -412,14 +412,14 @@ def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: T
                 held = factories.assignment(tasker, panel, state=AssignmentState.RELEASED)
                 Assignment.objects.filter(pk=held.pk).update(slot=slot, state=AssignmentState.LEASED)
         Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
-        assert at_once(*[partial(leases.leases_end, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
+        assert at_once(*[partial(leases.leases_expire, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
         audit()
 
 
 def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> None:
     everybody: dict[str, Any] = {"to_everybody": True, "requalify": False, "now": now}
     for number in range(ROUNDS):
-        question = question_ask(tasker=tara, text=f"Question {number}?", now=now)
+        question = question_send(tasker=tara, text=f"Question {number}?", now=now)
         reply = partial(question_answer, question_id=question.pk, by=olga, **everybody)
         assert "answered_already" in at_once(partial(reply, answer="Yes."), partial(reply, answer="No."))
         assert kept(question, "instructions").clarification == question.answer
@@ -428,6 +428,6 @@ def test_two_organizers_answer_once(tara: Tasker, olga: User, now: datetime) -> 
 
 def test_a_question_sent_from_two_tabs_is_one(tara: Tasker, now: datetime) -> None:
     for number in range(1, ROUNDS + 1):
-        at_once(*[partial(question_ask, tasker=tara, text=f"Question {number}?", now=now)] * 4)
+        at_once(*[partial(question_send, tasker=tara, text=f"Question {number}?", now=now)] * 4)
         assert Question.objects.count() == number
         Question.objects.update(answer="Yes.", answered_at=F("asked_at"))

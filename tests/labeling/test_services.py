@@ -18,7 +18,7 @@ from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import dealing, leases, selectors, signals, submission, voiding
 from labeling.dealing import mark_settled, panels_deal
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
-from labeling.models import Assignment, Image, Panel, Place, Report, Response, StateChange, Tasker, VoidedResponse
+from labeling.models import Assignment, Image, Panel, PanelPlace, Report, Response, StateChange, Tasker, VoidedResponse
 from labeling.states import NEXT_TASKER_STATE, tasker_state_change
 from labeling.submission import MARK_AGE
 from policy.numbers import LARGEST_PANEL, Policy
@@ -268,7 +268,7 @@ def test_a_lapsed_lease_is_taken_up_beside_two_others(slot: int, tara: Tasker, n
 
 def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: Tasker, now: datetime) -> None:
     panel = held_by((tara, otto), now)
-    assert (leases.leases_end(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
+    assert (leases.leases_expire(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
     assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
@@ -372,7 +372,7 @@ def test_the_database_refuses_a_second_answer_a_fourth_place_and_counters_beyond
     extra = factories.assignment(fourth, panel)
     refused_by_database(_copy_of, first, place=None)  # two answers by one tasker on one picture
     refused_by_database(_copy_of, first, assignment=extra, tasker=fourth)  # two counted answers in one place
-    refused_by_database(Place.objects.create, panel=panel, number=3)  # a place twice
+    refused_by_database(PanelPlace.objects.create, panel=panel, number=3)  # a place twice
     for beyond in ({"answered": 4}, {"leased": 4}):
         refused_by_database(Panel.objects.filter(pk=panel.pk).update, **beyond)
     refused_by_database(factories.panel, size=2)
@@ -448,7 +448,7 @@ def _many_panels(count: int, dealt_at: datetime) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             # Plans of its checks of foreign keys were made when the tables were empty: without this, each reads all.
-            cursor.execute("ANALYZE labeling_image, labeling_panel, labeling_place")
+            cursor.execute("ANALYZE labeling_image, labeling_panel, labeling_panelplace")
 
 
 def test_an_assignment_moves_along_its_table_and_no_other_way(tara: Tasker, now: datetime) -> None:
@@ -491,7 +491,7 @@ SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_heartbeat": beat,
     "assignment_release": give_back,
     "response_submit": submit,
-    "leases_end": lambda held, now: leases.leases_end(tasker=held.tasker, now=now),
+    "leases_end": lambda held, now: leases.leases_expire(tasker=held.tasker, now=now),
     "leases_lapse": lambda held, now: leases.leases_lapse(now=now),
 }
 
@@ -600,9 +600,9 @@ def test_the_database_refuses_to_replace_a_place_twice_and_to_take_a_voiding_bac
     panel = factories.panel()
     label(tara, now)
     void(tara, now)
-    replaced = Place.objects.exclude(replaces=None).get().replaces
-    refused_by_database(Place.objects.create, panel=panel, number=11, replaces=replaced)
-    refused_by_database(Place.objects.create, panel=panel, number=10)  # beyond every size, replacing none
+    replaced = PanelPlace.objects.exclude(replaces=None).get().replaces
+    refused_by_database(PanelPlace.objects.create, panel=panel, number=11, replaces=replaced)
+    refused_by_database(PanelPlace.objects.create, panel=panel, number=10)  # beyond every size, replacing none
     refused_by_database(VoidedResponse.objects.all().delete)
 
 

@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from common.errors import Unavailable
+from common.errors import ServiceUnavailable
 from labeling.enums import Origin
 from labeling.models import Image, Tasker
 from labeling.pictures.addresses import picture_url, pixels_of
@@ -180,7 +180,7 @@ def test_what_the_store_did_not_write_is_not_listed(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     assert list(FolderStore(tmp_path).files()) == []
-    refused(Unavailable, list, FolderStore(tmp_path / "unmounted").files())
+    refused(ServiceUnavailable, list, FolderStore(tmp_path / "unmounted").files())
 
 
 def test_other_objects_of_the_bucket_are_not_listed(bucket: Any, endpoint: str) -> None:

@@ -16,7 +16,7 @@ from labeling import leases
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker
 from monitoring import copying, links
-from monitoring.copying import ALIKE_BY_CHANCE, Look, Seen, alike, at_least
+from monitoring.copying import ALIKE_BY_CHANCE, ComparedAnswer, CopyingSearch, at_least, outlines_alike
 from monitoring.models import TaskerLink
 from monitoring.tasks import look_for_copies
 from tests import factories
@@ -184,21 +184,21 @@ def copied_pictures(people: Sequence[Tasker], count: int, begin: datetime) -> No
 def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: datetime) -> None:
     """Old answers are left alone; after an end only newer pictures count."""
     copied_pictures(people, 12, now - timedelta(hours=2))
-    looks = [links.copies_look(now=at) for at in (now + links.LOOK_BACK, now, now)]
+    looks = [links.find_copies(now=at) for at in (now + links.LOOK_BACK, now, now)]
     assert looks == [0, 1, 0], "a second look changes nothing"
     link = TaskerLink.objects.get()
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
     assert (link.figures["alike"], link.figures["outlines"], groups(people)[:3]) == (12, 12, [0, 0, None])
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
     links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
-    assert links.copies_look(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
+    assert links.find_copies(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
-    assert links.copies_look(now=now + timedelta(days=1)) == 1
+    assert links.find_copies(now=now + timedelta(days=1)) == 1
 
 
 def test_two_or_three_pictures_are_too_few(people: list[Tasker], now: datetime) -> None:
     copied_pictures(people, 3, now - timedelta(hours=2))
-    assert links.copies_look(now=now) == 0
+    assert links.find_copies(now=now) == 0
 
 
 def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime) -> None:
@@ -208,7 +208,7 @@ def test_what_lies_on_the_frame_says_nothing(people: list[Tasker], now: datetime
         panel = factories.panel()
         for tasker in people[:3]:
             answer(tasker, panel, frame, now - timedelta(minutes=number))
-    assert links.copies_look(now=now) == 0
+    assert links.find_copies(now=now) == 0
 
 
 def test_gold_is_compared_as_well(now: datetime) -> None:
@@ -220,7 +220,7 @@ def test_gold_is_compared_as_well(now: datetime) -> None:
         drawn.append(outline(rng, 0.1, drawn[7]))
         for place, (tasker, corners) in enumerate(zip(crowd, drawn, strict=True)):
             answer(tasker, panel, corners, now - timedelta(hours=place + 1, minutes=number))
-    assert links.copies_look(now=now) == 1
+    assert links.find_copies(now=now) == 1
     assert TaskerLink.objects.values_list("first", "second").get() == (crowd[7].pk, crowd[8].pk)
 
 
@@ -286,7 +286,7 @@ def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
     """Even where both click exactly the same corners, which is the most alike that honest outlines can be."""
     rng = Random(f"{hand} {corners}")
     shapes = [shape(rng, corners) for _ in range(400)]
-    found = sum(alike(drawn(true, rng, hand), drawn(true, rng, hand)) for true in shapes)
+    found = sum(outlines_alike(drawn(true, rng, hand), drawn(true, rng, hand)) for true in shapes)
     assert at_least(found, 400, ALIKE_BY_CHANCE) > 1e-3, f"{found} of 400"
 
 
@@ -294,7 +294,7 @@ def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
 def test_a_copied_outline_is_alike(jitter: float) -> None:
     rng = Random(f"copied {jitter}")
     originals = [drawn(shape(rng, 9), rng, 1.5) for _ in range(200)]
-    assert sum(alike(original, drawn(original, rng, jitter)) for original in originals) == 200
+    assert sum(outlines_alike(original, drawn(original, rng, jitter)) for original in originals) == 200
 
 
 @cases(
@@ -309,7 +309,7 @@ def test_a_copied_outline_is_alike(jitter: float) -> None:
 )
 def test_alike(other: list[tuple[float, float]], expected: bool, why: str) -> None:
     one = [(0, 0), (9, 0), (9, 9), (5, 12), (0, 9)]
-    assert (alike(one, other), alike(other, one)) == (expected, expected), why
+    assert (outlines_alike(one, other), outlines_alike(other, one)) == (expected, expected), why
 
 
 class Crowd:
@@ -317,11 +317,11 @@ class Crowd:
 
     def __init__(self, seed: int, people: int = 12, hand: float = 1.0) -> None:
         self.rng, self.hand, self.people = Random(seed), hand, people
-        self.look = Look()
+        self.look = CopyingSearch()
 
-    def answer(self, tasker: int, true: list[tuple[float, float]], difficulty: float, at: float) -> Seen:
+    def answer(self, tasker: int, true: list[tuple[float, float]], difficulty: float, at: float) -> ComparedAnswer:
         wrong = self.rng.random() < 0.15 * difficulty
-        return Seen(
+        return ComparedAnswer(
             tasker=tasker,
             said=(*GOOD[:2], not wrong, *GOOD[3:]),
             corners=drawn(true, self.rng, self.hand),
@@ -346,8 +346,8 @@ def test_nobody_of_an_honest_crowd_is_suspected(seed: int, hand: float) -> None:
     assert (len(found), [pair for pair, figures in found.items() if figures.suspected]) == (66, [])
 
 
-def copied(seen: Seen, rng: Random, jitter: float) -> Seen:
-    return Seen(
+def copied(seen: ComparedAnswer, rng: Random, jitter: float) -> ComparedAnswer:
+    return ComparedAnswer(
         tasker=99,
         said=seen.said,
         corners=[(x + rng.gauss(0, jitter), y + rng.gauss(0, jitter)) for x, y in seen.corners],
@@ -367,13 +367,13 @@ def test_who_copies_outlines_is_suspected_after_a_dozen(seed: int) -> None:
     assert [pair for pair, figures in crowd.look.figures().items() if figures.suspected] == [(1, 99)]
 
 
-def neither(tasker: int, said: str, at: float) -> Seen:
-    return Seen(tasker, (said, "definitely_no", None, None, None), (), 5.0, at)
+def neither(tasker: int, said: str, at: float) -> ComparedAnswer:
+    return ComparedAnswer(tasker, (said, "definitely_no", None, None, None), (), 5.0, at)
 
 
-def without_outlines(lag: tuple[float, float], splits: int = 60) -> Look:
+def without_outlines(lag: tuple[float, float], splits: int = 60) -> CopyingSearch:
     """1 and 99 agree against one of many others; 99 is `lag` seconds later. Beside others, each is the odd one."""
-    rng, look = Random(4), Look()
+    rng, look = Random(4), CopyingSearch()
     for number in range(splits):
         at = number * 300.0
         others = [neither(2 + (number + k) % 20, "definitely_no", rng.uniform(0, 30_000)) for k in (0, 3, 6)]
@@ -391,17 +391,19 @@ def test_taking_sides_needs_a_rhythm_beside_it() -> None:
 
 
 def test_a_rhythm_alone_never_accuses() -> None:
-    rng, look = Random(5), Look()
+    rng, look = Random(5), CopyingSearch()
     for number in range(500):
         true, at = shape(rng, 8), number * 30.0
-        look.add([Seen(who, GOOD, drawn(true, rng, 1.0), 5.0 + number % 9, at + 10 * who) for who in (1, 2, 3)])
+        look.add(
+            [ComparedAnswer(who, GOOD, drawn(true, rng, 1.0), 5.0 + number % 9, at + 10 * who) for who in (1, 2, 3)]
+        )
     found = look.figures().values()
     assert all(figures.lags_chance < figures.limit and not figures.suspected for figures in found)
 
 
 def test_two_good_taskers_beside_a_careless_third_are_not_suspected() -> None:
     """They side with each other nearly always, because the third is wrong; and they work at the same hours."""
-    rng, look = Random(6), Look()
+    rng, look = Random(6), CopyingSearch()
     for number in range(800):
         at = number * 30.0
         said = ["unsure_no" if rng.random() < share else "definitely_no" for share in (0.03, 0.03, 0.4)]
@@ -412,17 +414,17 @@ def test_two_good_taskers_beside_a_careless_third_are_not_suspected() -> None:
 
 
 def test_difficulty_explains_times_that_go_together() -> None:
-    rng, look = Random(7), Look()
+    rng, look = Random(7), CopyingSearch()
     for number in range(400):
         hard = rng.gauss(0, 0.8)
-        look.add([Seen(who, GOOD, (), math.exp(2 + hard + rng.gauss(0, 0.3)), number) for who in (1, 2, 3)])
+        look.add([ComparedAnswer(who, GOOD, (), math.exp(2 + hard + rng.gauss(0, 0.3)), number) for who in (1, 2, 3)])
     found = look.figures().values()
     assert all((figures.seconds_correlation or 0) > 0.7 and figures.seconds_chance > 1e-3 for figures in found)
 
 
 def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
-    look = Look()
-    look.add([Seen(who, GOOD, (), 5.0, who) for who in range(1, 11)], apart=[(1, 2)])
+    look = CopyingSearch()
+    look.add([ComparedAnswer(who, GOOD, (), 5.0, who) for who in range(1, 11)], apart=[(1, 2)])
     assert len(look.figures()) == 44 and (1, 2) not in look.figures()
     assert {figures.limit for figures in look.figures().values()} == {copying.MOST_DOUBT / 45}
 

@@ -20,11 +20,11 @@ from monitoring.outline_drawing import drawn_outline
 from monitoring.overlap import mean_overlaps
 from monitoring.tasker_figures import (
     Period,
-    Share,
+    Proportion,
     agreement_of_period,
-    figures_by_day,
-    figures_by_tasker,
-    figures_of_spans,
+    statistics_by_day,
+    statistics_by_tasker,
+    statistics_of_periods,
 )
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, NEITHER, full_panel, gold_answer, refused, statements
@@ -42,20 +42,20 @@ def period(now: datetime) -> Period:
 
 def test_agreement_is_with_each_other_member(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
     full_panel([tara, otto, uma], [BIRD | {"complete": False}, BIRD, NEITHER])
-    figures = figures_by_tasker(period)
+    figures = statistics_by_tasker(period)
     assert figures[tara.pk].agreement == {
-        "contains_bird": Share(1, 2),
-        "contains_bicycle": Share(2, 2),
-        "complete": Share(0, 1),  # uma was not asked
-        "unoccluded": Share(1, 1),
-        "real": Share(1, 1),
+        "contains_bird": Proportion(1, 2),
+        "contains_bicycle": Proportion(2, 2),
+        "complete": Proportion(0, 1),  # uma was not asked
+        "unoccluded": Proportion(1, 1),
+        "real": Proportion(1, 1),
     }
-    assert figures[uma.pk].agreed == Share(2, 4)
+    assert figures[uma.pk].agreed == Proportion(2, 4)
 
 
 def test_outlines_are_compared_with_the_others(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
     full_panel([tara, otto, uma], [BIRD, BIRD | {"outline": SHIFTED}, NEITHER])
-    figures = figures_by_tasker(period)
+    figures = statistics_by_tasker(period)
     assert [figures[each.pk].mean_iou for each in (tara, otto, uma)] == [pytest.approx(50), pytest.approx(50), None]
 
 
@@ -64,14 +64,14 @@ def test_days_taken_together_say_what_the_whole_says(tara: Tasker, otto: Tasker,
         full_panel([tara, otto, uma], [BIRD, BICYCLE, BIRD | {"outline": SHIFTED}], now=now + timedelta(days=days))
         gold_answer(tara, right=days != 1, now=now + timedelta(days=days))
     spans = [Period(now + timedelta(days=days), now + timedelta(days=days + 1)) for days in range(3)]
-    together = figures_of_spans(figures_by_tasker(span) for span in spans)
-    whole = figures_by_tasker(Period(spans[0].begin, spans[-1].end))
+    together = statistics_of_periods(statistics_by_tasker(span) for span in spans)
+    whole = statistics_by_tasker(Period(spans[0].begin, spans[-1].end))
     assert together.keys() == whole.keys() == {tara.pk, otto.pk, uma.pk}
     for figures in (*together.values(), *whole.values()):
         figures.milliseconds.sort()
         figures.overlaps.sort()
     assert together == whole
-    assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Share(2, 3))
+    assert (whole[tara.pk].answers, whole[tara.pk].gold) == (3, Proportion(2, 3))
 
 
 @pytest.mark.both("own SQL reads the answers of a period")
@@ -84,7 +84,7 @@ def test_what_is_counted_and_what_is_not(
         gold_answer(tara, right=right)
     factories.response(otto, factories.panel())
     voiding.responses_void(tasker=uma, since=None, reason="careless", by=None, now=now)
-    figures = figures_by_tasker(period)
+    figures = statistics_by_tasker(period)
     found = {who: (f.answers, f.surplus, f.voided, f.gold.part, f.gold.whole) for who, f in figures.items()}
     assert found == {
         tara.pk: (1, 0, 0, 1, 2),
@@ -101,9 +101,9 @@ def test_days_are_those_of_the_zone(tara: Tasker) -> None:
     for hour in (13, 16):  # 22:00 and 01:00 of the next day in Tokyo
         factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, hour, tzinfo=UTC))
     period = Period.of_days(date(2026, 11, 18), date(2026, 11, 19), "Asia/Tokyo")
-    by_day = figures_by_day(period, tara.pk, "Asia/Tokyo")
+    by_day = statistics_by_day(period, tara.pk, "Asia/Tokyo")
     assert {day: found.answers for day, found in by_day.items()} == {date(2026, 11, 18): 1, date(2026, 11, 19): 1}
-    assert list(figures_by_day(period, tara.pk, "UTC")) == [date(2026, 11, 18)]
+    assert list(statistics_by_day(period, tara.pk, "UTC")) == [date(2026, 11, 18)]
 
 
 def test_a_day_with_a_change_of_the_clock_has_its_own_length() -> None:
@@ -113,8 +113,8 @@ def test_a_day_with_a_change_of_the_clock_has_its_own_length() -> None:
 
 def test_answers_outside_of_the_period_are_left_out(tara: Tasker, now: datetime) -> None:
     factories.response(tara, factories.panel(), now=now)
-    assert figures_by_tasker(Period(now, now + timedelta(seconds=1)))[tara.pk].answers == 1
-    assert figures_by_tasker(Period(now - timedelta(days=1), now)) == {}
+    assert statistics_by_tasker(Period(now, now + timedelta(seconds=1)))[tara.pk].answers == 1
+    assert statistics_by_tasker(Period(now - timedelta(days=1), now)) == {}
 
 
 def test_alpha_of_a_period(tara: Tasker, otto: Tasker, uma: Tasker, period: Period) -> None:
@@ -137,7 +137,7 @@ def test_many_answers_cost_as_many_statements_as_few(tara: Tasker, otto: Tasker,
     for panels in (1, 12):
         for _ in range(panels):
             full_panel([tara, otto, uma], [BIRD, BIRD, BICYCLE])
-        assert len(statements(lambda: figures_by_tasker(period))) == 2
+        assert len(statements(lambda: statistics_by_tasker(period))) == 2
 
 
 ORDER = ["definitely_no", "unsure_no", "unsure_yes", "definitely_yes"]

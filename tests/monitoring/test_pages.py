@@ -13,21 +13,21 @@ from django.utils import timezone
 
 from accounts.leaving import account_delete
 from labeling import voiding
-from labeling.enums import LinkKind, WatchAction
+from labeling.enums import LinkKind, MonitoringAction
 from labeling.learning.services import QUALIFIED
 from labeling.models import (
     Image,
     KnownPicture,
+    MonitoringRule,
     Notice,
     Panel,
     QualificationAttempt,
     StateChange,
     Tasker,
     VoidedResponse,
-    WatchRule,
 )
 from monitoring.actions import action_take
-from monitoring.check_taskers import watch
+from monitoring.check_taskers import check_taskers
 from monitoring.models import GoldFlag, TaskerLink
 from monitoring.tasker_rows import tasker_rows
 from policy.numbers import Policy
@@ -118,7 +118,7 @@ def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer:
 def test_a_tasker_s_page_tells_the_story(tara: Tasker, olga: User, organizer: Client) -> None:
     now = timezone.now()
     gold_answers(tara, right=0, wrong=10, begin=now - timedelta(hours=1))
-    watch(policy=Policy(), now=now)
+    check_taskers(policy=Policy(), now=now)
     shows(
         organizer.get(f"/organizer/taskers/{tara.public_id}/?days=30"),
         "Rule fired, to pause",
@@ -232,7 +232,7 @@ RULE |= {"threshold": "0.5", "action": "warn", "words": "Take your time."}
 
 def test_rules_are_added_and_retired(organizer: Client, olga: User) -> None:
     assert organizer.post("/organizer/watching/", RULE).status_code == 303
-    rule = WatchRule.objects.get(name="Slow")
+    rule = MonitoringRule.objects.get(name="Slow")
     assert (rule.threshold, rule.created_by) == (0.5, olga)
     retired = [organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code for _ in range(2)]
     assert retired == [303, 400] and kept(rule, "retired_at")
@@ -255,7 +255,7 @@ def test_rules_are_added_and_retired(organizer: Client, olga: User) -> None:
 )
 def test_a_rule_that_cannot_be(change: dict[str, str], why: str, organizer: Client) -> None:
     assert organizer.post("/organizer/watching/", RULE | change).status_code == 400, why
-    assert not WatchRule.objects.exclude(created_by=None).exists()
+    assert not MonitoringRule.objects.exclude(created_by=None).exists()
 
 
 @pytest.mark.parametrize("query", ["?from=0001-01-01&to=0001-01-01", "?from=x&to=y", "?from=2026-12-01&to=2026-01-01"])
@@ -309,10 +309,10 @@ def test_a_flagged_picture_says_why_it_is_held(organizer: Client) -> None:
 
 @pytest.mark.parametrize(
     ("action", "words"),
-    [(WatchAction.PAUSE, "Write to the organizers"), (WatchAction.REQUALIFY, "Go to the qualification")],
+    [(MonitoringAction.PAUSE, "Write to the organizers"), (MonitoringAction.REQUALIFY, "Go to the qualification")],
 )
 def test_a_paused_tasker_reads_why_and_what_to_do(
-    action: WatchAction, words: str, tara: Tasker, olga: User, signed_in: Any, now: datetime
+    action: MonitoringAction, words: str, tara: Tasker, olga: User, signed_in: Any, now: datetime
 ) -> None:
     known = factories.gold()
     gold_answer(tara, right=False, known=known)

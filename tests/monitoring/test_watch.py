@@ -8,12 +8,31 @@ import pytest
 from django.contrib.auth.models import User
 
 from common.errors import Conflict, DomainError, InvalidInput
-from labeling.enums import AssignmentState, TaskerState, WatchAction
-from labeling.models import Assignment, Notice, Panel, StateChange, Tasker, VoidedResponse, WatchEvent, WatchRule
+from labeling.enums import AssignmentState, MonitoringAction, TaskerState
+from labeling.models import (
+    Assignment,
+    MonitoringEvent,
+    MonitoringRule,
+    Notice,
+    Panel,
+    StateChange,
+    Tasker,
+    VoidedResponse,
+)
 from labeling.states import tasker_state_change
 from monitoring.actions import action_take, answers_void, tasker_return
-from monitoring.check_taskers import watch, watch_periodically
-from monitoring.rules import COLLECTORS, Form, Handover, Look, Reading, Rule, Seen, agreements, fires
+from monitoring.check_taskers import check_taskers, check_taskers_periodically
+from monitoring.rules import (
+    COLLECTORS,
+    CollectorValue,
+    Form,
+    HandedPicture,
+    JudgedAnswer,
+    RuleTerms,
+    TaskerHistory,
+    agreements,
+    fires,
+)
 from policy.numbers import Policy
 from tests import factories
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answers, kept, people, refused, statements
@@ -30,15 +49,15 @@ HOUR = timedelta(hours=1)
 @pytest.fixture
 def no_rules(db: None) -> None:
     """Only the rules of the test are in force."""
-    WatchRule.objects.update(retired_at=factories.NOW)
+    MonitoringRule.objects.update(retired_at=factories.NOW)
 
 
 def rule(
     collector: str, comparison: str, threshold: float, action: str, *, minimum: int = 2, window: int = 20
-) -> WatchRule:
+) -> MonitoringRule:
     judged = {"collector": collector, "comparison": comparison, "threshold": threshold, "action": action}
     judged |= {"minimum": minimum, "window": window, "words": "Please slow down."}
-    return WatchRule.objects.create(name="rule of the test", created_at=factories.NOW, **judged)
+    return MonitoringRule.objects.create(name="rule of the test", created_at=factories.NOW, **judged)
 
 
 def answers(by: Tasker, count: int, *, now: datetime) -> None:
@@ -55,8 +74,8 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     Panel.objects.filter(pk=panel.pk).update(leased=1)
     of_gold = factories.assignment(tara, known.panel, state=AssignmentState.RELEASED, known=known)
     Assignment.objects.filter(pk=of_gold.pk).update(slot=2, state=AssignmentState.LEASED)
-    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
-    event = WatchEvent.objects.get()
+    assert (check_taskers(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    event = MonitoringEvent.objects.get()
     figures = (event.figures["n"], event.figures["right"])
     assert (event.rule.collector, event.action, figures) == ("gold_doubt", "pause", (11, 3))
     change = StateChange.objects.get(tasker=tara)
@@ -70,9 +89,9 @@ def test_clearly_under_the_gold_share_pauses(tara: Tasker, now: datetime) -> Non
     [(5, 5, "not clearly under the share"), (0, 9, "too few to be judged by"), (60, 5, "92 % right")],
 )
 def test_honest_taskers_are_left_alone(right: int, wrong: int, why: str, tara: Tasker, now: datetime) -> None:
-    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=right, wrong=wrong)
-    assert (watch(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
+    assert (check_taskers(policy=POLICY, now=now + 2 * HOUR), kept(tara, "state")) == (0, TaskerState.QUALIFIED), why
 
 
 def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Tasker, now: datetime) -> None:
@@ -80,44 +99,44 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
     rule("fast_share", "<=", 0.5, "warn", minimum=3)
     for hours, many, fired in ((0, 3, [1, 0, 0]), (2, 2, [0]), (4, 1, [1])):
         answers(tara, many, now=now + hours * HOUR)
-        assert [watch(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
+        assert [check_taskers(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
     assert {each.text for each in Notice.objects.all()} == {"A word about your answers: Please slow down."}
 
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
-    assert (watch(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    assert (check_taskers(policy=POLICY, now=now + HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
     tasker_return(tasker=tara, reason="We talked.", by=olga, now=now + 2 * HOUR)
     answers(tara, 1, now=now + 3 * HOUR)
-    assert watch(policy=POLICY, now=now + 4 * HOUR) == 0
+    assert check_taskers(policy=POLICY, now=now + 4 * HOUR) == 0
     gold_answers(tara, right=0, wrong=10, begin=now + 5 * HOUR)
-    assert watch(policy=POLICY, now=now + 6 * HOUR) == 1
+    assert check_taskers(policy=POLICY, now=now + 6 * HOUR) == 1
 
 
 def test_a_short_qualification_wipes_out_no_gold(tara: Tasker, now: datetime) -> None:
     """Or who is asked to qualify again and again would never have answered enough gold to be judged by."""
-    WatchRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
+    MonitoringRule.objects.exclude(collector="gold_doubt").update(retired_at=now)
     gold_answers(tara, right=0, wrong=6)
-    assert watch(policy=POLICY, now=now + HOUR) == 0
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 0
     for after in (TaskerState.LEARNING, TaskerState.QUALIFIED):
         tara.refresh_from_db()
         tasker_state_change(tasker=tara, after=after, code="requalify", reason="Once more.", now=now + HOUR)
     gold_answers(tara, right=0, wrong=6, begin=now + 2 * HOUR)
-    assert (watch(policy=POLICY, now=now + 4 * HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
+    assert (check_taskers(policy=POLICY, now=now + 4 * HOUR), kept(tara, "state")) == (1, TaskerState.PAUSED)
 
 
 def test_when_two_rules_would_pause_the_first_does(no_rules: None, tara: Tasker, now: datetime) -> None:
     for action in ("warn", "pause", "pause"):
         rule("fast_share", "<=", 0.5, action)
     answers(tara, 3, now=now)
-    assert watch(policy=POLICY, now=now + HOUR) == 2
-    assert list(WatchEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 2
+    assert list(MonitoringEvent.objects.order_by("pk").values_list("action", flat=True)) == ["warn", "pause"]
 
 
 def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: datetime) -> None:
     rule("outline_iou", ">", 0, "requalify", minimum=1)
     full_panel([tara, *people("anna", "bert")], [BIRD] * 3, now=now)
-    assert watch(policy=POLICY, now=now + HOUR) == 3
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 3
     assert (kept(tara, "state"), StateChange.objects.get(tasker=tara).code) == (TaskerState.LEARNING, "requalify")
 
 
@@ -125,26 +144,32 @@ def test_requalification_sends_back_to_learn(no_rules: None, tara: Tasker, now: 
     ("spoil", "hours", "why"),
     [
         (lambda now: Tasker.objects.update(state="paused"), 1, "who is paused is judged already"),
-        (lambda now: WatchRule.objects.update(retired_at=now), 1, "a retired rule rests"),
-        (lambda now: WatchRule.objects.update(created_at=now + timedelta(days=9)), 1, "a rule of the future waits"),
+        (lambda now: MonitoringRule.objects.update(retired_at=now), 1, "a retired rule rests"),
+        (
+            lambda now: MonitoringRule.objects.update(created_at=now + timedelta(days=9)),
+            1,
+            "a rule of the future waits",
+        ),
         (lambda now: None, 48, "who has not answered for a day"),
     ],
 )
 def test_who_is_not_looked_at(spoil: Callable[..., Any], hours: int, why: str, tara: Tasker, now: datetime) -> None:
     gold_answers(tara, right=0, wrong=10)
     spoil(now)
-    assert watch(policy=POLICY, now=now + hours * HOUR) == 0, why
+    assert check_taskers(policy=POLICY, now=now + hours * HOUR) == 0, why
 
 
 def test_a_look_now_and_then_sees_what_is_new(no_rules: None, tara: Tasker, now: datetime) -> None:
     rule("fast_share", "<=", 0.5, "warn", minimum=1)
     answers(tara, 1, now=now)
     minute = timedelta(minutes=1)
-    assert watch_periodically(policy=POLICY, now=now + minute) == 1
+    assert check_taskers_periodically(policy=POLICY, now=now + minute) == 1
     answers(tara, 1, now=now + minute * 1.2)
-    assert watch_periodically(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
-    assert watch_periodically(policy=POLICY, now=now + minute * 2) == 1
-    assert watch_periodically(policy=POLICY, now=now - minute) == 0, "a clock set back hides nothing and adds nothing"
+    assert check_taskers_periodically(policy=POLICY, now=now + minute * 1.5) == 0, "the last look was just now"
+    assert check_taskers_periodically(policy=POLICY, now=now + minute * 2) == 1
+    assert check_taskers_periodically(policy=POLICY, now=now - minute) == 0, (
+        "a clock set back hides nothing and adds nothing"
+    )
 
 
 def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
@@ -154,16 +179,22 @@ def test_who_is_concerned_by_the_answer_of_another_is_looked_at(
     panel = factories.panel()
     factories.response(tara, panel, now=now, **BICYCLE)
     factories.response(otto, panel, now=now)
-    assert watch(policy=POLICY, now=now + HOUR, since=now) == 0
+    assert check_taskers(policy=POLICY, now=now + HOUR, since=now) == 0
     factories.response(uma, panel, now=now + 2 * HOUR)
-    assert (watch(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR), WatchEvent.objects.get().tasker) == (1, tara)
+    assert (
+        check_taskers(policy=POLICY, now=now + 3 * HOUR, since=now + HOUR),
+        MonitoringEvent.objects.get().tasker,
+    ) == (
+        1,
+        tara,
+    )
 
 
 def test_the_panel_tells_who_names_other_classes(tara: Tasker, otto: Tasker, uma: Tasker, now: datetime) -> None:
     for number in range(8):
         full_panel([tara, otto, uma], [BICYCLE, BIRD, BIRD], now=now + timedelta(minutes=number))
-    assert watch(policy=POLICY, now=now + HOUR) == 1
-    assert WatchEvent.objects.get().rule.collector == "disagreement_run"
+    assert check_taskers(policy=POLICY, now=now + HOUR) == 1
+    assert MonitoringEvent.objects.get().rule.collector == "disagreement_run"
     states = dict(Tasker.objects.values_list("user__username", "state"))
     assert states == {"tara": "paused", "otto": "qualified", "uma": "qualified"}
 
@@ -173,21 +204,21 @@ def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker
     for begin, end in ((0, 3), (3, 20)):
         for number in range(begin, end):
             full_panel([tara, otto, uma], [BIRD, BIRD, BIRD], now=now + timedelta(minutes=number))
-        costs.append(len(statements(lambda: watch(policy=POLICY, now=now + HOUR))))
+        costs.append(len(statements(lambda: check_taskers(policy=POLICY, now=now + HOUR))))
     assert costs[0] == costs[1]
 
 
 @pytest.mark.parametrize(
     ("before", "action", "after", "told"),
     [
-        ("qualified", WatchAction.WARN, "qualified", "A word about your answers"),
-        ("qualified", WatchAction.PAUSE, "paused", "Your labeling is paused"),
-        ("learning", WatchAction.PAUSE, "paused", "Your labeling is paused"),
-        ("qualified", WatchAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
-        ("paused", WatchAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
+        ("qualified", MonitoringAction.WARN, "qualified", "A word about your answers"),
+        ("qualified", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
+        ("learning", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
+        ("qualified", MonitoringAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
+        ("paused", MonitoringAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),
     ],
 )
-def test_an_action(before: str, action: WatchAction, after: str, told: str, olga: User, now: datetime) -> None:
+def test_an_action(before: str, action: MonitoringAction, after: str, told: str, olga: User, now: datetime) -> None:
     action_take(tasker=factories.tasker("nina", state=before), action=action, reason=" too loose ", by=olga, now=now)
     assert (Tasker.objects.get().state, Notice.objects.get().text) == (after, f"{told}: too loose")
     changes = list(StateChange.objects.values_list("before", "after", "reason", "by"))
@@ -197,10 +228,15 @@ def test_an_action(before: str, action: WatchAction, after: str, told: str, olga
 @pytest.mark.parametrize(
     ("state", "do", "error", "why"),
     [
-        ("paused", {"action": WatchAction.PAUSE}, Conflict, "paused already"),
-        ("learning", {"action": WatchAction.REQUALIFY}, Conflict, "there is a qualification before labeling anyway"),
-        ("qualified", {"action": WatchAction.WARN, "reason": " \n"}, InvalidInput, "no reason"),
-        ("qualified", {"action": WatchAction.WARN, "reason": "x" * 1001}, InvalidInput, "too long a reason"),
+        ("paused", {"action": MonitoringAction.PAUSE}, Conflict, "paused already"),
+        (
+            "learning",
+            {"action": MonitoringAction.REQUALIFY},
+            Conflict,
+            "there is a qualification before labeling anyway",
+        ),
+        ("qualified", {"action": MonitoringAction.WARN, "reason": " \n"}, InvalidInput, "no reason"),
+        ("qualified", {"action": MonitoringAction.WARN, "reason": "x" * 1001}, InvalidInput, "too long a reason"),
     ],
 )
 def test_what_is_refused(
@@ -215,7 +251,7 @@ def test_what_is_refused(
 def test_who_returns_goes_on_where_the_pause_began(before: str, olga: User, now: datetime) -> None:
     tasker, back = factories.tasker("nina", state=before), {"reason": "back", "by": olga, "now": now}
     assert "not paused" in str(refused(Conflict, tasker_return, tasker=tasker, **back))
-    action_take(tasker=tasker, action=WatchAction.PAUSE, reason="away", by=olga, now=now)
+    action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="away", by=olga, now=now)
     tasker_return(tasker=tasker, **back)
     assert kept(tasker, "state") == before
 
@@ -248,20 +284,22 @@ def look(
     gold: bool | None = None,
     ms: int = 5_000,
     iou: float | None = None,
-) -> Look:
-    return Look(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
+) -> JudgedAnswer:
+    return JudgedAnswer(factories.NOW + timedelta(seconds=at), ms, form, gold, others, iou)
 
 
-def marked(right: int, wrong: int) -> Seen:
+def marked(right: int, wrong: int) -> TaskerHistory:
     """Gold alone, marked."""
-    return Seen([look(gold=True)] * right + [look(gold=False)] * wrong)
+    return TaskerHistory([look(gold=True)] * right + [look(gold=False)] * wrong)
 
 
-def read(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> Reading | None:
-    return COLLECTORS[collector].read(looks if isinstance(looks, Seen) else Seen(looks), window, POLICY)
+def read(collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int = 100) -> CollectorValue | None:
+    return COLLECTORS[collector].read(
+        looks if isinstance(looks, TaskerHistory) else TaskerHistory(looks), window, POLICY
+    )
 
 
-def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> float | None:
+def value(collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int = 100) -> float | None:
     return (reading := read(collector, looks, window)) and reading.value
 
 
@@ -278,11 +316,11 @@ def value(collector: str, looks: Sequence[Look] | Seen, window: int = 100) -> fl
     ],
 )
 def test_the_gold_rule(right: int, wrong: int, suspends: bool, why: str) -> None:
-    assert (fires(Rule("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None) is suspends, why
+    assert (fires(RuleTerms("gold_doubt", 500, 1, "<", 1.0), marked(right, wrong), POLICY) is not None) is suspends, why
 
 
 def test_the_gold_rule_follows_the_policy() -> None:
-    rule = Rule("gold_doubt", 500, 1, "<", 1.0)
+    rule = RuleTerms("gold_doubt", 500, 1, "<", 1.0)
     strict = Policy(gold_pass_percent=95, gold_minimum=5, gold_doubt_percent=5)
     assert fires(rule, marked(3, 2), POLICY) is None
     fired = fires(rule, marked(3, 2), strict)
@@ -302,8 +340,8 @@ def test_the_gold_rule_follows_the_policy() -> None:
 def test_a_rule_compares_once_it_has_its_minimum(
     minimum: int, comparison: str, threshold: float, fired: bool, why: str
 ) -> None:
-    seen = Seen([look(ms=100), look(ms=9_000)])
-    assert (fires(Rule("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None) is fired, why
+    seen = TaskerHistory([look(ms=100), look(ms=9_000)])
+    assert (fires(RuleTerms("fast_share", 10, minimum, comparison, threshold), seen, POLICY) is not None) is fired, why
 
 
 HONEST, LAZY = (
@@ -315,7 +353,7 @@ HONEST, LAZY = (
 FAST_THEN_SLOW = [look(ms=100)] * 10 + [look(ms=9_000)] * 10
 
 
-GIVEN_BACK = Seen(handovers=[Handover(factories.NOW, answered) for answered in (True, False, False)])
+GIVEN_BACK = TaskerHistory(handovers=[HandedPicture(factories.NOW, answered) for answered in (True, False, False)])
 
 
 ODD, EVEN, SAME = look(CUT_BIRD, A_BIRD, A_BIRD), look(A_BIRD, A_BIRD, CUT_BIRD), look(A_BIRD, A_BIRD, A_BIRD)
@@ -351,7 +389,7 @@ OTHER = look(NEITHER, A_BIRD, A_BIRD)
     ],
 )
 def test_what_collectors_read(
-    collector: str, looks: Sequence[Look] | Seen, window: int, expected: float | None, why: str
+    collector: str, looks: Sequence[JudgedAnswer] | TaskerHistory, window: int, expected: float | None, why: str
 ) -> None:
     assert value(collector, looks, window) == (None if expected is None else pytest.approx(expected)), why
 
@@ -379,7 +417,7 @@ def test_agreement_counts_questions_of_answers_with_a_majority() -> None:
 
 
 def test_what_came_before_a_moment_is_left_out() -> None:
-    seen = Seen([look(at=1), look(at=2)], [Handover(factories.NOW + timedelta(seconds=1), True)])
+    seen = TaskerHistory([look(at=1), look(at=2)], [HandedPicture(factories.NOW + timedelta(seconds=1), True)])
     later = seen.since(factories.NOW + timedelta(seconds=1))
     assert ([each.at.second for each in later.looks], later.handovers, seen.since(None)) == ([2], [], seen)
 

@@ -19,14 +19,14 @@ from picture_files.store import picture_key, picture_store
 from policy.numbers import Policy
 from scoring import reruns, services
 from scoring.arrays import load_picture
-from scoring.engine import Scorer
+from scoring.engine import ScoringEngine
 from scoring.enums import Fault
 from scoring.models import Defense, Rerun
 from scoring.reference import REFERENCES
 from scoring.reference.drawing import draw
 from scoring.rerun_preparation import reruns_prepare
 from scoring.rerun_scope import Scope
-from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault
+from scoring.runner import BatchAnswers, ReferenceRunner, ReferenceSession, RunnerFault
 from tests import factories
 
 SIZE = 75
@@ -166,7 +166,7 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
     def is_bad(images: NDArray[np.uint8]) -> bool:
         return any(np.array_equal(image, each) for image in images for each in bad)
 
-    def crash(answers: Answers, images: NDArray[np.uint8]) -> Answers:
+    def crash(answers: BatchAnswers, images: NDArray[np.uint8]) -> BatchAnswers:
         if is_bad(images):
             raise RunnerFault(Fault.CRASHED, "ended with status 1")
         return answers
@@ -174,15 +174,15 @@ def allergic_to(*poison: Image, late: bool = False) -> Any:
     return lambda _: Seeing(crash, is_bad if late else None)
 
 
-def answering(change: Callable[[Answers], Answers], *names: str) -> Any:
+def answering(change: Callable[[BatchAnswers], BatchAnswers], *names: str) -> Any:
     """How to find runners whose defenses called `names` (all shipped ones) do what `change` does with real answers."""
     return lambda _: Answering(names or [each.name for each in REFERENCES], change)
 
 
-def raising(error: BaseException) -> Callable[[Answers], Answers]:
+def raising(error: BaseException) -> Callable[[BatchAnswers], BatchAnswers]:
     """What a defense does that fails on everything."""
 
-    def misbehave(_: Answers) -> Answers:
+    def misbehave(_: BatchAnswers) -> BatchAnswers:
         raise error
 
     return misbehave
@@ -224,9 +224,9 @@ def shipped(defense: Defense) -> ReferenceRunner:
     return ReferenceRunner()
 
 
-def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_runner: Any = shipped) -> Scorer:
+def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_runner: Any = shipped) -> ScoringEngine:
     """A scorer whose clock stands still, on a card where there is one."""
-    return Scorer(name=name, clock=lambda: now, device=device, find_runner=find_runner)
+    return ScoringEngine(name=name, clock=lambda: now, device=device, find_runner=find_runner)
 
 
 def work_all(now: datetime, *, device: str = "auto", name: str = "one", **values: Any) -> int:

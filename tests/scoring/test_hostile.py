@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from defense_kit import container
-from defense_kit.conversation import Deadlines
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.sealing import UID
 from tests.hostile_scorers import (
@@ -50,7 +50,7 @@ def ask(running: Running) -> None:
     running.receive()
 
 
-def outcome(scorer: SealedScorer, name: str, deadlines: Deadlines) -> tuple[str, str]:
+def outcome(scorer: SealedScorer, name: str, deadlines: ConversationDeadlines) -> tuple[str, str]:
     """Run a program and return its fault, or `no fault`, and its log."""
     try:
         with closing(scorer.open(name, deadlines)) as running:

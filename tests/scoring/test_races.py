@@ -14,7 +14,7 @@ from django.db import connections, transaction
 from scoring import rerun_preparation, reruns, selectors, services
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.leases import LeaseLost
-from scoring.models import Defense, Prediction, Rerun, Run, RunItem, Superseded, Trial
+from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from scoring.rerun_preparation import reruns_prepare
 from scoring.rerun_scope import Scope
 from scoring.trials import services as trials
@@ -98,7 +98,7 @@ def test_of_two_who_end_it_at_once_one_does(work: Any, now: datetime, olga: User
     ended = refusals_at_once(*(partial(do, rerun_id=rerun.pk, by=olga, now=now) for do in (reruns.rerun_apply, work)))
     assert sorted(ended) == ["", "rerun_over"]
     rerun.refresh_from_db()
-    assert Superseded.objects.count() == (12 if rerun.state == RerunState.APPLIED else 0)
+    assert SupersededPrediction.objects.count() == (12 if rerun.state == RerunState.APPLIED else 0)
     assert selectors.predictions_in_force().count() == 12
 
 
@@ -175,7 +175,7 @@ def test_answers_with_lower_numbers_that_are_on_their_way_are_not_meant(now: dat
     slow, written, go = services.run_claim(worker="slow", now=now), Event(), Event()
     assert slow is not None
     answers = [
-        services.Answered(item.pk, item.image_id, 1, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
+        services.DefensePrediction(item.pk, item.image_id, 1, 0.5, 0.5, item.pixels_sha256, 0, row, 1, now)
         for row, item in enumerate(selectors.run_items(slow))
     ]
 

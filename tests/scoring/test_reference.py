@@ -13,12 +13,12 @@ from django.core.management import call_command
 
 from labeling.enums import Label
 from scoring import inference
-from scoring.enums import Fault, Outcome
+from scoring.enums import DefenseAnswer, Fault
 from scoring.models import Defense
 from scoring.reference import REFERENCES, Reference, answered, demo_cnn, reference, train
 from scoring.reference.drawing import draw
 from scoring.reference.picture_statistics import PictureStatistics
-from scoring.runner import Answers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers
+from scoring.runner import BatchAnswers, ReferenceRunner, ReferenceSession, RunnerFault, as_fault, check_answers
 from tests.refusals import faulted
 from tests.scoring import cast
 
@@ -116,7 +116,7 @@ def test_the_weights_are_small_nothing_is_unpickled_and_another_architecture_is_
 def test_statistics_abstain_on_what_is_unlike_anything_drawn() -> None:
     (statistics,) = (each for each in REFERENCES if each.key == "numpy-statistics")
     labels, _ = answered(statistics.load("cpu", 75, 1), np.full((1, 75, 75, 3), 128, np.uint8))
-    assert labels.tolist() == [Outcome.ABSTAIN]
+    assert labels.tolist() == [DefenseAnswer.ABSTAIN]
 
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)]
@@ -217,9 +217,9 @@ def test_the_command_publishes_once() -> None:
     assert (Defense.objects.count(), counts) == (len(REFERENCES), [3, 3])
 
 
-def answers(labels: Any = None, scores: Any = None) -> Answers:
+def answers(labels: Any = None, scores: Any = None) -> BatchAnswers:
     """Two rows of legal answers, but for what is given."""
-    return Answers(
+    return BatchAnswers(
         np.array([0, -1], np.int8) if labels is None else labels,
         np.zeros((2, 2), np.float32) if scores is None else scores,
     )

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from scoring.inference import choose_device
 from scoring.models import Defense, Prediction, Run
 from scoring.replay import replay
-from scoring.runner import Answers
+from scoring.runner import BatchAnswers
 from scoring.slots import take_slot
 from tests import factories
 from tests.scoring import cast
@@ -52,8 +52,8 @@ def replayed(row: Prediction, **values: Any) -> None:
 def test_what_depends_on_its_companions_gets_the_same_companions(answered: None, now: datetime) -> None:
     Defense.objects.exclude(name="always-abstain").update(retired_at=now)
 
-    def coupled(answers: Answers, images: Any) -> Answers:
-        return Answers(answers.labels, np.full_like(answers.scores, images.astype(np.float64).mean()))
+    def coupled(answers: BatchAnswers, images: Any) -> BatchAnswers:
+        return BatchAnswers(answers.labels, np.full_like(answers.scores, images.astype(np.float64).mean()))
 
     coupling = cast.Seeing(coupled)
     cast.valid_pictures(6, seed=8)

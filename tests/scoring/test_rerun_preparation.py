@@ -75,7 +75,7 @@ def is_whole(rerun: Rerun) -> None:
 def test_asking_writes_down_what_is_wanted_and_nothing_else(rerun: Rerun) -> None:
     assert (rerun.state, rerun.reason, Run.objects.filter(rerun=rerun).count()) == (PREPARING, "All answers. why", 0)
     assert rerun.kinds == [[1, 4, False, 75, 5], [2, 4, False, 75, 5], [3, 4, True, 75, 5]]
-    assert reruns.preparations([rerun]) == {rerun.pk: reruns.Preparation(0, 15)}
+    assert reruns.preparations([rerun]) == {rerun.pk: reruns.RerunPreparation(0, 15)}
 
 
 def test_asking_costs_the_same_however_many_pictures_there_are(defense: Defense, olga: User, now: datetime) -> None:
@@ -177,7 +177,7 @@ def test_cancelled_under_a_sweep_it_stays_cancelled(
     assert (cast.work_all(now), services.runs_retry(now=now), selectors.dead_runs().count()) == (0, 0, 0)
 
 
-STOP, GO_ON, APPLY, CANCEL = STEPS = (reruns.rerun_stop, reruns.rerun_go_on, reruns.rerun_apply, reruns.rerun_cancel)
+STOP, GO_ON, APPLY, CANCEL = STEPS = (reruns.rerun_stop, reruns.rerun_resume, reruns.rerun_apply, reruns.rerun_cancel)
 # What is refused in each state, with the code; every other step may be taken.
 REFUSED: list[tuple[RerunState, dict[Any, str]]] = [
     (PREPARING, dict.fromkeys((STOP, GO_ON, APPLY), "rerun_preparing")),
@@ -209,7 +209,7 @@ def test_what_may_be_done_in_each_state(
     else:
         assert asked_for(rerun.defense, olga, now).state == PREPARING, "only what is over lets another one begin"
         with pytest.raises(ValueError, match="cannot become running"):  # the table of transitions says so too
-            rerun_preparation.rerun_move(rerun, RUNNING)
+            rerun_preparation.rerun_advance(rerun, RUNNING)
     for step in STEPS:
         if step not in refused_steps:
             step(**values)

@@ -18,10 +18,10 @@ from contest.operations.stages import run_groups
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring import reruns, selectors, services
-from scoring.enums import Fault, Outcome, RerunState, RunState
-from scoring.models import Defense, Prediction, Rerun, Run, Superseded
-from scoring.rerun_scope import Scope, held_still, items_in_scope
-from scoring.runner import Answers, RunnerFault
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
+from scoring.models import Defense, Prediction, Rerun, Run, SupersededPrediction
+from scoring.rerun_scope import Scope, frozen_scope, items_in_scope
+from scoring.runner import BatchAnswers, RunnerFault
 from scoring.selectors import official_predictions, settled_items
 from tests import factories
 from tests.scoring import cast
@@ -35,12 +35,12 @@ NAME = "numpy-statistics"
 ALL = Scope("All answers.")
 
 
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 
 
-def saying(answer: Outcome) -> Any:
+def saying(answer: DefenseAnswer) -> Any:
     """How to find runners whose defenses give one answer to everything."""
-    return cast.answering(lambda found: Answers(np.full_like(found.labels, answer), found.scores))
+    return cast.answering(lambda found: BatchAnswers(np.full_like(found.labels, answer), found.scores))
 
 
 def failing(fault: Fault) -> Any:
@@ -53,7 +53,7 @@ def start(defense: Defense, now: datetime, *, scope: Scope = ALL, reason: str = 
     return cast.begun(defense, by, now, scope=scope, reason=reason)
 
 
-def again(defense: Defense, now: datetime, answer: Outcome, **values: Any) -> Rerun:
+def again(defense: Defense, now: datetime, answer: DefenseAnswer, **values: Any) -> Rerun:
     """A re-run that gave this answer to everything, and is not applied yet."""
     rerun = start(defense, now, **values)
     cast.work_all(now, find_runner=saying(answer))
@@ -117,7 +117,7 @@ def test_applied_it_takes_their_place_all_at_once(answered: Defense, now: dateti
     assert settled_items().count() == 15
     assert set(official_predictions().values_list("rerun", flat=True)) == {rerun.pk}
     with pytest.raises(DatabaseError, match="append-only"), transaction.atomic():
-        Superseded.objects.all().delete()
+        SupersededPrediction.objects.all().delete()
 
 
 @pytest.mark.parametrize(("looked", "breaks"), [(True, 2), (False, 0)], ids=["it stays a fact", "there never was one"])
@@ -147,7 +147,7 @@ def test_it_is_not_applied_while_answers_are_to_come(answered: Defense, now: dat
         with pytest.raises(Conflict, match="15 answers are still to come"):
             apply(rerun, now)
         services.run_claim(worker="one", now=now)
-    assert (in_force(), Superseded.objects.count()) == (before, 0)
+    assert (in_force(), SupersededPrediction.objects.count()) == (before, 0)
 
 
 def test_it_is_not_applied_while_runs_are_dead_and_may_be_tried_again(answered: Defense, now: datetime) -> None:
@@ -188,9 +188,9 @@ def test_it_is_stopped_and_goes_on_later(answered: Defense, olga: User, now: dat
     assert services.runs_retry(now=now) == 0, "trying dead runs again does not start what was stopped"
     assert not selectors.dead_runs().exists()
     assert [group.runs for group in run_groups() if group.again] == [1], "nor does it look like trouble"
-    assert reruns.rerun_go_on(**values) == 2
+    assert reruns.rerun_resume(**values) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
-        reruns.rerun_go_on(**values)
+        reruns.rerun_resume(**values)
     services.runs_reclaim(now=later)
     cast.work_all(later, find_runner=saying(ABSTAIN))
     assert apply(rerun, now) == 15
@@ -268,7 +268,7 @@ class TestOneRun:
 @pytest.mark.parametrize(
     ("statement", "nth", "why"),
     [
-        ('INSERT INTO "scoring_superseded"', 2, "in the middle of the answers"),
+        ('INSERT INTO "scoring_supersededprediction"', 2, "in the middle of the answers"),
         ('UPDATE "scoring_rerun"', 1, "at the last step"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_crash_in_the_middle_of_applying_leaves_nothing(
     with connection.execute_wrapper(gone), pytest.raises(DatabaseError), transaction.atomic():
         apply(rerun, now)
     rerun.refresh_from_db()
-    assert (in_force(), Superseded.objects.count(), rerun.state) == (before, 0, RerunState.RUNNING), why
+    assert (in_force(), SupersededPrediction.objects.count(), rerun.state) == (before, 0, RerunState.RUNNING), why
     assert apply(rerun, now) == 15
 
 
@@ -324,7 +324,7 @@ def test_an_organizer_chooses_which_answers_and_later_ones_are_not_meant(
 ) -> None:
     meant: Scope = scope()
     assert reruns.rerun_preview(answered, meant).answers == answers, why
-    still = held_still(answered, meant)
+    still = frozen_scope(answered, meant)
     before = set(items_in_scope(answered, still))
     cast.answered_later(NOW, 2)
     assert (len(before), items_in_scope(answered, meant).count()) == (answers, later), why

@@ -12,28 +12,28 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from labeling.enums import Label
-from scoring.enums import NEXT_RUN_STATE, Fault, Outcome, RunState, TrialKind
-from scoring.plan import Batch, batches, permuted
+from scoring.enums import NEXT_RUN_STATE, DefenseAnswer, Fault, RunState, TrialKind
+from scoring.plan import PlannedBatch, batches, permuted
 from scoring.rules import is_confident_mistake, is_parted, is_retried, wait_before_retry
 from scoring.trials import answers, probe, totals
 from scoring.trials.enums import Variant
-from scoring.trials.order import Order
-from scoring.trials.totals import Totals
+from scoring.trials.order import TrialOrder
+from scoring.trials.totals import AnswerTotals
 from tests import tables
 
 
 @pytest.mark.parametrize(
     ("label", "answer", "mistake", "why"),
     [
-        (Label.BIRD, Outcome.BICYCLE, True, "the other class"),
-        (Label.BICYCLE, Outcome.BIRD, True, "the other class"),
-        (Label.BIRD, Outcome.BIRD, False, "right"),
-        (Label.BICYCLE, Outcome.BICYCLE, False, "right"),
-        (Label.BIRD, Outcome.ABSTAIN, False, "an abstention is no mistake"),
-        (Label.BICYCLE, Outcome.ABSTAIN, False, "an abstention is no mistake"),
+        (Label.BIRD, DefenseAnswer.BICYCLE, True, "the other class"),
+        (Label.BICYCLE, DefenseAnswer.BIRD, True, "the other class"),
+        (Label.BIRD, DefenseAnswer.BIRD, False, "right"),
+        (Label.BICYCLE, DefenseAnswer.BICYCLE, False, "right"),
+        (Label.BIRD, DefenseAnswer.ABSTAIN, False, "an abstention is no mistake"),
+        (Label.BICYCLE, DefenseAnswer.ABSTAIN, False, "an abstention is no mistake"),
     ],
 )
-def test_confident_mistake(label: Label, answer: Outcome, mistake: bool, why: str) -> None:
+def test_confident_mistake(label: Label, answer: DefenseAnswer, mistake: bool, why: str) -> None:
     assert is_confident_mistake(label, answer) is mistake, why
 
 
@@ -90,7 +90,7 @@ sizes = st.integers(1, 20)
 seeds = st.integers(0, 2**63 - 1)
 
 
-def planned(pictures: Sequence[int], *, seed: int, batch_size: int) -> list[Batch[int]]:
+def planned(pictures: Sequence[int], *, seed: int, batch_size: int) -> list[PlannedBatch[int]]:
     """The whole plan of a run."""
     return list(batches(permuted(pictures, seed=seed), batch_size=batch_size))
 
@@ -125,35 +125,35 @@ BIRD, BICYCLE = Label.BIRD, Label.BICYCLE
 
 
 PARTS = [
-    (BIRD, Outcome.BIRD, "right", "the class"),
-    (BICYCLE, Outcome.BICYCLE, "right", "the class"),
-    (BIRD, Outcome.BICYCLE, "wrong", "the other class"),
-    (BICYCLE, Outcome.BIRD, "wrong", "the other class"),
-    (BIRD, Outcome.ABSTAIN, "abstained", "an abstention is no mistake"),
+    (BIRD, DefenseAnswer.BIRD, "right", "the class"),
+    (BICYCLE, DefenseAnswer.BICYCLE, "right", "the class"),
+    (BIRD, DefenseAnswer.BICYCLE, "wrong", "the other class"),
+    (BICYCLE, DefenseAnswer.BIRD, "wrong", "the other class"),
+    (BIRD, DefenseAnswer.ABSTAIN, "abstained", "an abstention is no mistake"),
     (BICYCLE, None, "faults", "no answer came"),
 ]
 
 
 @pytest.mark.parametrize(("label", "answer", "part", "why"), PARTS)
 def test_an_answer_is_in_one_part(label: Label, answer: int | None, part: str, why: str) -> None:
-    assert totals.count([(label, answer)]) == Totals(1, **{part: 1}), why
+    assert totals.count_answers([(label, answer)]) == AnswerTotals(1, **{part: 1}), why
 
 
-ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*Outcome, None])), max_size=60)
+ANSWERS = st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*DefenseAnswer, None])), max_size=60)
 
 
 @given(ANSWERS)
 def test_totals_add_up_and_survive_being_written(pairs: list[tuple[Label, int | None]]) -> None:
-    found = totals.count(pairs)
+    found = totals.count_answers(pairs)
     assert found.pictures == len(pairs) == found.right + found.wrong + found.abstained + found.faults
-    assert totals.read(found.to_json()) == found
+    assert totals.read_totals(found.to_json()) == found
     assert found.mistakes == found.wrong + found.faults
 
 
 @pytest.mark.parametrize("parts", [{"pictures": 3, "right": 1}, {"pictures": 0, "right": 1, "wrong": -1}])
 def test_totals_that_do_not_add_up_are_refused(parts: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="do not add up"):
-        Totals(**parts)
+        AnswerTotals(**parts)
 
 
 # right, wrong, abstained, faults, percent, strict -> enough
@@ -176,12 +176,12 @@ ENOUGH = [
 def test_when_the_private_set_is_passed(
     parts: tuple[int, ...], percent: int, strict: bool, enough: bool, why: str
 ) -> None:
-    assert totals.passes_private(Totals(sum(parts), *parts), percent=percent, strict=strict) is enough, why
+    assert totals.passes_private(AnswerTotals(sum(parts), *parts), percent=percent, strict=strict) is enough, why
 
 
 @given(ANSWERS, st.integers(1, 100))
 def test_the_strict_reading_is_never_easier(pairs: Any, percent: int) -> None:
-    found = totals.count(pairs)
+    found = totals.count_answers(pairs)
     strict, lenient = (totals.passes_private(found, percent=percent, strict=each) for each in (True, False))
     assert lenient or not strict
 
@@ -189,7 +189,7 @@ def test_the_strict_reading_is_never_easier(pairs: Any, percent: int) -> None:
 @given(st.integers(1, 10**6), st.data())
 def test_four_fifths_is_the_rule_book_s_inequality(pictures: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(0, pictures))
-    found = Totals(pictures, right=right, abstained=pictures - right)
+    found = AnswerTotals(pictures, right=right, abstained=pictures - right)
     assert totals.passes_private(found, percent=80, strict=True) == (5 * right >= 4 * pictures)
 
 
@@ -203,7 +203,7 @@ def test_four_fifths_is_the_rule_book_s_inequality(pictures: int, data: st.DataO
     ],
 )
 def test_when_the_earlier_attacks_are_passed(parts: tuple[int, ...], passes: bool, why: str) -> None:
-    assert totals.passes_earlier(Totals(sum(parts), *parts)) is passes, why
+    assert totals.passes_earlier(AnswerTotals(sum(parts), *parts)) is passes, why
 
 
 @pytest.mark.parametrize(
@@ -248,12 +248,12 @@ SHOWN = [
 
 @pytest.mark.parametrize(("pictures", "lost", "gained", "shown", "why"), SHOWN)
 def test_when_the_board_is_shown_a_difference(pictures: int, lost: int, gained: int, shown: bool, why: str) -> None:
-    assert totals.Difference(pictures, lost, gained, totals.chance(lost, gained)).is_shown is shown, why
+    assert totals.AnswerDifference(pictures, lost, gained, totals.chance(lost, gained)).is_shown is shown, why
 
 
 def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
-    plain = [Outcome.BIRD, Outcome.BIRD, Outcome.ABSTAIN, Outcome.BICYCLE]
-    altered = [Outcome.ABSTAIN, Outcome.BICYCLE, Outcome.BICYCLE, None]
+    plain = [DefenseAnswer.BIRD, DefenseAnswer.BIRD, DefenseAnswer.ABSTAIN, DefenseAnswer.BICYCLE]
+    altered = [DefenseAnswer.ABSTAIN, DefenseAnswer.BICYCLE, DefenseAnswer.BICYCLE, None]
     found = totals.difference([BIRD, BIRD, BICYCLE, BICYCLE], plain, altered)
     assert (found.pictures, found.lost, found.gained, found.to_json()["points"]) == (4, 3, 1, 50.0)
 
@@ -261,7 +261,7 @@ def test_a_difference_counts_what_was_right_and_is_not_any_more() -> None:
 def alike(pictures: int = 50, answered: int = 10, *, other: int = 0, off: float = 0.0) -> totals.Comparison:
     one = [(1 if at < answered else -1, 0.2, 0.8) for at in range(pictures)]
     two = [(label if at >= other else 0, bicycle, bird + off) for at, (label, bicycle, bird) in enumerate(one)]
-    return totals.compared(zip(one, two, strict=True))
+    return totals.compare_answers(zip(one, two, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -282,13 +282,13 @@ def test_when_answers_are_alike(values: Any, flagged: bool, why: str) -> None:
 NAMES = [f"{number:064x}" for number in range(200)]
 
 
-ORDER = Order("the secret", TrialKind.PRIVATE, 7, 1)
+ORDER = TrialOrder("the secret", TrialKind.PRIVATE, 7, 1)
 
 
 def in_order(
     defense: int = 7, number: int = 1, *, secret: str = "the secret", kind: Any = TrialKind.PRIVATE
 ) -> list[str]:
-    return Order(secret, kind, defense, number).of(NAMES, str)
+    return TrialOrder(secret, kind, defense, number).of(NAMES, str)
 
 
 def test_the_same_trial_has_the_same_order_whatever_came_first() -> None:

@@ -19,7 +19,7 @@ from django.core.management import CommandError, call_command
 from common import clock
 from defense_kit import container
 from defense_kit.faults import Fault
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, DIGEST_LABEL, SCORER_LABEL
 from picture_files.png import encode_png
 from picture_files.store import PictureMissing, picture_store
@@ -28,7 +28,7 @@ from scoring import arrays
 from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner
 from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
-from scoring.sealed import ContainerRunner, Patience, archive_key
+from scoring.sealed import ContainerRunner, ResponseDeadlines, archive_key
 from scoring.slots import Slot, take_slot
 from tests import factories
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
@@ -94,7 +94,7 @@ def test_nothing_is_begun_with_a_clock_of_its_own(
     """A second scorer of the same device waits for the first."""
     factories.policy_version()
     cast.queued(now, "always-abstain")
-    monkeypatch.setattr(clock, "apart", lambda: timedelta(seconds=seconds))
+    monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(seconds=seconds))
     first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
     assert (first.work_one(), second.work_one()) == (works, False)
     (seen,) = Scorer.objects.all()
@@ -129,7 +129,7 @@ def test_a_scorer_tells_whether_a_container_engine_answers(
 ) -> None:
     factories.policy_version()
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
-    monkeypatch.setattr(clock, "apart", lambda: timedelta(0))
+    monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(0))
     assert LocalScorer(folder=tmp_path, device="cpu", runtime=runtime).work_one() is False
     assert Scorer.objects.get().runtime == told
 
@@ -272,10 +272,10 @@ serve(lambda images: ["bird" if image.mean() > 127 else "bicycle" for image in i
 """
 
 
-LIMITS = Limits(memory_mib=256, cpus=1, processes=32, scratch_mib=8)
+LIMITS = DefenseLimits(memory_mib=256, cpus=1, processes=32, scratch_mib=8)
 
 
-PATIENCE = Patience(start=60, hello=30, per_picture=15)
+PATIENCE = ResponseDeadlines(start=60, hello=30, per_picture=15)
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_a_batch_has_the_seconds_of_the_pictures_that_were_asked_for(
     runner: Callable[..., ContainerRunner], containers: Any, tmp_path: Path
 ) -> None:
     slow = PROGRAM.replace(b"lambda images: [", b"lambda images: __import__('time').sleep(600) or [")
-    patience = Patience(start=60, hello=30, per_picture=0.5)
+    patience = ResponseDeadlines(start=60, hello=30, per_picture=0.5)
     session = opened(runner(patience=patience), handed_in(kit_image(tmp_path, slow), tmp_path), batch_size=4)
     try:
         session.send(np.zeros((1, 32, 32, 3), np.uint8))
@@ -387,10 +387,10 @@ def test_a_full_disk_is_the_platforms_fault_and_old_images_go(
     assert not container.present(containers, kept.id)
 
 
-GREEDY = Limits(memory_mib=1 << 30, cpus=1, processes=32, scratch_mib=8)
+GREEDY = DefenseLimits(memory_mib=1 << 30, cpus=1, processes=32, scratch_mib=8)
 
 
-NOT_STARTED: list[tuple[Limits, dict[str, Any], Fault, str, str]] = [
+NOT_STARTED: list[tuple[DefenseLimits, dict[str, Any], Fault, str, str]] = [
     (LIMITS, {"archive": "cd" * 32}, Fault.IMAGE_PULL, "has no defenses/", "a store without the archive"),
     (LIMITS, {"device": "cuda"}, Fault.PLATFORM, "", "a card that is not named"),
     (GREEDY, {}, Fault.PLATFORM, "MiB of memory free", "what the machine could run out of memory with"),
@@ -401,7 +401,7 @@ NOT_STARTED: list[tuple[Limits, dict[str, Any], Fault, str, str]] = [
     ("limits", "values", "fault", "words", "why"), NOT_STARTED, ids=[row[4] for row in NOT_STARTED]
 )
 def test_what_cannot_be_started_says_so(
-    limits: Limits, values: dict[str, Any], fault: Fault, words: str, why: str, runner: Any, request: Any
+    limits: DefenseLimits, values: dict[str, Any], fault: Fault, words: str, why: str, runner: Any, request: Any
 ) -> None:
     defense = (
         request.getfixturevalue("defense") if limits is GREEDY else Defense(name="d", image=NOWHERE, digest=NOWHERE)

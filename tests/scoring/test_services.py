@@ -32,11 +32,11 @@ from scoring import (
     tasks,
     warm_session,
 )
-from scoring.enums import Fault, Outcome, RerunState, RunState
-from scoring.models import Defense, PlanMark, Prediction, Rerun, Run, RunItem, Trial
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
+from scoring.models import Defense, PlanningProgress, Prediction, Rerun, Run, RunItem, Trial
 from scoring.reference import REFERENCES
 from scoring.rerun_scope import Scope
-from scoring.runner import Answers, ReferenceRunner, RunnerFault
+from scoring.runner import BatchAnswers, ReferenceRunner, RunnerFault
 from tests import factories
 from tests.scoring import cast
 
@@ -84,7 +84,10 @@ def all_claimed(now: datetime) -> list[Run]:
 def finish(run: Run, now: datetime) -> None:
     """With the same answer to everything."""
     items = selectors.run_items(run)
-    answers = [services.Answered(i.pk, i.image_id, -1, 0.0, 0.0, i.pixels_sha256, 0, i.position, 1, now) for i in items]
+    answers = [
+        services.DefensePrediction(i.pk, i.image_id, -1, 0.0, 0.0, i.pixels_sha256, 0, i.position, 1, now)
+        for i in items
+    ]
     services.run_finish(run, answers, device="cpu", now=now)
 
 
@@ -200,7 +203,9 @@ def test_a_sweep_with_nothing_to_do_costs_the_same_at_any_size(now: datetime) ->
         with CaptureQueriesContext(connection) as queries:
             assert cast.plan(now + timedelta(hours=4 + count)) == 0
         costs.append([query["sql"].split(" WHERE ")[0] for query in queries])
-        assert set(PlanMark.objects.values_list("through_ruling", flat=True)) == {Ruling.objects.get(image=newest).pk}
+        assert set(PlanningProgress.objects.values_list("through_ruling", flat=True)) == {
+            Ruling.objects.get(image=newest).pk
+        }
     assert costs[0] == costs[1]
     assert len(costs[0]) == 2 + len(REFERENCES)  # the newest ruling, the defenses, a mark each
 
@@ -244,7 +249,7 @@ def test_runs_for_what_is_loaded_come_first(now: datetime) -> None:
         (2, (second, 2), "it is loaded"),
         (3, (first, 1), "the last round is opened anew all the same"),
     ):
-        run = services.run_claim(worker="one", now=now, preferred=services.Preferred(second.pk, number, None))
+        run = services.run_claim(worker="one", now=now, preferred=services.PreferredRuns(second.pk, number, None))
         assert run is not None and (run.defense, run.round) == expected, why
 
 
@@ -262,7 +267,7 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
     monkeypatch.setattr(persistence, "MOST_ROWS", 99)  # as many as SQLite takes in one statement
     run = claimed(now, pictures=120)
     answers = [
-        services.Answered(
+        services.DefensePrediction(
             item_id=item.pk,
             image_id=item.image_id,
             answer=number % 3 - 1,
@@ -281,7 +286,9 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
     assert (Run.objects.get(pk=run.pk).state, Prediction.objects.exists()) == (RunState.RUNNING, False)
     services.run_finish(run, answers, device="d" * 121, now=now)
     kept = Prediction.objects.order_by("batch", "row")
-    assert [services.Answered(*row) for row in kept.values_list(*services.Answered._fields)] == answers
+    assert [
+        services.DefensePrediction(*row) for row in kept.values_list(*services.DefensePrediction._fields)
+    ] == answers
     of_run = ("defense", "rerun", "round", "defense_digest", "device", "batch_size", "seed", "attempt")
     assert set(kept.values_list(*of_run)) == {
         (run.defense_id, None, 1, run.defense.digest, "d" * 120, run.batch_size, run.seed, 1)
@@ -301,7 +308,7 @@ def test_a_stale_attempt_can_write_nothing(now: datetime) -> None:
     for write in (
         lambda: leases.renew(stale, now=later),
         lambda: finish(stale, later),
-        lambda: leases.fault(stale, Fault.CRASHED, "late", now=later),
+        lambda: leases.record_fault(stale, Fault.CRASHED, "late", now=later),
     ):
         with pytest.raises(leases.LeaseLost):
             write()
@@ -329,16 +336,16 @@ def test_a_fault_of_the_defense_is_final_and_one_of_the_platform_is_tried_three_
     run = claimed(now)
     others = Run.objects.exclude(pk=run.pk)
     for other in all_claimed(now):
-        assert leases.fault(other, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
+        assert leases.record_fault(other, Fault.NONFINITE, "NaN in row 3", now=now) == RunState.DEAD
     ended = set(others.values_list("fault", "fault_text", "finished_at"))
     assert (ended, services.runs_retry(now=now)) == ({(Fault.NONFINITE, "NaN in row 3", now)}, 0)
     for rest in (30, 120):
-        assert leases.fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
+        assert leases.record_fault(run, Fault.PLATFORM, "store away", now=now) == RunState.QUEUED
         assert services.run_claim(worker="two", now=now + timedelta(seconds=rest - 1)) is None
         now += timedelta(seconds=rest)
         run = claim(now, "two")
         assert (run.not_before, run.started_at) == (None, now)
-    assert leases.fault(run, Fault.IMAGE_PULL, "registry away", now=now) == RunState.DEAD
+    assert leases.record_fault(run, Fault.IMAGE_PULL, "registry away", now=now) == RunState.DEAD
     assert services.runs_retry(now=now) == 1
     again = claim(now, "two")
     assert (again.pk, again.attempt, again.fault) == (run.pk, 4, "")
@@ -416,9 +423,11 @@ class TestShippedDefenses:
         assert len(kept) == 3 * len(images) and not any(map(selectors.is_randomised, Defense.objects.all()))
 
     def test_each_behaves_as_described(self, images: list[Image]) -> None:
-        truth = {image.pk: (Outcome.BIRD, Outcome.BICYCLE)[number % 2] for number, image in enumerate(images)}
+        truth = {
+            image.pk: (DefenseAnswer.BIRD, DefenseAnswer.BICYCLE)[number % 2] for number, image in enumerate(images)
+        }
         for name, least in (("always-abstain", 0), ("numpy-statistics", 14), ("demo-cnn", 14)):
-            rows = Prediction.objects.filter(defense__name=name, round=1).exclude(answer=Outcome.ABSTAIN)
+            rows = Prediction.objects.filter(defense__name=name, round=1).exclude(answer=DefenseAnswer.ABSTAIN)
             right = sum(row.answer == truth[row.image_id] for row in rows)
             assert bool(least) is bool(rows) and len(rows) >= least and right >= len(rows) - bool(least), name
 
@@ -426,9 +435,9 @@ class TestShippedDefenses:
 def test_answers_that_differ_between_rounds_mark_a_defense_as_randomised(now: datetime) -> None:
     asked: list[int] = []
 
-    def alternating(answers: Answers) -> Answers:
+    def alternating(answers: BatchAnswers) -> BatchAnswers:
         asked.append(1)
-        return Answers(np.full_like(answers.labels, len(asked) % 2), answers.scores)
+        return BatchAnswers(np.full_like(answers.labels, len(asked) % 2), answers.scores)
 
     (defense,) = cast.answered(now, "numpy-statistics", find_runner=cast.answering(alternating))
     assert selectors.is_randomised(defense) is True
@@ -459,7 +468,7 @@ def test_what_is_loaded_goes_on_for_a_while(
 
 def test_an_illegal_answer_ends_the_defenses_own_runs_alone(now: datetime) -> None:
     """Its fault is final, and nothing of that attempt is kept (R30); `test_reference` has every kind of answer."""
-    one_short = cast.answering(lambda a: Answers(a.labels[:-1], a.scores), "demo-cnn")
+    one_short = cast.answering(lambda a: BatchAnswers(a.labels[:-1], a.scores), "demo-cnn")
     cast.answered(now, "demo-cnn", "always-abstain", find_runner=one_short)
     assert set(Run.objects.values_list("defense__name", "state", "fault", "attempt")) == {
         ("demo-cnn", RunState.DEAD, Fault.PROTOCOL, 1),
@@ -566,7 +575,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing_and_goes_on(now: datetime) 
     cast.queued(now, "always-abstain")
     first = Run.objects.order_by("id")[0]
 
-    def taken_over(answers: Answers) -> Answers:
+    def taken_over(answers: BatchAnswers) -> BatchAnswers:
         Run.objects.filter(pk=first.pk, attempt=1).update(attempt=2, worker="two")
         return answers
 
@@ -593,7 +602,7 @@ def test_the_heartbeat_of_a_long_batch_keeps_the_lease_and_notices_a_lost_one(no
     run = services.run_claim(worker="one", now=now)
     assert run is not None
     times = iter(now + timedelta(seconds=second) for second in range(10, 10_000))
-    scorer = engine.Scorer(name="one", clock=lambda: next(times), device="cpu", find_runner=cast.shipped)
+    scorer = engine.ScoringEngine(name="one", clock=lambda: next(times), device="cpu", find_runner=cast.shipped)
     deadline = time.monotonic() + 10
     with engine.Heartbeat(run, scorer, until=now + timedelta(days=1), every=0.02) as heartbeat:
         while Run.objects.get(pk=run.pk).lease_until <= now + timedelta(seconds=70):

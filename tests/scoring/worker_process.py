@@ -22,12 +22,12 @@ def work(now: datetime, where: str) -> None:
     from django.db import connection
 
     from scoring.models import Defense
-    from scoring.runner import Answers, ReferenceRunner
+    from scoring.runner import BatchAnswers, ReferenceRunner
     from tests.scoring import cast
 
     asked: list[int] = []
 
-    def after_batch(answers: Answers) -> Answers:
+    def after_batch(answers: BatchAnswers) -> BatchAnswers:
         asked.append(1)
         if where == "batch" and len(asked) == 2:
             kill_self()

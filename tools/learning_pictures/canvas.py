@@ -39,7 +39,7 @@ def outline_in_photo(name: str) -> BaseGeometry:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedPhoto:
     """A photograph on the square: its point (x, y) comes to (at), `scale` times as large, mirrored or not."""
 
     name: str
@@ -78,16 +78,18 @@ class Placed:
         return toned(square, self.tone)
 
 
-def cut(name: str, x: float, y: float, side: float, *, flip: bool = False, tone: Tone = NEUTRAL) -> Placed:
+def cut(name: str, x: float, y: float, side: float, *, flip: bool = False, tone: Tone = NEUTRAL) -> PlacedPhoto:
     """Return the square of a photograph that begins at (x, y); it may reach beyond the photograph."""
     at = (float(SIZE), 0.0) if flip else (0.0, 0.0)
-    return Placed(name, (x, y), at, SIZE / side, flip, tone)
+    return PlacedPhoto(name, (x, y), at, SIZE / side, flip, tone)
 
 
-def thing(name: str, width: float, centre: tuple[float, float], *, flip: bool = False, tone: Tone = NEUTRAL) -> Placed:
+def thing(
+    name: str, width: float, centre: tuple[float, float], *, flip: bool = False, tone: Tone = NEUTRAL
+) -> PlacedPhoto:
     """Return what was traced in a photograph, `width` pixels wide around `centre`, to be put into another one."""
     xmin, ymin, xmax, ymax = outline_in_photo(name).bounds
-    return Placed(name, ((xmin + xmax) / 2, (ymin + ymax) / 2), centre, width / (xmax - xmin), flip, tone)
+    return PlacedPhoto(name, ((xmin + xmax) / 2, (ymin + ymax) / 2), centre, width / (xmax - xmin), flip, tone)
 
 
 def toned(picture: Image.Image, tone: Tone) -> Image.Image:
@@ -119,13 +121,13 @@ def polygons(shape: BaseGeometry) -> list[shapely.Polygon]:
 
 
 @dataclass
-class Canvas:
+class PhotoCanvas:
     """The picture so far, and the ground that later things have covered."""
 
     pixels: Image.Image
     covered: list[BaseGeometry] = field(default_factory=list)
 
-    def put(self, placed: Placed) -> BaseGeometry:
+    def put(self, placed: PlacedPhoto) -> BaseGeometry:
         """Put a cut-out thing on top; returns its outline."""
         outline = placed.outline
         self.cover(outline, placed.pixels(), soft=0.7)

@@ -9,7 +9,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFilter
 from shapely import affinity
 from shapely.geometry.base import BaseGeometry
 
-from tools.learning_pictures.canvas import SIZE, Canvas, Placed, mask_of, photo
+from tools.learning_pictures.canvas import SIZE, PhotoCanvas, PlacedPhoto, mask_of, photo
 
 Colour = tuple[int, int, int]
 ORANGE: Colour = (236, 124, 30)
@@ -33,23 +33,25 @@ def _rounded(shape: BaseGeometry, colour: Colour, light: tuple[float, float], re
     return Image.fromarray((np.array(colour) * shade + gloss).clip(0, 255).astype(np.uint8))
 
 
-def _part(canvas: Canvas, shape: BaseGeometry, colour: Colour) -> None:
+def _part(canvas: PhotoCanvas, shape: BaseGeometry, colour: Colour) -> None:
     """One moulded part."""
     xmin, ymin, xmax, ymax = shape.bounds
     light = (xmin + (xmax - xmin) * 0.4, ymin + (ymax - ymin) * 0.25)
     canvas.cover(shape, _rounded(shape, colour, light, max(xmax - xmin, ymax - ymin)))
 
 
-def _ground_shadow(canvas: Canvas, at: tuple[float, float], rx: float, ry: float) -> None:
+def _ground_shadow(canvas: PhotoCanvas, at: tuple[float, float], rx: float, ry: float) -> None:
     _shadow(canvas, _ellipse(*at, rx, ry))
 
 
-def _shadow(canvas: Canvas, shape: BaseGeometry) -> None:
+def _shadow(canvas: PhotoCanvas, shape: BaseGeometry) -> None:
     mask = mask_of(shape, soft=4).point(lambda value: value * 0.55)
     canvas.pixels = Image.composite(Image.new("RGB", (SIZE, SIZE), (18, 18, 16)), canvas.pixels, mask)
 
 
-def duck(canvas: Canvas, at: tuple[float, float], size: float, colour: Colour, *, flip: bool = False) -> BaseGeometry:
+def duck(
+    canvas: PhotoCanvas, at: tuple[float, float], size: float, colour: Colour, *, flip: bool = False
+) -> BaseGeometry:
     """A bath duck, `size` pixels from the middle to either end."""
     body = (
         shapely.union_all([_ellipse(0, 0.3, 0.9, 0.55), shapely.Polygon([(0.55, 0.1), (1.08, -0.32), (0.95, 0.4)])])
@@ -73,7 +75,7 @@ def duck(canvas: Canvas, at: tuple[float, float], size: float, colour: Colour, *
     return _placed(shapely.union_all([shape for shape, _ in parts]), at, size, flip)
 
 
-def owl(canvas: Canvas, at: tuple[float, float], size: float, colour: Colour) -> BaseGeometry:
+def owl(canvas: PhotoCanvas, at: tuple[float, float], size: float, colour: Colour) -> BaseGeometry:
     """A stuffed owl, sitting."""
     ears = [
         shapely.Polygon([(-0.62, -0.62), (-0.66, -1.12), (-0.2, -0.86)]),
@@ -103,14 +105,16 @@ def owl(canvas: Canvas, at: tuple[float, float], size: float, colour: Colour) ->
     return _placed(shapely.union_all([body, *wings, *feet]), at, size, False)
 
 
-def _stitch(canvas: Canvas, shape: BaseGeometry) -> None:
+def _stitch(canvas: PhotoCanvas, shape: BaseGeometry) -> None:
     line = np.array(shape.exterior.coords)
     draw = ImageDraw.Draw(canvas.pixels)
     for at in range(0, len(line) - 1, 4):
         draw.line([tuple(line[at]), tuple(line[min(at + 2, len(line) - 1)])], fill=(150, 120, 90), width=1)
 
 
-def crane(canvas: Canvas, at: tuple[float, float], size: float, paper: Colour, *, flip: bool = False) -> BaseGeometry:
+def crane(
+    canvas: PhotoCanvas, at: tuple[float, float], size: float, paper: Colour, *, flip: bool = False
+) -> BaseGeometry:
     """A bird folded out of paper."""
     faces = [
         ([(-0.1, 0.15), (0.55, -1.0), (0.42, 0.25)], 0.8),
@@ -142,7 +146,7 @@ def _bicycle_lines() -> tuple[list[BaseGeometry], BaseGeometry]:
 
 
 def line_bicycle(
-    canvas: Canvas, at: tuple[float, float], size: float, stroke: float, colour: Colour, *, flip: bool = False
+    canvas: PhotoCanvas, at: tuple[float, float], size: float, stroke: float, colour: Colour, *, flip: bool = False
 ) -> BaseGeometry:
     """A bicycle of strokes: a sign, or bent wire."""
     strokes, outline = _bicycle_lines()
@@ -156,7 +160,7 @@ def _without_holes(shape: BaseGeometry) -> BaseGeometry:
     return shapely.union_all([shapely.Polygon(part.exterior) for part in parts])
 
 
-def road_sign(canvas: Canvas) -> BaseGeometry:
+def road_sign(canvas: PhotoCanvas) -> BaseGeometry:
     """A round blue sign on a pole, with a white bicycle."""
     _part(canvas, shapely.box(143, 150, 155, 320), (120, 124, 128))
     _part(canvas, _ellipse(149, 138, 112, 112), (245, 245, 245))
@@ -164,14 +168,14 @@ def road_sign(canvas: Canvas) -> BaseGeometry:
     return line_bicycle(canvas, (149, 142), 86, 4, (248, 248, 248))
 
 
-def wire_bicycle(canvas: Canvas) -> BaseGeometry:
+def wire_bicycle(canvas: PhotoCanvas) -> BaseGeometry:
     """A sculpture of bent wire on a stone."""
     _part(canvas, shapely.box(60, 236, 244, 310), (168, 160, 148))
     outline = line_bicycle(canvas, (152, 165), 112, 2.4, (70, 48, 36))
     return outline
 
 
-def painting(canvas: Canvas, placed: Placed, *, margin: int, frame: Colour, strokes: int = 7) -> BaseGeometry:
+def painting(canvas: PhotoCanvas, placed: PlacedPhoto, *, margin: int, frame: Colour, strokes: int = 7) -> BaseGeometry:
     """A painting in a wooden frame, hung on the canvas: the photograph in broad strokes."""
     inner = shapely.box(margin, margin, SIZE - margin, SIZE - margin)
     _shadow(canvas, affinity.translate(inner.buffer(17), 4, 6))
@@ -198,7 +202,7 @@ def in_oil(picture: Image.Image, strokes: int) -> Image.Image:
     )
 
 
-def pencil(canvas: Canvas, placed: Placed) -> BaseGeometry:
+def pencil(canvas: PhotoCanvas, placed: PlacedPhoto) -> BaseGeometry:
     """The traced thing as a drawing in pencil, on paper."""
     grey = placed.pixels().convert("L")
     light = ImageChops.invert(grey).filter(ImageFilter.GaussianBlur(5))

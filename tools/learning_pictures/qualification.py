@@ -3,7 +3,7 @@
 from shapely.geometry.base import BaseGeometry
 
 from tools.learning_pictures import drawings, words
-from tools.learning_pictures.canvas import Canvas, Placed, cut, thing
+from tools.learning_pictures.canvas import PhotoCanvas, PlacedPhoto, cut, thing
 from tools.learning_pictures.recipes import (
     BARK,
     BRIGHT,
@@ -26,14 +26,14 @@ from tools.learning_pictures.recipes import (
 from tools.learning_pictures.words import BICYCLE, Noun
 
 
-def _largest(name: str, main: Placed, noun: Noun, *small: Placed) -> Recipe:
+def _largest(name: str, main: PlacedPhoto, noun: Noun, *small: PlacedPhoto) -> Recipe:
     return bird("several", drawings.sky_of(name), noun, outline=THE_LARGEST, draw=with_parts(main, *small))
 
 
 def _framed(
-    placed: Placed, noun: Noun, *, wall: tuple[drawings.Colour, drawings.Colour], wood: drawings.Colour
+    placed: PlacedPhoto, noun: Noun, *, wall: tuple[drawings.Colour, drawings.Colour], wood: drawings.Colour
 ) -> Recipe:
-    def draw(canvas: Canvas) -> BaseGeometry:
+    def draw(canvas: PhotoCanvas) -> BaseGeometry:
         return drawings.painting(canvas, placed, margin=46, frame=wood)
 
     return bird("painting", wall, noun, depiction=("a painting on a wall", "ein Gemälde an einer Wand"), draw=draw)

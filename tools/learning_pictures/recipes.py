@@ -7,11 +7,11 @@ from typing import Any
 from shapely.geometry.base import BaseGeometry
 
 from tools.learning_pictures import drawings, words
-from tools.learning_pictures.canvas import Canvas, Placed, Tone, cut, rings_of, thing
+from tools.learning_pictures.canvas import PhotoCanvas, PlacedPhoto, Tone, cut, rings_of, thing
 from tools.learning_pictures.words import BICYCLE, Noun, Reasons, reasons
 
 # A photograph, or a plain ground from one colour to another.
-Base = Placed | tuple[drawings.Colour, drawings.Colour]
+Base = PlacedPhoto | tuple[drawings.Colour, drawings.Colour]
 YES, NO = ["definitely_yes"], ["definitely_no"]
 BARK = ("parrot", (330, 640, 470, 925))
 PLANK = ("bird-017", (120, 388, 640, 426))
@@ -30,17 +30,17 @@ class Recipe:
     why: Reasons
     bird: list[str] = field(default_factory=lambda: YES)
     bicycle: list[str] = field(default_factory=lambda: NO)
-    draw: Callable[[Canvas], BaseGeometry] | None = None
+    draw: Callable[[PhotoCanvas], BaseGeometry] | None = None
     outlined: bool = True
     complete: bool = True
     unoccluded: bool = True
     real: bool = True
     min_iou: int = 65
 
-    def made(self) -> tuple[Canvas, list[list[list[float]]]]:
+    def made(self) -> tuple[PhotoCanvas, list[list[list[float]]]]:
         """Return the picture, and the rings of what is to be outlined."""
-        placed = self.base if isinstance(self.base, Placed) else None
-        canvas = Canvas(self.base.pixels() if isinstance(self.base, Placed) else drawings.plain(*self.base))
+        placed = self.base if isinstance(self.base, PlacedPhoto) else None
+        canvas = PhotoCanvas(self.base.pixels() if isinstance(self.base, PlacedPhoto) else drawings.plain(*self.base))
         drawn = self.draw(canvas) if self.draw else None
         if not self.outlined:
             return canvas, []
@@ -64,33 +64,33 @@ def bird(topic: str, base: Base, noun: Noun, **options: Any) -> Recipe:
     return Recipe(topic, base, reasons(noun, **said), **({**flags, **answers} | options))
 
 
-def neither(base: Placed, title: tuple[str, str] = ("", ""), **more: tuple[str, str]) -> Recipe:
+def neither(base: PlacedPhoto, title: tuple[str, str] = ("", ""), **more: tuple[str, str]) -> Recipe:
     return Recipe("neither_class", base, reasons(None, title=title, **more), bird=NO, outlined=False)
 
 
-def both(base: Placed, *things: Placed, noun: Noun, title: tuple[str, str] = ("", "")) -> Recipe:
+def both(base: PlacedPhoto, *things: PlacedPhoto, noun: Noun, title: tuple[str, str] = ("", "")) -> Recipe:
     why = reasons(None, title=title, contains_bird=words.yes(noun), contains_bicycle=words.yes(BICYCLE))
 
-    def draw(canvas: Canvas) -> BaseGeometry:
+    def draw(canvas: PhotoCanvas) -> BaseGeometry:
         return [canvas.put(each) for each in things][-1]
 
     return Recipe("both_classes", base, why, bicycle=YES, draw=draw, outlined=False)
 
 
 def behind(
-    placed: Placed, left: float, right: float, source: tuple[str, tuple[int, int, int, int]]
-) -> Callable[[Canvas], BaseGeometry]:
-    def draw(canvas: Canvas) -> BaseGeometry:
+    placed: PlacedPhoto, left: float, right: float, source: tuple[str, tuple[int, int, int, int]]
+) -> Callable[[PhotoCanvas], BaseGeometry]:
+    def draw(canvas: PhotoCanvas) -> BaseGeometry:
         canvas.post(left, right, source=source)
         return placed.outline
 
     return draw
 
 
-def with_parts(*things: Placed, outlined: int = 0) -> Callable[[Canvas], BaseGeometry]:
+def with_parts(*things: PlacedPhoto, outlined: int = 0) -> Callable[[PhotoCanvas], BaseGeometry]:
     """Put things onto the canvas; the outline is that of one of them."""
 
-    def draw(canvas: Canvas) -> BaseGeometry:
+    def draw(canvas: PhotoCanvas) -> BaseGeometry:
         outlines = [canvas.put(each) for each in things]
         return outlines[outlined]
 

@@ -1,4 +1,4 @@
-"""Turn an account's second factor off: for somebody who lost the phone and the recovery codes."""
+"""Turns an account's second factor off, for a user who lost the phone and the recovery codes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`check_audit`: seal what waits, and check the whole audit trail."""
+"""`check_audit`: seals the pending entries of the audit trail and checks all of it."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ def _of_one(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
     return shares
 
 
-class Defense:
+class DemoDefense:
     """Answers where the larger of the two probabilities reaches `least_confidence`, and abstains elsewhere."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     from defense_kit.serve import serve
 
     weights = Path(__file__).with_name("weights.json")
-    serve(Defense(json.loads(weights.read_text())).predict, name="edges")
+    serve(DemoDefense(json.loads(weights.read_text())).predict, name="edges")
 
 
 if __name__ == "__main__":

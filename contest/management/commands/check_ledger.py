@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.commands import ContestCommand
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 
 
 class Command(ContestCommand):
@@ -16,7 +16,7 @@ class Command(ContestCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Check and say what was found."""
-        found = check()
+        found = check_ledger_sums()
         for line in found.wrong:
             self.stderr.write(line)
         if found.wrong:

@@ -52,7 +52,7 @@ class Command(RecordedCommand):
             raise CommandError(encodable(printable(error.message), self.stderr.encoding)) from error
         self._tell(released)
 
-    def _tell(self, released: services.Released) -> None:
+    def _tell(self, released: services.ReleaseResult) -> None:
         counts = ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in released.release.counts.items())
         said = "Released" if released.new else "Nothing changed since it was published:"
         self.stdout.write(f"{said} {released.release.name} ({counts}).")

@@ -1,4 +1,4 @@
-"""Everything on one machine with nothing installed: pages, queues and scoring; Ctrl-C ends all of it."""
+"""Runs everything on one machine: pages, queues and scoring. Ctrl-C stops all."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""Run every due sweep once: what the beat does, by hand."""
+"""Runs every due sweep once, by hand."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ class Command(ContestCommand):
             refuse_unmigrated()
             with still_working(self.stdout.write) as begin:
                 begin("Looking for work that is due")
-                for name, done in pipeline.settle(begin):
+                for name, done in pipeline.run_all_sweeps(begin):
                     self.stdout.write(f"{name}: {done}")
         except DomainError as error:
             raise CommandError(error.message) from error
-        self.stdout.write(pipeline.held_elsewhere(now=domain_now()) or "Nothing more is due.")
+        self.stdout.write(pipeline.is_locked_elsewhere(now=domain_now()) or "Nothing more is due.")

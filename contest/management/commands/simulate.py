@@ -27,11 +27,11 @@ from common.commands import ContestCommand
 from common.progress import every_few_seconds
 from contest.core.models import Team
 from contest.simulation.cast import ContestPlan
-from contest.simulation.contest import Contest
-from contest.simulation.expectations import Reckoning
-from contest.simulation.isolation import STOPPED, Place, manage
-from contest.simulation.month import Month, Plan
-from contest.simulation.outcome import Outcome, plan_json, rules_in_force
+from contest.simulation.contest import SimulatedContest
+from contest.simulation.expectations import Expectations
+from contest.simulation.isolation import STOPPED, SimulationStore, manage
+from contest.simulation.month import MonthPlan, SimulatedMonth
+from contest.simulation.outcome import MonthOutcome, plan_json, rules_in_force
 from contest.simulation.report import render
 from contest.simulation.story import render as render_story
 from contest.simulation.world import PASSWORD, SIGN_INS
@@ -111,7 +111,7 @@ class Command(ContestCommand):
 
     def _contest_apart(self, plan: ContestPlan, options: dict[str, Any]) -> None:
         folder = options["folder"] or settings.DATA_DIR / f"simulation-{plan.seed}"
-        place = Place.at(folder, options["database"])
+        place = SimulationStore.at(folder, options["database"])
         place.make()
         # With DEMO a few people can sign in, with a password that everybody knows; the key is the served folder's.
         environment = place.environment() | {"DEMO": "1"}
@@ -126,9 +126,9 @@ class Command(ContestCommand):
         _refuse_taken()
         begun = time.monotonic()
         with few_collections(), _quiet(), _bar() as bar, between_days(bar) as say:
-            contest = Contest(plan)
+            contest = SimulatedContest(plan)
             contest.play(say)
-            figures = Reckoning(contest).to_json()
+            figures = Expectations(contest).to_json()
         if settings.DEMO:
             _let_sign_in(contest)
         if out:
@@ -139,7 +139,7 @@ class Command(ContestCommand):
     # Months -----------------------------------------------------------------------------------------------------------
 
     def _months(self, options: dict[str, Any]) -> None:
-        plan = Plan(**{number.name: options[number.name] for number in fields(Plan)})
+        plan = MonthPlan(**{number.name: options[number.name] for number in fields(MonthPlan)})
         if options["here"]:
             with few_collections(), between_days(self.stdout.write) as say:
                 _write(options["out"].with_suffix(".json"), play(plan, say))
@@ -151,10 +151,10 @@ class Command(ContestCommand):
         options["out"].with_suffix(".md").write_text(render(figures))
         self.stdout.write(f"Wrote {options['out']}.md and .json")
 
-    def _play_apart(self, plan: Plan) -> dict[str, Any]:
+    def _play_apart(self, plan: MonthPlan) -> dict[str, Any]:
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="unanimous-simulation-") as folder:
-            environment = Place.at(Path(folder)).environment()
+            environment = SimulationStore.at(Path(folder)).environment()
             manage(environment, "migrate", "-v", "0")
             numbers = [f"--{name.replace('_', '-')}={value}" for name, value in _numbers(plan).items()]
             out = Path(folder) / "month"
@@ -179,7 +179,7 @@ def _add_contest(group: Any) -> None:
 
 def _add_month(group: Any) -> None:
     group.add_argument("--seeds", type=int, default=1, help="how many months, from --seed on")
-    for number in fields(Plan):
+    for number in fields(MonthPlan):
         if number.name != "seed":
             words = _MONTH_NUMBERS[number.name]
             group.add_argument(f"--{number.name.replace('_', '-')}", type=int, default=number.default, help=words)
@@ -205,14 +205,14 @@ def _values(plan: ContestPlan) -> dict[str, Any]:
     return {number.name: getattr(plan, number.name) for number in fields(ContestPlan)}
 
 
-def _numbers(plan: Plan) -> dict[str, int]:
-    return {number.name: getattr(plan, number.name) for number in fields(Plan)}
+def _numbers(plan: MonthPlan) -> dict[str, int]:
+    return {number.name: getattr(plan, number.name) for number in fields(MonthPlan)}
 
 
-def _command(plan: Plan, options: dict[str, Any]) -> str:
+def _command(plan: MonthPlan, options: dict[str, Any]) -> str:
     """The command that writes the same again, without what is usual."""
     named = {"seeds": (options["seeds"], 1)} | {
-        number.name: (getattr(plan, number.name), number.default) for number in fields(Plan)
+        number.name: (getattr(plan, number.name), number.default) for number in fields(MonthPlan)
     }
     words = [f"--{name.replace('_', '-')} {value}" for name, (value, usual) in named.items() if value != usual]
     return " ".join(["./unanimous simulate month", *words])
@@ -221,17 +221,17 @@ def _command(plan: Plan, options: dict[str, Any]) -> str:
 # Playing --------------------------------------------------------------------------------------------------------------
 
 
-def play(plan: Plan, say: Any) -> dict[str, Any]:
+def play(plan: MonthPlan, say: Any) -> dict[str, Any]:
     """Play a month in the database at hand and return its figures; CommandError when somebody labels there."""
     if Tasker.objects.exists():
         raise CommandError("There are taskers in this database: a simulation never runs among them.")
-    month = Month(plan)
+    month = SimulatedMonth(plan)
     month.play(say)
     return {
         "plan": plan_json(month),
         "policy": month.policy.policy.to_json(),
         "rules": rules_in_force(),
-        "months": [Outcome(month).to_json()],
+        "months": [MonthOutcome(month).to_json()],
     }
 
 
@@ -241,7 +241,7 @@ def _refuse_taken() -> None:
         raise CommandError("This database holds a contest: a simulation is played in an empty one.")
 
 
-def _let_sign_in(contest: Contest) -> None:
+def _let_sign_in(contest: SimulatedContest) -> None:
     """Give the offices and the first tasker and captains a password, as in the demo."""
     world = contest.world
     first = [world.crowd.workers[0].tasker.user, *(team.captain for team in world.teams[:2])]
@@ -251,7 +251,7 @@ def _let_sign_in(contest: Contest) -> None:
         user.save(update_fields=["password"])
 
 
-def _serving(place: Place) -> str:
+def _serving(place: SimulationStore) -> str:
     words = ["DEMO=1", f"DATABASE_URL={shlex.quote(place.database)}", f"DATA_DIR={shlex.quote(str(place.folder))}"]
     signing = f"sign in as {', '.join(SIGN_INS)}; the password of all is {PASSWORD}"
     launcher = shlex.quote(str(settings.BASE_DIR / "unanimous"))

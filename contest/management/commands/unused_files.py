@@ -10,7 +10,7 @@ from django.utils import timezone
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.progress import every_few_seconds
-from contest.operations.unused_files import Found, refuse_most, unused_find, unused_remove
+from contest.operations.unused_files import UnusedFiles, find_unused_files, refuse_most, remove_unused_files
 from picture_files.store import StoredFile, picture_store
 
 MOST_RECENT = timedelta(days=1)
@@ -36,7 +36,7 @@ class Command(RecordedCommand):
         """List the files and say how many there are and what became of them."""
         before = timezone.now() - MOST_RECENT  # by the clock of disks and buckets, which no demo moves
         line = every_few_seconds(self.stdout.write)
-        found = unused_find(before=before, progress=line)
+        found = find_unused_files(before=before, progress=line)
         unfinished = list(picture_store().unfinished(before))
         for file in found.unused:
             self.stdout.write(
@@ -53,13 +53,13 @@ class Command(RecordedCommand):
 
     def _remove(
         self,
-        found: Found,
+        found: UnusedFiles,
         unfinished: list[Callable[[], object]],
         line: Callable[[str], None],
         *,
         now: datetime,
     ) -> None:
-        removed = unused_remove(found.unused, now=now, progress=line)
+        removed = remove_unused_files(found.unused, now=now, progress=line)
         for remove in unfinished:
             remove()
         kept = len(found.unused) - len(removed)
@@ -69,7 +69,7 @@ class Command(RecordedCommand):
         )
 
 
-def _words(found: Found, unfinished: int) -> str:
+def _words(found: UnusedFiles, unfinished: int) -> str:
     words = f"{len(found.unused):,} of {_counted(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
     words += f"Half-written: {unfinished:,}."
     if found.new:

@@ -1,4 +1,4 @@
-"""Work the queues without a broker: the same sweeps as the beat's, as soon as somebody wrote to the database."""
+"""Runs the sweeps without a broker, as soon as the database changes."""
 
 import signal
 import threading
@@ -15,14 +15,14 @@ from common.commands import ContestCommand
 from common.database.changes import change_mark
 from common.outages import outages
 from common.queues import Sweep
-from contest.operations.pipeline import QUEUES, SWEEPS, swept
+from contest.operations.pipeline import QUEUES, SWEEPS, run_sweep
 
 # What becomes due by time alone, a lease's end or a week's, is found after this long without a change.
 MOST_SECONDS_BETWEEN_ROUNDS = 15.0
 log = structlog.get_logger(__name__)
 
 
-class Result(Enum):
+class SweepResult(Enum):
     """What came of a sweep. The value is how many seconds to rest then."""
 
     WORKED = 0.0
@@ -46,16 +46,16 @@ class Command(ContestCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         sweeps = [each for each in SWEEPS if each.queue in (options["queue"] or QUEUES)]
-        rounds = Rounds()
+        rounds = SweepRounds()
         while not stop.is_set():
-            results = {Result.QUIET}
+            results = {SweepResult.QUIET}
             if rounds.is_due():
                 results |= {_run(each) for each in sweeps if not stop.is_set()}
-                rounds.ended(again=results != {Result.QUIET})
+                rounds.ended(again=results != {SweepResult.QUIET})
             stop.wait(_rest(results))
 
 
-class Rounds:
+class SweepRounds:
     """When all sweeps run: after a commit of anybody else, after a round that did something or failed, and from time
     to time. A quiet database costs one question each half second."""
 
@@ -89,24 +89,24 @@ def _mark() -> str:
         return f"away at {time.monotonic()}"
 
 
-def _run(sweep: Sweep) -> Result:
+def _run(sweep: Sweep) -> SweepResult:
     """Run one sweep. An error is logged and the other sweeps go on."""
     try:
-        done = swept(sweep)
+        done = run_sweep(sweep)
     except Exception as error:
         # Whatever it was, the rows say what is left to do; the next round tries again.
         if not outages.failed(sweep.name, error):
             log.exception("sweep failed", sweep=sweep.name)
         close_old_connections()
-        return Result.FAILED
+        return SweepResult.FAILED
     outages.succeeded(sweep.name)
     if done:
         log.info("sweep", sweep=sweep.name, done=done)
-    return Result.WORKED if done else Result.QUIET
+    return SweepResult.WORKED if done else SweepResult.QUIET
 
 
-def _rest(results: set[Result]) -> float:
+def _rest(results: set[SweepResult]) -> float:
     """Return the seconds to rest after a round: longest after a failure, none after work alone."""
-    if Result.FAILED in results:
-        return Result.FAILED.value
-    return Result.WORKED.value if Result.WORKED in results else Result.QUIET.value
+    if SweepResult.FAILED in results:
+        return SweepResult.FAILED.value
+    return SweepResult.WORKED.value if SweepResult.WORKED in results else SweepResult.QUIET.value

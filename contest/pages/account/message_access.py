@@ -1,4 +1,4 @@
-"""Who has messages here: everybody who competes, judges or organizes. Taskers have notices of their own (R8)."""
+"""Who has messages: contestants, board members and organizers. Taskers have notices instead (R8)."""
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import Http404

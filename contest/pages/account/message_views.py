@@ -1,4 +1,4 @@
-"""A person's messages in the application, and how they want to be written to."""
+"""The pages of messages and of their preferences."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from contest.core.enums import MessageGroup
 from contest.core.roles import roles_of
 from contest.outbox import preferences
 from contest.outbox.kinds import GROUPS, RATE_WORDS
-from contest.outbox.selectors import Row, message_mark, message_of, messages_of, read_mark
+from contest.outbox.selectors import MessageRow, message_mark, message_of, messages_of, read_mark
 from contest.pages.account.message_access import reader_of
 from policy.selectors import policy_in_force
 
@@ -38,7 +38,7 @@ def message_list(request: HttpRequest, user: User) -> HttpResponse:
     now = domain_now()
     context = {
         "page": page,
-        "rows": [Row(each) for each in page.object_list],
+        "rows": [MessageRow(each) for each in page.object_list],
         "group": group,
         "unread": unread,
         "groups": _groups_offered(reader, group),
@@ -75,7 +75,7 @@ def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
         return go_to("messages")
     if request.method == "GET":
         message_mark(found, now=now)
-    context = {"row": Row(found), "about": found.about, **_frame(reader, now)}
+    context = {"row": MessageRow(found), "about": found.about, **_frame(reader, now)}
     return render(request, "messages/message.html", context)
 
 
@@ -88,14 +88,14 @@ def settings(request: HttpRequest, user: User) -> HttpResponse:
     if request.method == "POST":
         try:
             groups = preferences.groups_for(roles)
-            preferences.wishes_set(reader, {each: text(request, each.value, 20) for each in groups})
+            preferences.preferences_set(reader, {each: text(request, each.value, 20) for each in groups})
         except InvalidInput as wrong:
             error = wrong
         else:
             flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
             return go_to("message-settings")
     context = {
-        "wishes": preferences.wishes_of(reader, roles),
+        "wishes": preferences.preferences_of(reader, roles),
         "rate_words": {rate.value: words for rate, words in RATE_WORDS.items()},
         "error": error,
         "address": reader.email,

@@ -1,4 +1,4 @@
-"""Messages and letters to an account, whatever its role."""
+"""URLs of messages."""
 
 from django.urls import URLPattern, path
 

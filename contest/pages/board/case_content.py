@@ -1,4 +1,4 @@
-"""What the page of a picture's case shows (R19): outlines, answers, certificates, appeals, and what came before.
+"""The content of a case's page (R19): outlines, answers, certificates, appeals, similar cases.
 
 Whoever calls this has let `contest.board.cases.case_opened_by` decide that the reader may see the case (R21).
 """
@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.wording import reason_name
-from contest.attacks.near_duplicates import alike
+from contest.attacks.near_duplicates import near_duplicates_of
 from contest.attacks.selectors import public_attacks_with
 from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.models import Appeal
@@ -44,7 +44,7 @@ from contest.record.picture_answers import (
 from contest.record.timeline.case import case_timeline
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
-from monitoring.tasker_figures import Figures, figures_of_latest
+from monitoring.tasker_figures import PeriodStatistics, statistics_of_latest
 
 MOST_SIMILAR, MOST_COMPARED = 5, 300
 
@@ -57,12 +57,12 @@ class Reliability:
     """Figures of who gave an answer, over their latest answers but those to this picture; no name is with them."""
 
     shown: AnswerShown
-    figures: Figures
+    figures: PeriodStatistics
 
 
 def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[Reliability]:
     """Return how often each tasker of these answers was right on gold and agreed with others (R6)."""
-    latest = partial(figures_of_latest, but=image, most=LATEST_ANSWERS)
+    latest = partial(statistics_of_latest, but=image, most=LATEST_ANSWERS)
     return [Reliability(each, latest(each.response.tasker_id)) for each in answers]
 
 
@@ -89,7 +89,7 @@ def _changed(case: Case) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarCase:
     """A settled case like this one, with what came of it."""
 
     case: Case
@@ -97,7 +97,7 @@ class Similar:
     outcome: str
 
 
-def similar_to(case: Case, member: User) -> list[Similar]:
+def similar_cases(case: Case, member: User) -> list[SimilarCase]:
     """Return settled cases on rulings with the same outcome and the nearest smallest box, of those the reader may see.
 
     The newest MOST_COMPARED are compared.
@@ -108,7 +108,7 @@ def similar_to(case: Case, member: User) -> list[Similar]:
     newest = closed_cases_like(case, ruling, member)[:MOST_COMPARED]
     alike = [(each, each.ruling) for each in newest if each.ruling is not None and _alike(each.ruling, ruling)]
     alike.sort(key=lambda pair: (pair[1].reasons != ruling.reasons, _apart(pair[1], ruling)))
-    return [Similar(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
+    return [SimilarCase(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
 
 
 def _alike(one: Ruling, other: Ruling) -> bool:
@@ -143,7 +143,7 @@ def _outcome(case: Case) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class SimilarPicture:
     """A picture that looks like this one, with what holds of it."""
 
     image: Image
@@ -152,14 +152,14 @@ class Near:
     ruling: str
 
 
-def near_to(image: Image, member: User, *, now: datetime) -> list[Near]:
+def similar_pictures(image: Image, member: User, *, now: datetime) -> list[SimilarPicture]:
     """Return the public pictures that look like this one, the nearest first (R26); none of a case that the reader
     steps aside from."""
-    pairs = alike(image)
+    pairs = near_duplicates_of(image)
     known = pictures_open_to(member, (other.pk for other, _ in pairs), now=now)
     rulings = newest_rulings(known)
     return [
-        Near(other, picture_url(other, now=now), distance, _holds(rulings.get(other.pk)))
+        SimilarPicture(other, picture_url(other, now=now), distance, _holds(rulings.get(other.pk)))
         for other, distance in sorted(pairs, key=lambda pair: (pair[1], pair[0].pk))
         if other.pk in known
     ]
@@ -197,6 +197,6 @@ def picture_content(case: Case, member: User, *, now: datetime) -> dict[str, Any
         "marks": marks_of(appeals),
         "attacks": public_attacks_with(image, now=now),
         "timeline": case_timeline(image, member, now=now),
-        "similar": similar_to(case, member),
-        "near": near_to(image, member, now=now),
+        "similar": similar_cases(case, member),
+        "near": similar_pictures(image, member, now=now),
     }

@@ -1,4 +1,4 @@
-"""The rows of the list of cases, as one member of the board may see them (R21)."""
+"""Rows of the list of cases, as one board member may see them (R21)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from contest.board.case_messages import OUTCOME_WORDS, what_of
+from contest.board.case_messages import OUTCOME_WORDS, describe_case
 from contest.board.public_decisions import CHOICE_WORDS
 from contest.board.recusal import cases_undisclosed
 from contest.core.enums import CaseOutcome, CaseState, VoteChoice
@@ -27,7 +27,7 @@ class CaseRow:
         """Return what the case is about."""
         if not self.disclosed:
             return "closed to you until you said whether anything ties you to its teams"
-        return what_of(self.case)
+        return describe_case(self.case)
 
     @property
     def outcome(self) -> str:
@@ -37,13 +37,13 @@ class CaseRow:
 
 
 def rows_of(cases: Iterable[Case], member: User, *, now: datetime) -> list[CaseRow]:
-    """Return cases of `cases_asked` as the list shows them."""
+    """Return cases of `cases_listed` as the list shows them."""
     shown = list(cases)
     closed = cases_undisclosed(shown, member)
     return [_row(case, case.pk not in closed, now) for case in shown]
 
 
 def _row(case: Case, disclosed: bool, now: datetime) -> CaseRow:
-    choice: str | None = case.my_choice  # type: ignore[attr-defined]  # annotated by cases_asked
+    choice: str | None = case.my_choice  # type: ignore[attr-defined]  # annotated by cases_listed
     words = CHOICE_WORDS[VoteChoice(choice)] if choice else ""
     return CaseRow(case, disclosed, words, case.state == CaseState.OPEN and case.due_at <= now)

@@ -1,5 +1,4 @@
-"""What the pages of a case say in words: what a motion is about, what would follow, and a decision as the public reads
-it (R19-R22)."""
+"""Sentences of a case's page: the content of a motion, and the impact of a decision (R19-R22)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Any
 from django.urls import reverse
 
 from contest.board.case_messages import MOTION_WORDS
-from contest.board.impact_preview import Follows, StakeTurn
+from contest.board.impact_preview import ChangedStake, Impact
 from contest.board.selectors import (
     awards_moved,
     defenses_moved,
@@ -27,10 +26,10 @@ from scoring.models import Defense
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sentence:
     """A sentence, with where its evidence is."""
 
-    words: str
+    text: str
     link: str = ""
 
 
@@ -60,26 +59,26 @@ def motion_content(case: Case, *, currency: str) -> dict[str, Any]:
     return {"moved": MOTION_WORDS[kind], "does": does, "rows": list(_rows(case)), "terms": _terms(case, currency)}
 
 
-def sums_awarded(case: Case, *, currency: str) -> list[Said]:
+def sums_awarded(case: Case, *, currency: str) -> list[Sentence]:
     """Return what each stake of a motion for an award would be given by what the defenders' half holds now."""
     if case.motion != DecisionKind.AWARD:
         return []
     return [
-        Said(f"{stake.defense.name} is given {money(cents, currency)} of the defenders' half.")
+        Sentence(f"{stake.defense.name} is given {money(cents, currency)} of the defenders' half.")
         for stake, cents in sums_moved(case)
     ]
 
 
-def _rows(case: Case) -> Iterator[Said]:
+def _rows(case: Case) -> Iterator[Sentence]:
     for defense in defenses_moved(case):
         link = reverse("defense", args=[defense.public_id]) if defense.published_at else ""
-        yield Said(f"Defense {defense.name} ({defense.public_id})", link)
+        yield Sentence(f"Defense {defense.name} ({defense.public_id})", link)
     for team in teams_moved(case):
-        yield Said(f"Team {team.name} ({team.public_id})", reverse("team-public", args=[team.public_id]))
+        yield Sentence(f"Team {team.name} ({team.public_id})", reverse("team-public", args=[team.public_id]))
     for stake in stakes_moved(case):
-        yield Said(f"The stake on {stake.defense.name}", reverse("award", args=[stake.pk]))
+        yield Sentence(f"The stake on {stake.defense.name}", reverse("award", args=[stake.pk]))
     for award in awards_moved(case):
-        yield Said(f"The award for {award.stake.defense.name}", reverse("award", args=[award.stake_id]))
+        yield Sentence(f"The award for {award.stake.defense.name}", reverse("award", args=[award.stake_id]))
 
 
 def _terms(case: Case, currency: str) -> list[tuple[str, str]]:
@@ -97,66 +96,66 @@ def _terms(case: Case, currency: str) -> list[tuple[str, str]]:
 _TERMS = {"criteria": "Criteria", "statement": "Public statement"}
 
 
-# What would follow ----------------------------------------------------------------------------------------------------
+# Consequences -------------------------------------------------------------------------------------------------------
 
 
-def following(found: Follows, teams: Iterable[Team], *, currency: str) -> list[Said]:
-    """Return what follows from a decision on a picture at once, sentence by sentence (R22)."""
-    if found.asked:
-        return [_asked(found), *_told(teams)]
+def impact_sentences(found: Impact, teams: Iterable[Team], *, currency: str) -> list[Sentence]:
+    """Return what a decision on a picture changes at once, sentence by sentence (R22)."""
+    if found.taskers:
+        return [_more_taskers(found), *_notified(teams)]
     if not found.changes:
-        return [Said("Nothing changes: the ruling holds, and the case is closed."), *_told(teams)]
-    return [*_changed(found, currency), *_told(teams)]
+        return [Sentence("Nothing changes: the ruling holds, and the case is closed."), *_notified(teams)]
+    return [*_changed(found, currency), *_notified(teams)]
 
 
-def _asked(found: Follows) -> Said:
+def _more_taskers(found: Impact) -> Sentence:
     if found.joins:
-        return Said(
-            f"{found.asked} more taskers join the panel. They are asked before all others, as blindly as ever; then "
+        return Sentence(
+            f"{found.taskers} more taskers join the panel. They are asked before all others, as blindly as ever; then "
             "all answers together decide, and one that is not sure is enough to reject the picture (R19)."
         )
-    return Said(
-        f"A fresh panel of {found.asked} taskers is asked before all others, as blindly as ever. Its answers alone "
+    return Sentence(
+        f"A fresh panel of {found.taskers} taskers is asked before all others, as blindly as ever. Its answers alone "
         "decide; the panel before stays on record (R19)."
     )
 
 
-def _changed(found: Follows, currency: str) -> Iterator[Said]:
-    yield Said("A ruling of the board is appended; the answers of the taskers stay as they are (R20).")
+def _changed(found: Impact, currency: str) -> Iterator[Sentence]:
+    yield Sentence("A ruling of the board is appended; the answers of the taskers stay as they are (R20).")
     for defense in found.broken:
-        yield Said(f"The picture breaks {defense.name}: it was confidently wrong.", _defense(defense))
+        yield Sentence(f"The picture breaks {defense.name}: it was confidently wrong.", _defense(defense))
     for defense in found.unbroken:
-        yield Said(f"The picture breaks {defense.name} no more.", _defense(defense))
+        yield Sentence(f"The picture breaks {defense.name} no more.", _defense(defense))
     if not found.broken and not found.unbroken:
-        yield Said("No break comes or goes.")
+        yield Sentence("No break comes or goes.")
     if found.to_run:
         names = ", ".join(each.name for each in found.to_run)
-        yield Said(f"Defenses that never answered to it are run first, and may break then: {names}.")
-    yield from map(_turn, found.stakes)
+        yield Sentence(f"Defenses that never answered to it are run first, and may break then: {names}.")
+    yield from map(_stake_change, found.stakes)
     yield from (_entry(entry, currency) for entry in found.entries)
     for defense in found.unposted:
         words = f"Money for {defense.name} cannot be settled now, and is missing here."
-        yield Said(f"{words} Tell the organizers: their log says why.", _defense(defense))
+        yield Sentence(f"{words} Tell the organizers: their log says why.", _defense(defense))
     if found.released is not None:
         link = reverse("release", args=[found.released.name])
-        yield Said(f"{found.released.name} is published: an errata part corrects it (R39).", link)
+        yield Sentence(f"{found.released.name} is published: an errata part corrects it (R39).", link)
 
 
 def _defense(defense: Defense) -> str:
     return reverse("defense", args=[defense.public_id]) if defense.published_at else ""
 
 
-def _turn(turn: StakeTurn) -> Said:
-    was, now = (ENDS[StakeEnd(end)] if end else "in force" for end in (turn.before, turn.after))
-    return Said(f"The stake on {turn.stake.defense.name}, {was}, is {now} then.", _defense(turn.stake.defense))
+def _stake_change(change: ChangedStake) -> Sentence:
+    was, now = (ENDS[StakeEnd(end)] if end else "in force" for end in (change.before, change.after))
+    return Sentence(f"The stake on {change.stake.defense.name}, {was}, is {now} then.", _defense(change.stake.defense))
 
 
-def _entry(entry: LedgerEntry, currency: str) -> Said:
+def _entry(entry: LedgerEntry, currency: str) -> Sentence:
     sides = f"from {account_words(entry.source)} to {account_words(entry.target)}"
-    return Said(f"{money(entry.cents, currency)} {sides}: {entry.why}")
+    return Sentence(f"{money(entry.cents, currency)} {sides}: {entry.why}")
 
 
-def _told(teams: Iterable[Team]) -> Iterator[Said]:
+def _notified(teams: Iterable[Team]) -> Iterator[Sentence]:
     names = ", ".join(f"{team.name}" for team in teams)
     if names:
-        yield Said(f"A message goes to each team that the case is about: {names}.")
+        yield Sentence(f"A message goes to each team that the case is about: {names}.")

@@ -1,19 +1,20 @@
-"""The sweep before an award, picture by picture and by keyboard: confirm, open a case, or leave it for later (R37)."""
+"""The examination of rejected pictures before an award, by keyboard: confirm, open a case, or skip (R37)."""
 
 from datetime import datetime
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
 from common.domain_clock import domain_now
-from common.errors import DomainError, InvalidInput
+from common.errors import InvalidInput
 from common.typed import whole_number
-from common.web.error_status import http_status
-from common.web.form_fields import go_to, text
+from common.web.form_fields import SeeOther
+from common.web.forms import Form
 from common.web.page import page
 from contest.attacks.selectors import picture_sent
 from contest.board.cases import case_open
@@ -21,7 +22,7 @@ from contest.board.examinations import may_examine, members_for, picture_confirm
 from contest.core.roles import board_member_of
 from contest.prizes.examined_pictures import examined_share
 from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
-from contest.web.page_context import frame
+from contest.web.page_context import money_context
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
@@ -31,7 +32,7 @@ from scoring.selectors import defense_named
 
 @page(board_member_of, "GET POST")
 def examination(request: HttpRequest, member: User, public_id: str) -> HttpResponse:
-    """Show the next rejected picture that an award waits for; take what the member says of it.
+    """Show the next rejected picture that an award waits for; confirm it, or open a case.
 
     `?at=3` shows the fourth of those that are left: what was passed over comes again. Http404 for a defense of a team
     that the member steps aside for (R21).
@@ -39,25 +40,39 @@ def examination(request: HttpRequest, member: User, public_id: str) -> HttpRespo
     defense, now = defense_named(public_id), domain_now()
     if not may_examine(member, defense, now=now):
         raise Http404("no such sweep for this member")
-    if request.method != "POST":
-        return _page(request, defense, member, now)
-    try:
-        return _do(request, defense, member, now)
-    except DomainError as error:
-        return _page(request, defense, member, now, error)
+    form = ExaminationForm.of(request)
+    if address := form.submit(defense=defense, by=member):
+        if form.confirms:
+            messages.success(request, f"{form.cleaned_data['image']} is confirmed as invalid.")
+        return SeeOther(address)
+    return _page(request, defense, member, form)
 
 
-def _do(request: HttpRequest, defense: Defense, member: User, now: datetime) -> HttpResponse:
-    image = picture_sent(text(request, "image"))
-    if image is None:
-        raise InvalidInput("The picture is not there. Go on with the next.", "invalid", field="image")
-    if "case" in request.POST:
-        case = case_open(image=image, by=member, now=now)
-        return go_to("board-case", case.public_id)
-    ruling = whole_number(text(request, "ruling")) or 0
-    picture_confirm(image=image, defense=defense, ruling=ruling, by=member, now=now)
-    messages.success(request, f"{image.public_id} is confirmed as invalid.")
-    return HttpResponseRedirect(_at(defense, whole_number(text(request, "at"), digits=6) or 0))
+class ExaminationForm(Form):
+    """What a member says of a picture: that the ruling is right, or, by the button `case`, that the board votes on it.
+
+    `ruling` is the number of the ruling that they saw, `at` the place of the picture in their list.
+    """
+
+    image = forms.CharField(required=False)
+    ruling = forms.CharField(required=False)
+    at = forms.CharField(required=False)
+
+    @property
+    def confirms(self) -> bool:
+        """Say whether the ruling is right."""
+        return "case" not in self.data
+
+    def save(self, *, defense: Defense, by: User) -> str:
+        """Record it; return where to go on."""
+        now, data = domain_now(), self.cleaned_data
+        image = picture_sent(data["image"])
+        if image is None:
+            raise InvalidInput("The picture is not there. Go on with the next.", "invalid")
+        if not self.confirms:
+            return reverse("board-case", args=[case_open(image=image, by=by, now=now).public_id])
+        picture_confirm(image=image, defense=defense, ruling=whole_number(data["ruling"]) or 0, by=by, now=now)
+        return _at(defense, whole_number(data["at"], digits=6) or 0)
 
 
 def _at(defense: Defense, place: int) -> str:
@@ -65,14 +80,13 @@ def _at(defense: Defense, place: int) -> str:
     return f"{address}?at={place}" if place else address
 
 
-def _page(
-    request: HttpRequest, defense: Defense, member: User, now: datetime, error: DomainError | None = None
-) -> HttpResponse:
+def _page(request: HttpRequest, defense: Defense, member: User, form: ExaminationForm) -> HttpResponse:
+    now = domain_now()
     queue = queue_of(defense, member, now=now)
     left = queue.mine.count()
-    asked = request.POST.get("at", "") if request.method == "POST" else request.GET.get("at", "")
+    given = (request.POST if form.is_bound else request.GET).get("at", "")
     # Behind the last one it begins again: what was passed over is still to be looked at.
-    place = (whole_number(asked, digits=6) or 0) % left if left else 0
+    place = (whole_number(given, digits=6) or 0) % left if left else 0
     image = queue.mine[place : place + 1].first()
     context: dict[str, Any] = {
         "defense": defense,
@@ -81,15 +95,14 @@ def _page(
         "left": left,
         "place": place,
         "needed": policy_in_force(now).policy.examination_members,
-        "wrong": error,
+        "form": form,
     }
     if image is not None:
         context |= _picture(image, defense, now)
         context |= {"after": _at(defense, place + 1), "before": _at(defense, (place - 1) % left)}
         following = queue.mine[place + 1 : place + 2].first()
         context["ahead"] = picture_url(following, now=now) if following is not None else ""
-    status = http_status(error) if error else 200
-    return render(request, "awards/examination.html", context | frame(now), status=status)
+    return render(request, "awards/examination.html", context | money_context(now), status=form.status)
 
 
 def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:

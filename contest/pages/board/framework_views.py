@@ -1,16 +1,15 @@
-"""The board's check of a defense's framework (R31, 4): what waits, what was handed in and said before, and the form.
+"""The page on which the board checks a defense's framework (R31, 4).
 
 Organizers see all of it and decide nothing.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,27 +18,40 @@ from accounts.roles import is_organizer
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.web.form_fields import SeeOther
+from common.web.forms import Form, TextField
+from common.web.lists import page_of
 from common.web.page import page
 from contest.core.roles import board_member_of, roles_of
-from contest.defenses.eligibility import Failure, failures
+from contest.defenses.eligibility import ConditionFailure, failures
 from policy.selectors import policy_in_force
-from scoring.models import Defense
+from scoring.models import Defense, FrameworkCheck
 from scoring.selectors import defense_named
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.selectors import copy_flags_of, defenses_before_publication, framework_checks_of
 from scoring.trials.services import LONGEST_REASON, framework_check
 from scoring.trials.submitted_files import open_source, source_listing
 
 FILES_SHOWN = 500
 OUTCOMES = {"passed": "Passed", "not-passed": "Not passed"}
+_NO_OUTCOME = "Choose whether it passed."
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The form as it was sent; `outcome` is one of OUTCOMES, empty before anything was chosen."""
+class FrameworkForm(Form):
+    """What a member of the board says of a defense's framework."""
 
-    outcome: str = ""
-    reason: str = ""
+    outcome = forms.ChoiceField(
+        label="Is it readable TensorFlow, PyTorch, Caffe or NumPy?",
+        choices=list(OUTCOMES.items()),
+        widget=forms.RadioSelect,
+        error_messages={"required": _NO_OUTCOME, "invalid_choice": _NO_OUTCOME},
+    )
+    reason = TextField("Reason (it stays on record)", most=LONGEST_REASON, rows=4)
+
+    def save(self, *, defense: Defense, by: User) -> FrameworkCheck:
+        """Record the check."""
+        passed = self.cleaned_data["outcome"] == "passed"
+        reason, now = self.cleaned_data["reason"], domain_now()
+        return framework_check(defense, passed=passed, reason=reason, by=by, now=now)
 
 
 def _reader(user: Any) -> User:
@@ -50,20 +62,26 @@ def _reader(user: Any) -> User:
 @page(_reader, "GET POST")
 def framework(request: HttpRequest, reader: User, public_id: str) -> HttpResponse:
     """Show what was handed in and the earlier checks, and record a board member's answer."""
-    now = domain_now()
     if request.method == "POST":
         reader = board_member_of(request.user)
     defense = defense_named(public_id)
-    if request.method != "POST":
-        return _page(request, defense, Form(), now)
-    form = _form_of(request)
-    try:
-        passed = _passed(form)
-        framework_check(defense, passed=passed, reason=form.reason, by=reader, now=now)
-    except InvalidInput as error:
-        return _page(request, defense, form, now, wrong=error)
-    messages.success(request, f"The check is on record: {OUTCOMES[form.outcome].lower()}.")
-    return SeeOther(f"{reverse('framework', args=[defense.public_id])}#checks")
+    form = FrameworkForm.of(request)
+    if check := form.submit(defense=defense, by=reader):
+        words = f"The check is on record: {'passed' if check.passed else 'not passed'}."
+        messages.success(request, words, extra_tags=f"framework {reader.get_username()} {public_id}")
+        return SeeOther(f"{reverse('framework', args=[public_id])}#checks")
+    now = domain_now()
+    context = {
+        "defense": defense,
+        "form": form,
+        "decides": roles_of(request.user).board,
+        "checks": framework_checks_of(defense),
+        "copy_flags": copy_flags_of(defense),
+        "failed": _failed_trials([defense], now).get(defense.pk, ()),
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "defenses/framework.html", context | _source(request, defense), status=form.status)
 
 
 @page(_reader)
@@ -95,48 +113,16 @@ def frameworks(request: HttpRequest, reader: User) -> HttpResponse:
     return render(request, "defenses/frameworks.html", context)
 
 
-def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[Failure, ...]]:
+def _failed_trials(defenses: Iterable[Defense], now: datetime) -> dict[int, tuple[ConditionFailure, ...]]:
     """Return defense -> the conditions that its trials failed. The check itself is asked of the board again."""
     found = failures(defenses, now=now)
-    trials = {pk: tuple(row for row in rows if row.condition != Condition.FRAMEWORK) for pk, rows in found.items()}
+    trials = {
+        pk: tuple(row for row in rows if row.condition != EligibilityCondition.FRAMEWORK) for pk, rows in found.items()
+    }
     return {pk: rows for pk, rows in trials.items() if rows}
 
 
-def _form_of(request: HttpRequest) -> Form:
-    # A form's line ends count as one character, as the page counts them; PostgreSQL keeps no NUL.
-    said = {
-        name: request.POST.get(name, "").replace("\x00", "").replace("\r\n", "\n") for name in ("outcome", "reason")
-    }
-    return Form(**said) if said["outcome"] in OUTCOMES else Form(reason=said["reason"])
-
-
-def _passed(form: Form) -> bool:
-    if not form.outcome:
-        raise InvalidInput("Choose whether it passed.", "no_outcome", field="outcome")
-    return form.outcome == "passed"
-
-
-def _page(
-    request: HttpRequest, defense: Defense, form: Form, now: datetime, wrong: InvalidInput | None = None
-) -> HttpResponse:
-    context = {
-        "defense": defense,
-        "form": form,
-        "wrong": wrong,
-        "outcomes": OUTCOMES,
-        "decides": roles_of(request.user).board,
-        "longest": LONGEST_REASON,
-        "checks": framework_checks_of(defense),
-        "copy_flags": copy_flags_of(defense),
-        "failed": _failed_trials([defense], now).get(defense.pk, ()),
-        "now": now,
-        "zone": policy_in_force(now).policy.time_zone,
-    }
-    source = _source(defense, request.GET.get("page", ""))
-    return render(request, "defenses/framework.html", context | source, status=400 if wrong else 200)
-
-
-def _source(defense: Defense, page: str) -> dict[str, Any]:
+def _source(request: HttpRequest, defense: Defense) -> dict[str, Any]:
     """Return what the page says of the source; a sentence in its place where it cannot be listed."""
     if not defense.source:
         return {}
@@ -144,5 +130,5 @@ def _source(defense: Defense, page: str) -> dict[str, Any]:
         listing = source_listing(defense)
     except (NotFound, InvalidInput) as error:
         return {"unreadable": error}
-    files = Paginator(listing.files, FILES_SHOWN).get_page(page)
+    files = page_of(request, listing.files, FILES_SHOWN)
     return {"listing": listing, "files": files, "bytes": sum(file.bytes for file in listing.files)}

@@ -13,9 +13,9 @@ from common.domain_clock import domain_now
 from common.typed import whole_number
 from common.web.form_fields import SeeOther
 from common.web.page import page
-from contest.attacks.attack_states import standings
+from contest.attacks.attack_states import attack_statuses
 from contest.attacks.models import NearDuplicate
-from contest.attacks.near_duplicates import pair_see, pairs_to_see
+from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
 from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
@@ -36,14 +36,14 @@ def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
     asked = week if week in weeks else ""
     page = Paginator(attacks_received(asked), ON_A_PAGE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
-    found = standings(shown, unrestricted=True, now=now)
+    found = attack_statuses(shown, unrestricted=True, now=now)
     context = {
         "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
         "page": page,
         "weeks": weeks,
         "asked": asked,
         "this_week": week_at(now).name,
-        "unseen": pairs_to_see(seen=False).count(),
+        "unseen": unreviewed_pairs(seen=False).count(),
         "countdown": countdown(now=now),
         "zone": policy_in_force(now).policy.time_zone,
         "now": now,
@@ -57,9 +57,9 @@ def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     seen = request.GET.get("show") == "seen"
     if request.method == "POST":
-        pair_see(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)
+        pair_review(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)
         return SeeOther(reverse("near-duplicates"))
-    page = Paginator(pairs_to_see(seen=seen), PAIRS_ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(unreviewed_pairs(seen=seen), PAIRS_ON_A_PAGE).get_page(request.GET.get("page"))
     policy = policy_in_force(now).policy
     context = {
         "pairs": [_pair(each, now) for each in page.object_list],

@@ -1,57 +1,82 @@
 """The organizers' page of the audit trail, its file, and the check of its chain."""
 
 import csv
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from urllib.parse import urlencode
+from collections.abc import Iterator
+from datetime import date, datetime
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.forms import DateInput, TextInput
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django_filters import CharFilter, ChoiceFilter, DateFilter
 
 from accounts.access import organizer_of
 from common.audit.seals import chain_check, newest_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
+from common.web.lists import ListFilter, page_of
 from common.web.page import page
 from contest.operations import audit_trail
-from contest.operations.audit_trail import Asked
+from contest.operations.audit_trail import actions
 from contest.operations.audit_words import DID
-from monitoring.days import day_of
 from policy.selectors import policy_in_force
 
-ON_A_PAGE = 50
-_AT_ONCE = 500
-_LONGEST = 200
+ROWS_ON_A_PAGE = 50
+_BATCH = 500
+_NAME = {"autocapitalize": "none", "spellcheck": "false"}
+_DAY = DateInput({"placeholder": "2026-11-20", "inputmode": "numeric"}, format="%Y-%m-%d")
+_WRONG_DAY = {"invalid": "Write the day as 2026-11-20."}
+_WORDS = {"type": "search", "placeholder": "an ID, or a reason"}
+Rows = QuerySet[AuditEntry]
+
+
+class TrailFilter(ListFilter):
+    """Rows by action, user name, day in the contest's time zone, and text."""
+
+    action = ChoiceFilter(
+        label="What", empty_label="Everything", choices=lambda: ((each, each) for each in sorted({*DID, *actions()}))
+    )
+    who = CharFilter(label="Who", method="by_who", widget=TextInput({"placeholder": "user name, or platform", **_NAME}))
+    day = DateFilter(label="Day", method="on_day", input_formats=["%Y-%m-%d"], widget=_DAY, error_messages=_WRONG_DAY)
+    words = CharFilter(label="Words", method="with_words", widget=TextInput(_WORDS))
+
+    def by_who(self, rows: Rows, name: str, username: str) -> Rows:
+        """Filter by user name."""
+        return audit_trail.rows_by(rows, username)
+
+    def on_day(self, rows: Rows, name: str, day: date) -> Rows:
+        """Filter by day."""
+        return audit_trail.rows_on(rows, day, _zone(domain_now()))
+
+    def with_words(self, rows: Rows, name: str, text: str) -> Rows:
+        """Filter by text."""
+        return audit_trail.rows_containing(rows, text)
 
 
 @page(organizer_of, "GET POST")
 def trail(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the trail, newest first, with what is asked for; a POST checks the whole chain now."""
+    """Show the trail, newest first; a POST checks the whole chain now."""
     now = domain_now()
     if request.method == "POST":
         return _check(request, now)
-    asked, zone = _asked(request), _zone(now)
-    page = Paginator(audit_trail.entries(asked, zone), ON_A_PAGE).get_page(request.GET.get("page"))
-    found = list(page.object_list)
-    names = audit_trail.accounts_named(found)
+    filtered = TrailFilter(request, audit_trail.audit_rows())
+    page = page_of(request, filtered.rows, ROWS_ON_A_PAGE)
+    entries = list(page.object_list)
+    names = audit_trail.accounts_named(entries)
     check = newest_check()
     context = {
-        "rows": [audit_trail.row_of(entry, names) for entry in found],
+        "rows": [audit_trail.row_of(entry, names) for entry in entries],
         "page": page,
-        "asked": asked,
-        "query": _query(asked),
-        "actions": sorted({*DID, *audit_trail.actions()}),
-        "day_wrong": bool(asked.day) and day_of(asked.day) is None,
-        "any": bool(found) or audit_trail.anything_recorded(),
+        "filter": filtered,
+        "any": bool(entries) or audit_trail.anything_recorded(),
         "check": check,
         "since": audit_trail.recorded_since(check),
         "now": now,
-        "zone": zone,
+        "zone": _zone(now),
     }
     return render(request, "audit/trail.html", context)
 
@@ -69,10 +94,10 @@ def _check(request: HttpRequest, now: datetime) -> HttpResponse:
 
 @page(organizer_of)
 def trail_csv(request: HttpRequest, organizer: User) -> StreamingHttpResponse:
-    """Answer the rows that are asked for as a CSV file, newest first."""
-    now = domain_now()
-    answer = StreamingHttpResponse(_lines(_asked(request), _zone(now)), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="audit-{now:%Y-%m-%d}.csv"'
+    """Answer the filtered rows as a CSV file, newest first."""
+    rows = TrailFilter(request, audit_trail.audit_rows()).rows
+    answer = StreamingHttpResponse(_csv_lines(rows), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="audit-{domain_now():%Y-%m-%d}.csv"'
     return answer
 
 
@@ -84,32 +109,15 @@ class _Echo:
         return line
 
 
-def _lines(asked: Asked, zone: str) -> Iterator[str]:
+def _csv_lines(rows: Rows) -> Iterator[str]:
     writer = csv.writer(_Echo())
     yield writer.writerow(audit_trail.COLUMNS)
-    rows = audit_trail.entries(asked, zone)
-    last = None
-    while found := list((rows if last is None else rows.filter(pk__lt=last))[:_AT_ONCE]):
-        yield from map(writer.writerow, _columns(found))
-        last = found[-1].pk
-
-
-def _columns(found: Sequence[AuditEntry]) -> Iterator[list[str]]:
-    names = audit_trail.accounts_named(list(found))
-    return (audit_trail.as_columns(audit_trail.row_of(entry, names)) for entry in found)
-
-
-def _asked(request: HttpRequest) -> Asked:
-    return Asked(**{name: _typed(request, name) for name in ("action", "who", "day", "words")})
-
-
-def _typed(request: HttpRequest, name: str) -> str:
-    return request.GET.get(name, "").replace("\x00", "").strip()[:_LONGEST]
-
-
-def _query(asked: Asked) -> str:
-    given = {"action": asked.action, "who": asked.who, "day": asked.day, "words": asked.words}
-    return urlencode({name: value for name, value in given.items() if value})
+    batch = list(rows[:_BATCH])
+    while batch:
+        names = audit_trail.accounts_named(batch)
+        for entry in batch:
+            yield writer.writerow(audit_trail.as_columns(audit_trail.row_of(entry, names)))
+        batch = list(rows.filter(pk__lt=batch[-1].pk)[:_BATCH])
 
 
 def _zone(now: datetime) -> str:

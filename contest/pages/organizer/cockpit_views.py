@@ -18,7 +18,7 @@ from common.web.form_fields import SeeOther
 from common.web.page import page
 from contest.board.reminders import case_remind
 from contest.core.weeks import week_called
-from contest.operations.deadlines import Waiting, deadlines
+from contest.operations.deadlines import UnfinishedPicture, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
 from labeling.pictures.addresses import picture_url
@@ -51,11 +51,11 @@ def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
     return render(request, "contest/cockpit/week.html", context)
 
 
-def _least_chance_first(each: Waiting) -> tuple[float, int, datetime]:
+def _least_chance_first(each: UnfinishedPicture) -> tuple[float, int, datetime]:
     return 1.0 if each.chance is None else each.chance, -each.missing, each.since
 
 
-def _with_pictures(waiting: Sequence[Waiting], now: datetime) -> list[dict[str, Any]]:
+def _with_pictures(waiting: Sequence[UnfinishedPicture], now: datetime) -> list[dict[str, Any]]:
     images = images_by_number([each.image_id for each in waiting])
     rows = ((each, images[each.image_id]) for each in waiting)
     return [{"waits": each, "image": image, "url": picture_url(image, now=now)} for each, image in rows]

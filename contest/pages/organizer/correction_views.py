@@ -19,7 +19,7 @@ from contest.ledger.models import Correction
 from contest.pages.organizer.money_forms import CorrectionForm, RepaymentForm
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
-from contest.web.page_context import form_errors, frame, sum_words
+from contest.web.page_context import form_errors, money_context, sum_words
 
 MOVEMENTS_SHOWN = 20
 OVER_SHOWN = 20
@@ -28,8 +28,8 @@ OVER_SHOWN = 20
 @page(organizer_of, "GET POST")
 def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the corrections and what can be corrected; ask for one, or for what a team gave back."""
-    now, owed = domain_now(), correcting.owed()
-    shown = frame(now)
+    now, owed = domain_now(), correcting.owed_by_teams()
+    shown = money_context(now)
     correction = CorrectionForm.of(request, currency=shown["currency"], initial=_chosen(request))
     repayment = RepaymentForm.of(request, action="repay", prefix="back", currency=shown["currency"], owed=owed)
     if asked := correction.submit(by=organizer) or repayment.submit(by=organizer):
@@ -107,4 +107,4 @@ def _correction_page(request: HttpRequest, row: Correction, error: DomainError |
         "errors": form_errors(error),
     }
     status = http_status(error) if error else 200
-    return render(request, "money/correction.html", context | frame(domain_now()), status=status)
+    return render(request, "money/correction.html", context | money_context(domain_now()), status=status)

@@ -19,7 +19,7 @@ def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
     now = domain_now()
     if request.method == "POST":
-        made = snapshots.boards_make_anew(by=organizer, now=now)
+        made = snapshots.boards_remake(by=organizer, now=now)
         messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
         return SeeOther(reverse("leaderboard-check"))
     context = {

@@ -35,17 +35,21 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     if request.method == "POST":
         name = text(request, "letter", 40)
-        tried = made_letters.again(made_letters.letter_called(name, now=now)) if name else made_letters.given_up_again()
+        tried = (
+            made_letters.send_again(made_letters.letter_by_name(name, now=now))
+            if name
+            else made_letters.retry_given_up()
+        )
         flash.success(request, f"{tried} letter{' is' if tried == 1 else 's are'} tried again with the next sweep.")
         return go_to("message-outbox")
-    page = Paginator(made_letters.letters(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
-    rows = made_letters.read(page.object_list, now=now)
+    page = Paginator(made_letters.letter_rows(now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = made_letters.read_letter(page.object_list, now=now)
     context = {
         "page": page,
         "rows": rows,
         "failed": any(row.again for row in rows),
-        "all": made_letters.shows_all(),
-        "filed": made_letters.filed(MOST_FILED) if page.number == 1 else [],
+        "all": made_letters.shows_all_letters(),
+        "filed": made_letters.filed_letters(MOST_FILED) if page.number == 1 else [],
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
@@ -79,10 +83,10 @@ def letter_html(request: HttpRequest, organizer: User, name: str) -> HttpRespons
     return HttpResponse(html)
 
 
-def _shown(name: str) -> made_letters.Letter:
-    if not made_letters.shows_all():
+def _shown(name: str) -> made_letters.LetterRow:
+    if not made_letters.shows_all_letters():
         raise Http404("letters are read by those they are for")
-    return made_letters.letter_called(name, now=domain_now())
+    return made_letters.letter_by_name(name, now=domain_now())
 
 
 def _html(mail: object) -> str:

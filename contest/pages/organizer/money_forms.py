@@ -14,7 +14,7 @@ from contest.ledger.models import Correction, LedgerEntry, Payment
 from contest.ledger.services import MOST_WORDS
 from contest.payments import corrections
 from contest.payments.services import payment_cancel, payment_pay
-from contest.payments.statements import Debt
+from contest.payments.statements import TeamDebt
 from contest.web.money_forms import MoneyForm, SumField
 
 _NO_TEAM = "Choose the team that gave money back."
@@ -41,7 +41,7 @@ class PaidForm(Form):
         return payment_pay(payment_id=payment.pk, reference=self.cleaned_data["reference"], by=by, now=domain_now())
 
 
-class CancelForm(Form):
+class CancelPaymentForm(Form):
     """That a payment is not made."""
 
     def save(self, *, payment: Payment, by: User) -> Payment:
@@ -59,7 +59,7 @@ class CorrectionForm(MoneyForm):
     def save(self, *, by: User) -> Correction:
         """Ask for the correction, which another organizer confirms."""
         data = self.cleaned_data
-        return corrections.correction_ask(
+        return corrections.correction_request(
             entry=data["entry"], cents=data["sum"], reason=data["reason"], by=by, now=domain_now()
         )
 
@@ -71,7 +71,7 @@ class RepaymentForm(MoneyForm):
     sum = SumField()
     reason = TextField("Which transfer it was (it is public)", most=MOST_WORDS, rows=2)
 
-    def __init__(self, *arguments: Any, owed: list[Debt], currency: str, **named: Any) -> None:
+    def __init__(self, *arguments: Any, owed: list[TeamDebt], currency: str, **named: Any) -> None:
         super().__init__(*arguments, currency=currency, **named)
         rows = ((each.team.public_id, f"{each.team.name}: owes {money(each.cents, currency)}") for each in owed)
         self.fields["team"].choices = [("", "Choose a team"), *rows]  # type: ignore[attr-defined]
@@ -80,6 +80,6 @@ class RepaymentForm(MoneyForm):
         """Ask for the repayment to be recorded, which another organizer confirms."""
         team = team_by_id(self.cleaned_data["team"])
         assert team is not None, "it is one of the choices"
-        return corrections.repayment_ask(
+        return corrections.repayment_request(
             team=team, cents=self.cleaned_data["sum"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
         )

@@ -15,21 +15,21 @@ from common.errors import DomainError, NotFound
 from common.web.form_fields import go_to
 from common.web.page import page
 from contest.core.teams import team_by_id
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 from contest.pages.organizer.correction_views import corrected
-from contest.pages.organizer.money_forms import CancelForm, DepositForm, PaidForm
+from contest.pages.organizer.money_forms import CancelPaymentForm, DepositForm, PaidForm
 from contest.payments import exports
 from contest.payments.corrections import corrections_open
 from contest.payments.payable import payables
 from contest.payments.services import (
-    payment_ask,
     payment_numbered,
+    payment_request,
     payments_open,
     payments_over,
 )
-from contest.payments.statements import entries, money_figures
+from contest.payments.statements import entries, money_overview
 from contest.prizes.unpaid_breaks import conflicts
-from contest.web.page_context import before_of, frame, sum_words
+from contest.web.page_context import money_context, page_end, sum_words
 from policy.selectors import policy_in_force
 
 PAYMENTS_SHOWN = 20
@@ -52,23 +52,23 @@ def _currency() -> str:
 
 def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
     now = domain_now()
-    shown, more = entries(told_at=None, before=before_of(request))
+    shown, more = entries(told_at=None, before=page_end(request))
     under_way = list(payments_open())
     asked = {each.team_id: each.pk for each in under_way}
     context: dict[str, Any] = {
-        "money": money_figures(told_at=None),
+        "money": money_overview(told_at=None),
         "payables": [(each, asked.get(each.team.pk)) for each in payables(now=now)],
         "open": under_way,
         "over": list(payments_over()[:PAYMENTS_SHOWN]),
         "corrections": [corrected(each) for each in corrections_open()],
         "conflicts": conflicts(),
-        "check": check(),
+        "check": check_ledger_sums(),
         "entries": shown,
         "more": more,
-        "before": before_of(request),
+        "before": page_end(request),
         "form": form,
     }
-    return render(request, "money/organizer.html", context | frame(now), status=form.status)
+    return render(request, "money/organizer.html", context | money_context(now), status=form.status)
 
 
 @page(organizer_of, "POST")
@@ -78,7 +78,7 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
     if team is None:
         raise NotFound("There is no team with this ID.", "not_found")
     try:
-        payment = payment_ask(team=team, by=organizer, now=domain_now())
+        payment = payment_request(team=team, by=organizer, now=domain_now())
     except DomainError as error:
         form = DepositForm(currency=_currency())
         form.refuse(error)
@@ -91,7 +91,7 @@ def payment_new(request: HttpRequest, organizer: User, public_id: str) -> HttpRe
 def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a payment under way; mark it as paid with the bank's reference, or cancel it."""
     row = payment_numbered(number)
-    paid, cancelled = PaidForm.of(request), CancelForm.of(request, action="cancel")
+    paid, cancelled = PaidForm.of(request), CancelPaymentForm.of(request, action="cancel")
     if cancelled.submit(payment=row, by=organizer):
         messages.success(request, f"The payment to team {row.team.name} is cancelled. Nothing was moved.")
         return go_to("organizer-money")
@@ -105,14 +105,14 @@ def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
         "form": paid,
         "sent": form,
     }
-    return render(request, "money/payment.html", context | frame(domain_now()), status=form.status)
+    return render(request, "money/payment.html", context | money_context(domain_now()), status=form.status)
 
 
 @page(organizer_of)
 def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer what is due to each team as a CSV file."""
     now = domain_now()
-    currency = str(frame(now)["currency"])
+    currency = str(money_context(now)["currency"])
     return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
 
 
@@ -120,7 +120,7 @@ def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
 def receipts_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer all that came in and went out as a CSV file."""
     now = domain_now()
-    rows = exports.receipt_rows(currency=str(frame(now)["currency"]))
+    rows = exports.receipt_rows(currency=str(money_context(now)["currency"]))
     return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from common.errors import InvalidInput, WrongFields
 from common.typed import whole_number
 from contest.policy_changes.moments import moment_of
-from contest.policy_changes.numbers import NEEDED_OF, NUMBERS, Number, Value
-from contest.policy_changes.services import Draft
+from contest.policy_changes.numbers import NEEDED_OF, NUMBERS, PolicyNumber, Value
+from contest.policy_changes.services import PolicyDraft
 from policy.numbers import Policy
 
 # More than any field holds: what comes is shown again.
@@ -16,7 +16,7 @@ MOST_TYPED = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedPolicy:
     """The fields as they were typed, numbers by name. `base` is the version they were filled from."""
 
     base: int
@@ -25,14 +25,14 @@ class Typed:
     reason: str = ""
 
     @classmethod
-    def read(cls, data: Mapping[str, str], *, base: int, filled: Policy, since: str) -> "Typed":
+    def read(cls, data: Mapping[str, str], *, base: int, filled: Policy, since: str) -> "TypedPolicy":
         """Return what was typed; a field that was not sent is as it is in `filled`."""
         clean = {name: value.replace("\x00", "")[:MOST_TYPED] for name, value in data.items()}
         values = {each.name: clean.get(each.name, each.text(each.of(filled))) for each in NUMBERS.values()}
         sent = whole_number(clean.get("base", ""), digits=9)
         return cls(base if sent is None else sent, values, clean.get("since", since), clean.get("reason", ""))
 
-    def rebased(self, base: int, old: Policy, new: Policy) -> "Typed":
+    def rebased(self, base: int, old: Policy, new: Policy) -> "TypedPolicy":
         """Return the same on top of another version: what was not changed is as that version has it."""
         values = {
             name: NUMBERS[name].text(NUMBERS[name].of(new)) if _same(NUMBERS[name], typed, old) else typed
@@ -40,7 +40,7 @@ class Typed:
         }
         return replace(self, base=base, values=values)
 
-    def draft(self, filled: Policy, *, zone: str) -> Draft:
+    def draft(self, filled: Policy, *, zone: str) -> PolicyDraft:
         """Return what is meant; WrongFields names all that makes no sense. `filled` is the version `base`."""
         read = {each.name: _value(each, self.values[each.name], filled) for each in NUMBERS.values()}
         wrong = {name: f"Not possible. {NUMBERS[name].range}" for name, value in read.items() if value is None}
@@ -54,16 +54,16 @@ class Typed:
         if wrong:
             raise WrongFields(wrong)
         numbers: dict[str, Any] = dict(read)
-        return Draft(Policy(**numbers), self.base, since, self.reason)
+        return PolicyDraft(Policy(**numbers), self.base, since, self.reason)
 
 
-def _value(number: Number, typed: str, filled: Policy) -> Value | None:
+def _value(number: PolicyNumber, typed: str, filled: Policy) -> Value | None:
     # What is in force stays possible, whatever a form would take today.
     held = number.of(filled)
     return held if typed.strip() == number.text(held) else number.read(typed)
 
 
-def _same(number: Number, typed: str, policy: Policy) -> bool:
+def _same(number: PolicyNumber, typed: str, policy: Policy) -> bool:
     return _value(number, typed, policy) == number.of(policy)
 
 

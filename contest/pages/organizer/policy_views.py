@@ -21,12 +21,18 @@ from common.web.form_fields import errors_of, go_to
 from common.web.page import page
 from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
-from contest.pages.organizer.policy_forms import Typed
-from contest.pages.organizer.what_if_forms import Typed as Tried
+from contest.pages.organizer.policy_forms import TypedPolicy
+from contest.pages.organizer.what_if_forms import TypedNumbers
 from contest.policy_changes.moments import moment_text
 from contest.policy_changes.numbers import GROUPS, NUMBERS, changes
-from contest.policy_changes.selectors import Recorded, State, history, holding
-from contest.policy_changes.services import MOST_REASON_CHARACTERS, Draft, policy_call_back, policy_draft, policy_record
+from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, numbers_in_force, policy_history
+from contest.policy_changes.services import (
+    MOST_REASON_CHARACTERS,
+    PolicyDraft,
+    policy_call_back,
+    policy_draft,
+    policy_record,
+)
 from policy.selectors import policy_in_force
 
 # The fields that are no numbers.
@@ -51,13 +57,13 @@ def policy(request: HttpRequest, organizer: User) -> HttpResponse:
 
 
 def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
-    found = history(now=now)
-    held = {each.number.name: each for each in holding(found)}
+    found = policy_history(now=now)
+    held = {each.number.name: each for each in numbers_in_force(found)}
     context = {
         "versions": found,
-        "in_force": next(each for each in found if each.state is State.IN_FORCE),
-        "coming": [each for each in reversed(found) if each.state is State.TO_COME],
-        "past": [each for each in found if each.state in (State.PAST, State.NEVER)],
+        "in_force": next(each for each in found if each.state is PolicyState.IN_FORCE),
+        "coming": [each for each in reversed(found) if each.state is PolicyState.TO_COME],
+        "past": [each for each in found if each.state in (PolicyState.PAST, PolicyState.NEVER)],
         "newest": found[0].version,
         "groups": {title: [held[each.name] for each in numbers] for title, numbers in GROUPS.items()},
         "errors": errors_of(error) if error else {},
@@ -74,7 +80,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
     """Take other numbers, a reason and a moment; show exactly what they change; then record them."""
     now = domain_now()
     zone = policy_in_force(now).policy.time_zone
-    found = history(now=now)
+    found = policy_history(now=now)
     typed = _typed(request, found, now, zone)
     if request.method != "POST":
         return _form(request, typed, found, now, zone)
@@ -90,13 +96,13 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
         row = policy_record(draft, by=organizer, zone=zone, now=now)
     except DomainError as error:
         if error.code == "policy_changed":
-            return _overtaken(request, typed, history(now=now), now, zone)
+            return _overtaken(request, typed, policy_history(now=now), now, zone)
         return _form(request, typed, found, now, zone, error)
     messages.success(request, f"Version {row.version} is recorded. It holds from {absolute(draft.since, zone)} on.")
     return go_to("policy")
 
 
-def _typed(request: HttpRequest, found: list[Recorded], now: datetime, zone: str) -> Typed:
+def _typed(request: HttpRequest, found: list[PolicyVersionRow], now: datetime, zone: str) -> TypedPolicy:
     """Return what was typed, or what the page begins with: the newest version, and the beginning of the next week."""
     newest = found[0]
     posted = request.method == "POST"
@@ -104,11 +110,13 @@ def _typed(request: HttpRequest, found: list[Recorded], now: datetime, zone: str
     base = whole_number(request.POST.get("base", ""), digits=9) if posted else None
     filled = next((each.policy for each in found if each.version == base), newest.policy)
     since = moment_text(week_at(max(now, newest.since)).end, zone)
-    typed = Typed.read(data.dict(), base=newest.version, filled=filled, since=since)
+    typed = TypedPolicy.read(data.dict(), base=newest.version, filled=filled, since=since)
     return typed if posted else replace(typed, base=newest.version)
 
 
-def _overtaken(request: HttpRequest, typed: Typed, found: list[Recorded], now: datetime, zone: str) -> HttpResponse:
+def _overtaken(
+    request: HttpRequest, typed: TypedPolicy, found: list[PolicyVersionRow], now: datetime, zone: str
+) -> HttpResponse:
     """Show what was recorded meanwhile, and the form on top of it with everything that was typed."""
     newest = found[0]
     begun = next((each for each in found if each.version == typed.base), newest)
@@ -119,12 +127,12 @@ def _overtaken(request: HttpRequest, typed: Typed, found: list[Recorded], now: d
 
 def _form(
     request: HttpRequest,
-    typed: Typed,
-    found: list[Recorded],
+    typed: TypedPolicy,
+    found: list[PolicyVersionRow],
     now: datetime,
     zone: str,
     error: DomainError | None = None,
-    meanwhile: Sequence[Recorded] = (),
+    meanwhile: Sequence[PolicyVersionRow] = (),
 ) -> HttpResponse:
     newest, errors = found[0], errors_of(error) if error else {}
     status = http_status(error) if error else 409 if meanwhile else 200
@@ -143,7 +151,7 @@ def _form(
     return render(request, "policy/new.html", context, status=status)
 
 
-def _groups(typed: Typed, newest: Recorded, errors: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+def _groups(typed: TypedPolicy, newest: PolicyVersionRow, errors: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of the form."""
     currency = newest.policy.currency
     return {
@@ -162,7 +170,7 @@ def _groups(typed: Typed, newest: Recorded, errors: Mapping[str, str]) -> dict[s
 
 
 def _preview(
-    request: HttpRequest, typed: Typed, draft: Draft, newest: Recorded, now: datetime, zone: str
+    request: HttpRequest, typed: TypedPolicy, draft: PolicyDraft, newest: PolicyVersionRow, now: datetime, zone: str
 ) -> HttpResponse:
     changed = changes(newest.policy, draft.policy)
     names = {each.number.name for each in changed}
@@ -175,7 +183,7 @@ def _preview(
         "changes": changed,
         "kept": [*kept],
         "members": board_members().count(),
-        "what_if": Tried.of(draft.policy).query if names & TRIED else "",
+        "what_if": TypedNumbers.of(draft.policy).query if names & TRIED else "",
         "now": now,
         "zone": zone,
     }

@@ -24,7 +24,7 @@ from contest.core.weeks import week_at, week_called, zone_of
 from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.selectors import unreleased_weeks
-from contest.releases.services import waiting
+from contest.releases.services import waiting_pictures
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12
@@ -32,7 +32,7 @@ _FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred 
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class UnreleasedWeek:
     """A week that is over and not released: what its pictures wait for, in words, and the first week that holds it
     back. Without either its release is due."""
 
@@ -42,7 +42,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedWeek:
     """The newest part of a week, and what came after it, in words."""
 
     release: Release
@@ -70,17 +70,17 @@ def _context(now: datetime) -> dict[str, Any]:
         "ended": _ended(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
-        "published": [Published(each, tuple(_changed(each))) for each in shown],
+        "published": [PublishedWeek(each, tuple(_changed(each))) for each in shown],
     }
 
 
-def _ended(now: datetime) -> list[Ended]:
+def _ended(now: datetime) -> list[UnreleasedWeek]:
     """Return the weeks that are not released, oldest first: one that waits holds back those after it."""
-    found: list[Ended] = []
+    found: list[UnreleasedWeek] = []
     behind: Week | None = None
     for week in unreleased_weeks(now):
         waits = tuple(_waits(week))
-        found.append(Ended(week, waits, behind))
+        found.append(UnreleasedWeek(week, waits, behind))
         behind = behind or (week if waits else None)
     return found
 
@@ -89,7 +89,7 @@ def _waits(week: Week) -> list[str]:
     key = f"waiting-{week.name}"
     found: dict[str, int] | None = cache.get(key)
     if found is None:
-        found = waiting(week)
+        found = waiting_pictures(week)
         cache.set(key, found, _FRESH_SECONDS)
     return [f"{number:,} {WAITING_WORDS[name]}" for name, number in found.items() if number]
 
@@ -114,7 +114,7 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     cache.delete(f"waiting-{week.name}")
     incomplete = request.POST.get("incomplete") == "yes"
     try:
-        builds.build_ask(week, by=organizer, now=now, incomplete=incomplete)
+        builds.build_request(week, by=organizer, now=now, incomplete=incomplete)
     except Conflict as error:
         return _build_page(request, week, now, refused=error, status=409)
     hint(release_weeks.task)

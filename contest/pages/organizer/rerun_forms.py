@@ -21,7 +21,7 @@ FIELDS = ("which", "week", "device", "since", "until", "run")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RerunChoice:
     """The form as it was sent; `which` is one of WHICH, empty before anything was chosen."""
 
     which: str = ""
@@ -32,13 +32,13 @@ class Choice:
     run: str = ""
 
 
-def choice_of(form: Mapping[str, str]) -> Choice:
+def choice_of(form: Mapping[str, str]) -> RerunChoice:
     """Return what a form says; anything that is no way to choose counts as nothing chosen."""
     said = {name: str(form.get(name, "")).replace("\x00", "").strip()[:200] for name in FIELDS}
-    return Choice(**said) if said["which"] in WHICH else Choice()
+    return RerunChoice(**said) if said["which"] in WHICH else RerunChoice()
 
 
-def scope_of(choice: Choice, zone: str) -> Scope:
+def scope_of(choice: RerunChoice, zone: str) -> Scope:
     """Return which answers are meant; times are those of the IANA zone. InvalidInput for what cannot be read."""
     if choice.which == "week":
         return _week(choice.week)
@@ -64,7 +64,7 @@ def _week(name: str) -> Scope:
     return Scope(f"Pictures of week {week.name}.", received=(week.start, week.end))
 
 
-def _between(choice: Choice, zone: str) -> Scope:
+def _between(choice: RerunChoice, zone: str) -> Scope:
     since, until = (_moment(text, name, zone) for text, name in ((choice.since, "since"), (choice.until, "until")))
     if since >= until:
         raise InvalidInput("The end has to be after the beginning.", "invalid", field="until")

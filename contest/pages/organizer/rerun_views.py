@@ -21,7 +21,7 @@ from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
-from contest.pages.organizer.rerun_forms import WHICH, Choice, choice_of, scope_of
+from contest.pages.organizer.rerun_forms import WHICH, RerunChoice, choice_of, scope_of
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring import reruns
@@ -55,7 +55,7 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
 
 
 def _choose(
-    request: HttpRequest, defense: Defense, choice: Choice, now: datetime, refused: str = "", reason: str = ""
+    request: HttpRequest, defense: Defense, choice: RerunChoice, now: datetime, refused: str = "", reason: str = ""
 ) -> HttpResponse:
     context: dict[str, Any] = {"defense": defense, "choice": choice, "which": WHICH, "refused": refused}
     context |= {"reason": reason, "devices": reruns.devices_of(defense), "now": now, "zone": _zone(now)}
@@ -69,7 +69,7 @@ def _choose(
     return render(request, "scoring_queue/rerun_new.html", context, status=400 if refused or wrong else 200)
 
 
-def _preview(defense: Defense, choice: Choice, zone: str) -> dict[str, Any]:
+def _preview(defense: Defense, choice: RerunChoice, zone: str) -> dict[str, Any]:
     scope = scope_of(choice, zone)
     preview = reruns.rerun_preview(defense, scope)
     resting = all_breaks().filter(prediction__item__in=items_in_scope(defense, scope))
@@ -118,7 +118,7 @@ def _differences(rerun: Rerun, now: datetime) -> dict[str, Any]:
     }
 
 
-def _offered(rerun: Rerun, found: reruns.Progress) -> list[str]:
+def _offered(rerun: Rerun, found: reruns.RerunProgress) -> list[str]:
     """Return the names of the actions that make sense now, the likeliest first."""
     if rerun.state == RerunState.PREPARING:
         return ["cancel"]
@@ -138,7 +138,7 @@ def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RerunAction:
     """Something an organizer may do with a re-run, with the words of its page."""
 
     name: str
@@ -157,7 +157,7 @@ def _stop(number: int, by: User, now: datetime) -> object:
 
 
 def _go_on(number: int, by: User, now: datetime) -> object:
-    queued = reruns.rerun_go_on(rerun_id=number, by=by, now=now)
+    queued = reruns.rerun_resume(rerun_id=number, by=by, now=now)
     hint(work_runs.task)
     return queued
 
@@ -169,7 +169,7 @@ def _cancel(number: int, by: User, now: datetime) -> object:
 ACTIONS = {
     action.name: action
     for action in (
-        Action(
+        RerunAction(
             "apply",
             "Apply",
             "All new answers take the place of the older ones at once, or none does. The older ones stay on record as "
@@ -178,7 +178,7 @@ ACTIONS = {
             "The re-run is applied.",
             _apply,
         ),
-        Action(
+        RerunAction(
             "stop",
             "Stop",
             "What waits is taken out of the queue until somebody lets it go on. What a scorer has now is let to its "
@@ -186,8 +186,8 @@ ACTIONS = {
             "The re-run is stopped. It can go on at any time.",
             _stop,
         ),
-        Action("go-on", "Go on", "What was stopped waits in the queue again.", "The re-run goes on.", _go_on),
-        Action(
+        RerunAction("go-on", "Go on", "What was stopped waits in the queue again.", "The re-run goes on.", _go_on),
+        RerunAction(
             "cancel",
             "Cancel",
             "The older answers stay in force. The new ones stay on record and never count. What a scorer has now is "
@@ -216,7 +216,7 @@ def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) 
     return _confirm(request, rerun, action, now)
 
 
-def _confirm(request: HttpRequest, rerun: Rerun, action: Action, now: datetime, refused: str = "") -> HttpResponse:
+def _confirm(request: HttpRequest, rerun: Rerun, action: RerunAction, now: datetime, refused: str = "") -> HttpResponse:
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
 

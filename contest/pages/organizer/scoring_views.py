@@ -16,7 +16,7 @@ from common.typed import whole_number
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from contest.core.scoring_words import runs_to_retry
-from contest.operations.scoring_figures import queue
+from contest.operations.scoring_figures import queue_state
 from defense_kit.faults import WORDS, Fault
 from scoring.services import runs_retry
 from scoring.tasks import work_runs
@@ -27,13 +27,13 @@ from scoring.trials.services import trials_retry
 @page(organizer_of)
 def scoring_queue(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show what waits, what runs, what gave up, and the scorers."""
-    return render(request, "scoring_queue/queue.html", {"page": queue(now=domain_now())})
+    return render(request, "scoring_queue/queue.html", {"page": queue_state(now=domain_now())})
 
 
 @page(organizer_of)
 def scoring_queue_now(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the changing part, for the page that refreshes itself."""
-    return render(request, "scoring_queue/_queue.html", {"page": queue(now=domain_now())})
+    return render(request, "scoring_queue/_queue.html", {"page": queue_state(now=domain_now())})
 
 
 @page(organizer_of, "GET POST")

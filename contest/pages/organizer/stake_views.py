@@ -61,9 +61,9 @@ def _page(request: HttpRequest, now: datetime, error: DomainError | None = None)
     policy = policy_in_force(now).policy
     unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
     context = {
-        "asked": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_asked()],
-        "in_force": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_in_force()],
-        "ended": [stake_rows.stake_shown(stake, now) for stake in selectors.stakes_over()[:LATEST]],
+        "asked": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_requested()],
+        "in_force": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_in_force()],
+        "ended": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_over()[:LATEST]],
         "overdue": _flagged(selectors.overdue(policy, now)),
         "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
         "failed": [row for row in unpublished if row.failed],

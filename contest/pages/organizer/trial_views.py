@@ -27,7 +27,7 @@ from scoring.trials import selectors, services
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TrialWords:
     """A kind of trial in the words of its page."""
 
     title: str
@@ -36,21 +36,21 @@ class Kind:
 
 _QUIET = "Only totals are shown. Which pictures they were is nobody's to see, and what the program prints is not kept."
 KINDS = {
-    TrialKind.SMOKE: Kind(
+    TrialKind.SMOKE: TrialWords(
         "Smoke test",
         "The defense is started as often as the participants' own check starts it, and asked about at most "
         f"{selectors.SMOKE_PICTURES} pictures that anybody may see. Its report and what it printed are kept and shown "
         "to organizers.",
     ),
-    TrialKind.PRIVATE: Kind(
+    TrialKind.PRIVATE: TrialWords(
         "Private set",
         f"The defense is asked about every picture of the private set in force, and its time is taken. {_QUIET}",
     ),
-    TrialKind.EARLIER: Kind(
+    TrialKind.EARLIER: TrialWords(
         "Earlier attacks",
         f"The defense is asked about every attack that is ruled valid when the trial begins. {_QUIET}",
     ),
-    TrialKind.PROBE: Kind(
+    TrialKind.PROBE: TrialWords(
         "Memorisation probe",
         f"The defense is asked about at most {selectors.PROBE_PICTURES} published pictures three times: as they are, "
         "with every value one step lighter or darker, and moved by one pixel. It decides no condition: the differences "
@@ -69,7 +69,7 @@ def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
         return _choose(request, defense, kind, now, status=400 if posted else 200)
     policy = policy_in_force(now).policy
     try:
-        trial = services.trial_ask(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
+        trial = services.trial_request(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
     except Conflict as error:
         return _choose(request, defense, kind, now, refused=error.message, status=409)
     hint(work_runs.task)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from adjudication.rules import Policy as Rules
-from adjudication.what_if import Numbers
+from adjudication.rules import VerdictPolicy
+from adjudication.what_if import TriedNumbers
 from common.errors import WrongFields
 from common.typed import whole_number
 from contest.policy_changes.number_words import share, share_of
@@ -14,7 +14,7 @@ from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
+class TypedNumbers:
     """The fields as they were typed, so that a refused form comes back as it was."""
 
     box: str
@@ -23,14 +23,14 @@ class Typed:
     occlusion: bool
 
     @classmethod
-    def of(cls, policy: Policy) -> "Typed":
+    def of(cls, policy: Policy) -> "TypedNumbers":
         """Return the fields as they say what is in force."""
         return cls(
             share(policy.min_box_fraction), str(policy.panel_size), policy.outline_gate, policy.occlusion_allowed
         )
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> "Typed":
+    def read(cls, query: Mapping[str, str]) -> "TypedNumbers":
         """Return what was typed, whether it makes sense or not."""
         return cls(query.get("box", ""), query.get("panel", ""), query.get("gate", ""), "occlusion" in query)
 
@@ -47,7 +47,7 @@ class Typed:
         fields = {"min_box_fraction": self.box, "panel_size": self.panel, "outline_gate": self.gate}
         return urlencode(fields | {"occlusion_allowed": occlusion})
 
-    def numbers(self, policy: Policy) -> Numbers:
+    def numbers(self, policy: Policy) -> TriedNumbers:
         """Return what to try in the place of what `policy` has; WrongFields names what to change."""
         box, panel = share_of(self.box), _panel(self.panel)
         gate = next((each for each in OutlineGate if each == self.gate), None)
@@ -58,7 +58,7 @@ class Typed:
         }
         if box is None or panel is None or gate is None:
             raise WrongFields({field: words for field, words in wrong.items() if words})
-        return Numbers(Rules(policy.name, box, gate, self.occlusion), panel)
+        return TriedNumbers(VerdictPolicy(policy.name, box, gate, self.occlusion), panel)
 
 
 def _panel(typed: str) -> int | None:

@@ -14,13 +14,13 @@ from django.template.loader import render_to_string
 from accounts.access import organizer_of
 from adjudication.enums import Verdict
 from adjudication.rules import Decision
-from adjudication.what_if import Change, Numbers, pictures_decided, try_on_all, try_out
+from adjudication.what_if import PictureChange, TriedNumbers, pictures_decided, try_batch, try_on_all
 from adjudication.wording import reasons_words
 from common.domain_clock import domain_now
 from common.errors import WrongFields
 from common.typed import whole_number
 from common.web.page import page
-from contest.pages.organizer.what_if_forms import Typed
+from contest.pages.organizer.what_if_forms import TypedNumbers
 from contest.policy_changes.number_words import GATES
 from labeling.pictures.addresses import picture_url
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL, Policy
@@ -39,7 +39,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ChangedPicture:
     """One changed picture as the page shows it."""
 
     id: str
@@ -62,7 +62,7 @@ def what_if(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now)
     typed = _typed(request, policy.policy)
-    context = _form(typed, policy.version, Typed.of(policy.policy))
+    context = _form(typed, policy.version, TypedNumbers.of(policy.policy))
     if not request.GET:
         return render(request, "what_if/what_if.html", context)
     try:
@@ -79,7 +79,7 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer one part of the pictures, those behind row `behind`: what would change, and where to go on."""
     now = domain_now()
     policy = policy_in_force(now).policy
-    found = try_out(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
+    found = try_batch(_typed(request, policy).numbers(policy), behind=whole_number(request.GET.get("behind", "")) or 0)
     shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
     return JsonResponse(
         {
@@ -91,11 +91,11 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     )
 
 
-def _typed(request: HttpRequest, policy: Policy) -> Typed:
-    return Typed.read(request.GET.dict()) if request.GET else Typed.of(policy)
+def _typed(request: HttpRequest, policy: Policy) -> TypedNumbers:
+    return TypedNumbers.read(request.GET.dict()) if request.GET else TypedNumbers.of(policy)
 
 
-def _form(typed: Typed, version: int, in_force: Typed) -> dict[str, Any]:
+def _form(typed: TypedNumbers, version: int, in_force: TypedNumbers) -> dict[str, Any]:
     return {
         "typed": typed,
         "version": version,
@@ -109,8 +109,8 @@ def _form(typed: Typed, version: int, in_force: Typed) -> dict[str, Any]:
     }
 
 
-def _everything(numbers: Numbers, now: datetime) -> dict[str, Any]:
-    looked, kinds, shown = 0, Counter[str](), list[Shown]()
+def _everything(numbers: TriedNumbers, now: datetime) -> dict[str, Any]:
+    looked, kinds, shown = 0, Counter[str](), list[ChangedPicture]()
     for each in try_on_all(numbers):
         looked += each.looked
         kinds.update(_kind(change) for change in each.changes)
@@ -118,7 +118,7 @@ def _everything(numbers: Numbers, now: datetime) -> dict[str, Any]:
     return {"looked": looked, "kinds": {key: kinds[key] for key in KINDS}, "shown": shown}
 
 
-def _kind(change: Change) -> str:
+def _kind(change: PictureChange) -> str:
     if change.after is None:
         return "waiting"
     if not change.turns:
@@ -128,9 +128,9 @@ def _kind(change: Change) -> str:
     return "other" if change.before else "valid"
 
 
-def _shown(change: Change, now: datetime) -> Shown:
+def _shown(change: PictureChange, now: datetime) -> ChangedPicture:
     image, ruling = change.image, change.ruling
-    return Shown(
+    return ChangedPicture(
         id=image.public_id,
         url=picture_url(image, now=now),
         width=image.width,

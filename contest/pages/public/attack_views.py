@@ -10,7 +10,7 @@ from common.domain_clock import domain_now
 from common.web.page import page
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
-from contest.attacks.attack_states import attack_rows, standings
+from contest.attacks.attack_states import attack_rows, attack_statuses
 from contest.attacks.receipts import receipt_of
 from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
 from contest.core.calendar import day_of
@@ -20,7 +20,7 @@ from contest.core.publication import is_released, released_of_attacks
 from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.payments.winnings import won_with
+from contest.payments.winnings import winnings_with
 from contest.record.timeline.attack import attack_timeline
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
@@ -67,10 +67,10 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         "own": own,
         "organizer": organizer,
         "never_published": found.image.origin not in RELEASED_ORIGINS,
-        "standing": standings([found], unrestricted=organizer, now=now)[found.pk] if told else None,
+        "standing": attack_statuses([found], unrestricted=organizer, now=now)[found.pk] if told else None,
         "timeline": attack_timeline(found, own=own, organizer=organizer, now=now) if told else [],
         "policy": found.policy,
-        "won": won_with(found, teams_counted_together(found.team), now=now) if told else [],
+        "won": winnings_with(found, teams_counted_together(found.team), now=now) if told else [],
         "currency": policy_in_force(now).policy.currency,
         "may_withdraw": own and found.withdrawn_at is None and now < week_called(found.week).end,
         "url": picture_url(found.image, now=now),
@@ -82,5 +82,5 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
         context["against_all"] = against_all(found)
     policy = policy_in_force(now).policy
     if own and day_of(found.received_at, policy.time_zone) == day_of(now, policy.time_zone):
-        context["left"] = quota.left(found.team, policy=policy, now=now)
+        context["left"] = quota.quota_left(found.team, policy=policy, now=now)
     return render(request, "attacks/attack.html", context)

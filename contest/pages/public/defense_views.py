@@ -15,18 +15,18 @@ from common.web.page import page
 from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.risk_coverage import at_least, marks
-from contest.defenses.selectors import last_moment, standings
+from contest.defenses.selectors import defense_states, last_moment
 from contest.defenses.stake_rows import newest_stakes
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
 from policy.selectors import policy_in_force
 from scoring.models import Defense
-from scoring.selectors import defense_shown
+from scoring.selectors import defense_by_public_id
 from scoring.trials import selectors as trials
-from scoring.trials.enums import Standing
+from scoring.trials.enums import ConditionStatus
 
 COVERAGE = 80
 CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage", "risk")
@@ -36,7 +36,7 @@ CSV_COLUMNS = ("confidence_at_least", "covered", "wrong", "answers", "coverage",
 def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
     public, now = _is_public(request), domain_now()
-    rows = defense_figures.rows(public=public, now=now)
+    rows = defense_figures.defense_rows(public=public, now=now)
     stakes = newest_stakes([row.defense for row in rows], now)
     context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
     return render(request, "defenses/defenses.html", context | _zone(now))
@@ -46,14 +46,14 @@ def defense_list(request: HttpRequest) -> HttpResponse:
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
     public, now = _is_public(request), domain_now()
-    defense, kind = defense_shown(public_id, public=public), _kind(request)
-    found = defense_figures.figures(defense, public=public)
-    outside = defense_figures.outside_of(defense, public=public)
+    defense, kind = defense_by_public_id(public_id, public=public), _kind(request)
+    found = defense_figures.defense_statistics(defense, public=public)
+    outside = defense_figures.mistakes_outside_of(defense, public=public)
     shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
     context = {
         "defense": defense,
         "public": public,
-        "standing": standings([defense], now=now, breaks=defense_figures.breaks_shown(public))[defense.pk],
+        "standing": defense_states([defense], now=now, breaks=defense_figures.defense_breaks(public))[defense.pk],
         "entry": getattr(defense, "entry", None),
         "stake": newest_stakes([defense], now).get(defense.pk),
         "files": files.downloads(defense),
@@ -80,12 +80,12 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
 def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
-    defense = defense_shown(public_id, public=public)
+    defense = defense_by_public_id(public_id, public=public)
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="risk-coverage-{defense.public_id}.csv"'
     rows = (
         (repr(point.threshold), point.covered, point.wrong, point.answers, repr(point.coverage), repr(point.risk))
-        for point in defense_figures.figures(defense, public=public).risk
+        for point in defense_figures.defense_statistics(defense, public=public).risk
     )
     csv.writer(answer).writerows([CSV_COLUMNS, *rows])
     return answer
@@ -97,7 +97,7 @@ def _waits(defense: Defense) -> bool:
 
 def _due(request: HttpRequest, defense: Defense) -> datetime | None:
     """Return until when it is to be published, to organizers: its team has pages of its own."""
-    entry: Entry | None = getattr(defense, "entry", None)
+    entry: DefenseEntry | None = getattr(defense, "entry", None)
     waits = entry is not None and defense.published_at is None and entry.withdrawn_at is None
     return last_moment(entry.due_at) if entry is not None and waits and not _is_public(request) else None
 
@@ -108,7 +108,7 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
 
     It is for saving; nothing in it is ever shown by this site.
     """
-    defense = defense_shown(public_id, public=True)
+    defense = defense_by_public_id(public_id, public=True)
     entry = files.open_entry(defense)
     if entry is None or defense.published_at is None:
         raise NotFound("The source of this defense is closed, and so are its files.", "no_source")
@@ -127,7 +127,7 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
     )
 
 
-def _licence(defense: Defense, entry: Entry) -> HttpResponse:
+def _licence(defense: Defense, entry: DefenseEntry) -> HttpResponse:
     text = files.licence_text(defense, entry, settings.PUBLIC_URL)
     answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{files.save_as(defense, files.LICENCE)}"'
@@ -168,6 +168,6 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
         "eligibility": eligibility,
         "failed": failed,
         "next_step": next_step(failed),
-        "tried": any(finding.standing is not Standing.NOT_YET or finding.at for finding in eligibility.findings),
+        "tried": any(finding.standing is not ConditionStatus.NOT_YET or finding.at for finding in eligibility.findings),
         "copy_flags": trials.copy_flags_of(defense),
     }

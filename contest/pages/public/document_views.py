@@ -9,7 +9,7 @@ from contest.core.roles import roles_of
 from contest.pages.public.documents import document, rule_book
 from contest.pages.public.front_page import clocks, front
 from contest.pages.public.rule_numbers import beside_rules
-from contest.policy_changes.selectors import State, history, holding
+from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
 from labeling.enums import TaskerState
 from policy.selectors import policy_in_force
 
@@ -37,15 +37,15 @@ def front_page(request: HttpRequest) -> HttpResponse:
 def rules(request: HttpRequest) -> HttpResponse:
     """Show the rule book with the numbers in force beside the rules, what is to come, and every version there was."""
     now = domain_now()
-    found = history(now=now)
-    numbers, zone = holding(found), policy_in_force(now).policy.time_zone
+    found = policy_history(now=now)
+    numbers, zone = numbers_in_force(found), policy_in_force(now).policy.time_zone
     plain = policy_in_force(now).policy.to_json()
     context = {
         "document": rule_book(tuple(beside_rules(numbers, zone).items())),
         "numbers": [(each, _plain(plain[each.number.name])) for each in numbers],
         "version": policy_in_force(now).version,
         "versions": found,
-        "coming": [each for each in reversed(found) if each.state is State.TO_COME],
+        "coming": [each for each in reversed(found) if each.state is PolicyState.TO_COME],
         "now": now,
         "zone": zone,
     }

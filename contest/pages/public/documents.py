@@ -1,4 +1,4 @@
-"""The project's own documents as pages: trusted, and rendered as if they were not. No HTML of theirs passes."""
+"""Renders the project's documents as pages, without their raw HTML."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

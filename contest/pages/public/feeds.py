@@ -31,7 +31,7 @@ _MAX_AGE = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FeedEntry:
     """One entry of a feed. `name` stays when the address of the contest changes; `more` is for JSON alone."""
 
     name: str
@@ -50,7 +50,7 @@ class Feed:
     title: str
     words: str
     page: str
-    items: list[Item]
+    items: list[FeedEntry]
 
 
 def _atom(feed: Feed) -> HttpResponse:
@@ -96,7 +96,7 @@ def _json(feed: Feed) -> HttpResponse:
     return response
 
 
-def _json_item(item: Item) -> dict[str, Any]:
+def _json_item(item: FeedEntry) -> dict[str, Any]:
     return {
         "id": _id(item.name),
         "url": settings.PUBLIC_URL + item.path,
@@ -135,7 +135,7 @@ def _releases() -> Feed:
     return Feed("releases", TITLE, WORDS, "releases", [_of_release(each) for each in reversed(releases())])
 
 
-def _of_release(release: Release) -> Item:
+def _of_release(release: Release) -> FeedEntry:
     archive = {
         "url": settings.PUBLIC_URL + reverse("release-zip", args=[release.name]),
         "mime_type": "application/zip",
@@ -143,7 +143,7 @@ def _of_release(release: Release) -> Item:
     }
     path = reverse("release", args=[release.name])
     name, title = release.manifest_sha256, title_of(release)
-    return Item(name, title, summary_of(release), path, release.released_at, {"attachments": [archive]})
+    return FeedEntry(name, title, summary_of(release), path, release.released_at, {"attachments": [archive]})
 
 
 def title_of(release: Release) -> str:
@@ -183,12 +183,12 @@ def _decisions() -> Feed:
     return Feed("decisions", DECISIONS_TITLE, DECISIONS_WORDS, "overrules", items)
 
 
-def _of_decision(decision: CaseDecision, at: datetime) -> Item:
+def _of_decision(decision: CaseDecision, at: datetime) -> FeedEntry:
     case = decision.case
     assert case.image is not None, "a public case has a picture"
     title = f"Picture {case.image.public_id}: {OUTCOMES[decision.outcome]}"
     path = reverse("picture-record", args=[case.image.public_id]) + f"#case-{case.public_id}"
-    return Item(f"case {case.public_id}", title, "\n\n".join(_words(decision)), path, at)
+    return FeedEntry(f"case {case.public_id}", title, "\n\n".join(_words(decision)), path, at)
 
 
 def _words(decision: CaseDecision) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the front page says, as frozen values: everything on it is public (R24, R39), and the same for a minute."""
+"""The data of the front page, public and cached for a minute (R24, R39)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.core.cache import cache
 
 from adjudication.models import Ruling
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.countdown import Countdown, clock_words, countdown, script_seconds
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
@@ -15,7 +15,7 @@ from contest.core.models import Attack, Break, Release
 from contest.core.publication import newest_rulings_released, released
 from contest.ledger.selectors import defenders_cents
 from contest.record.leaderboard import snapshots
-from contest.record.leaderboard.rows import DefenseRow
+from contest.record.leaderboard.rows import DefenseRank
 from contest.releases.selectors import newest_releases
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -54,7 +54,7 @@ class Front:
     """What is read for the page; `staked` are all defenses with a stake, whether their time is over or not."""
 
     policy: Policy
-    staked: tuple[DefenseRow, ...]
+    staked: tuple[DefenseRank, ...]
     defenders_cents: int
     published: int
     verdicts: tuple[VerdictShown, ...]
@@ -69,7 +69,7 @@ class StakedNow:
     Where its time is `over` it waits for the board, and a picture that is sent now wins nothing of it (R36).
     """
 
-    row: DefenseRow
+    row: DefenseRank
     for_script: str = ""
     left: str = ""
     over: bool = False
@@ -97,7 +97,7 @@ def front(*, now: datetime) -> Front:
 
 def read_front(*, now: datetime) -> Front:
     """Return what the page tells, read afresh: as many queries for much as for little."""
-    rows = snapshots.shown(snapshots.PRESENT, now=now).tables.defenses
+    rows = snapshots.leaderboard_tables(snapshots.PRESENT, now=now).tables.defenses
     return Front(
         policy=policy_in_force(now).policy,
         staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
@@ -117,7 +117,7 @@ def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
     return countdown(now=now), AtStake(len(open_now), sum(row.cents for row in open_now), len(waiting), first)
 
 
-def _staked_now(row: DefenseRow, now: datetime) -> StakedNow:
+def _staked_now(row: DefenseRank, now: datetime) -> StakedNow:
     if row.clock_ends is None or row.is_over(now):
         return StakedNow(row, over=row.is_over(now))
     left = row.clock_ends - now
@@ -133,7 +133,7 @@ def _verdicts(now: datetime) -> Iterator[VerdictShown]:
 
 
 def _breaks(now: datetime) -> Iterator[BreakShown]:
-    rows = standing_breaks().filter(released("image__"), defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
     latest = rows.select_related("defense", "image").order_by("-found_at", "-pk")[:_BREAKS_READ]
     once: dict[tuple[int, int], Break] = {}
     for each in latest:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from common.domain_clock import domain_now
 from common.web.page import page
 from contest.record.leaderboard import snapshots
-from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, Column, Sorting, file_rows, headings, sorting
+from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, SortColumn, Sorting, file_rows, headings, sorting
 from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
@@ -22,7 +22,7 @@ TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
 def leaderboard(request: HttpRequest) -> HttpResponse:
     """Show both tables, of now or of a week that is over, each sorted as the address says."""
     now = domain_now()
-    found = snapshots.shown(request.GET.get("week", ""), now=now)
+    found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=now)
     policy = policy_in_force(now).policy
     context = {
         "shown": found,
@@ -36,7 +36,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     return render(request, "leaderboard/leaderboard.html", context)
 
 
-def _part(name: str, request: HttpRequest, found: snapshots.Shown) -> dict[str, Any]:
+def _part(name: str, request: HttpRequest, found: snapshots.LeaderboardTables) -> dict[str, Any]:
     columns, by = TABLES[name], _sorting(name, request)
     address = _addresses(name, {each: _sorting(each, request).name for each in TABLES}, found.week)
     return {
@@ -62,8 +62,8 @@ def _addresses(name: str, sortings: dict[str, str], week: str) -> Callable[[str]
 def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     """Answer one of the tables as a CSV file: `defenses`, or `attackers` where that is asked for."""
     name = "attackers" if request.GET.get("table") == "attackers" else "defenses"
-    found = snapshots.shown(request.GET.get("week", ""), now=domain_now())
-    columns: Sequence[Column] = TABLES[name]
+    found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=domain_now())
+    columns: Sequence[SortColumn] = TABLES[name]
     rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     moment = found.week or f"{found.tables.at:%Y-%m-%d-%H%M%S}"

@@ -5,14 +5,14 @@ from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.web.page import page
-from contest.payments.statements import entries, money_figures
-from contest.web.page_context import before_of, frame
+from contest.payments.statements import entries, money_overview
+from contest.web.page_context import money_context, page_end
 
 
 @page()
 def money(request: HttpRequest) -> HttpResponse:
     """Show where the money is, what is withheld and why, and every entry with its rule and its causes (R34, R38)."""
     now = domain_now()
-    shown, more = entries(told_at=now, before=before_of(request))
-    context = {"money": money_figures(told_at=now), "entries": shown, "more": more, "before": before_of(request)}
-    return render(request, "money/money.html", context | frame(now))
+    shown, more = entries(told_at=now, before=page_end(request))
+    context = {"money": money_overview(told_at=now), "entries": shown, "more": more, "before": page_end(request)}
+    return render(request, "money/money.html", context | money_context(now))

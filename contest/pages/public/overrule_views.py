@@ -10,7 +10,14 @@ from adjudication.enums import Reason, Verdict
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
 from common.web.page import page
-from contest.record.overrules import CSV_COLUMNS, OUTCOMES, Asked, csv_rows, decided, decisions_asked
+from contest.record.overrules import (
+    CSV_COLUMNS,
+    OUTCOMES,
+    OverruleFilter,
+    csv_rows,
+    decision_entries,
+    filtered_decisions,
+)
 from labeling.enums import Label
 from policy.selectors import policy_in_force
 
@@ -20,8 +27,8 @@ ON_A_PAGE = 20
 @page()
 def overrules(request: HttpRequest) -> HttpResponse:
     """List the decisions that everybody may know of, the newest first: overrules, unless others are asked for."""
-    now, asked = domain_now(), Asked.of(request.GET)
-    page = Paginator(decisions_asked(asked), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
+    now, asked = domain_now(), OverruleFilter.of(request.GET)
+    page = Paginator(filtered_decisions(asked), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
     context = {
         "asked": asked,
         "wrong_week": "" if asked.week else request.GET.get("week", "").strip(),
@@ -30,7 +37,7 @@ def overrules(request: HttpRequest) -> HttpResponse:
         "labels": list(Label),
         "reasons": [(each.value, REASON_WORDS[each].words) for each in Reason],
         "page": page,
-        "rows": decided(list(page.object_list), now=now),
+        "rows": decision_entries(list(page.object_list), now=now),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,
     }
@@ -42,6 +49,6 @@ def overrules_csv(request: HttpRequest) -> HttpResponse:
     """Answer the same decisions as a CSV file, all pages of them."""
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="overrules.csv"'
-    rows = csv_rows(list(decisions_asked(Asked.of(request.GET))))
+    rows = csv_rows(list(filtered_decisions(OverruleFilter.of(request.GET))))
     csv.writer(answer).writerows([CSV_COLUMNS, *rows])
     return answer

@@ -1,4 +1,4 @@
-"""Each version of the policy for everybody: its numbers, since when, why, and what it changed; never by whom."""
+"""The public pages of policy versions: numbers, dates, reasons and changes, without names."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -6,7 +6,7 @@ from django.shortcuts import render
 from common.domain_clock import domain_now
 from common.web.page import page
 from contest.policy_changes.numbers import GROUPS
-from contest.policy_changes.selectors import history
+from contest.policy_changes.selectors import policy_history
 from policy.selectors import policy_in_force
 
 
@@ -14,7 +14,7 @@ from policy.selectors import policy_in_force
 def policy_version(request: HttpRequest, number: int) -> HttpResponse:
     """Show one version."""
     now = domain_now()
-    found = {each.version: each for each in history(now=now)}
+    found = {each.version: each for each in policy_history(now=now)}
     version = found.get(number)
     if version is None:
         raise Http404("no such version")

@@ -1,4 +1,4 @@
-"""What probes and Prometheus ask: the sign of life, readiness, metrics."""
+"""Probes: health, readiness, metrics."""
 
 import hmac
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""Asking for letters about releases, confirming it, and ending it with one click."""
+"""Subscribing to release e-mails, confirming, and unsubscribing with one click."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,7 +21,7 @@ def ask(request: HttpRequest) -> HttpResponse:
         return HttpResponse(status=429)
     count_letter(request, typed)
     try:
-        announcements.subscription_ask(email=typed)
+        announcements.subscription_request(email=typed)
     except InvalidInput as error:
         return render(request, "record/mail.html", {"step": "ask", "typed": typed, "error": error}, status=400)
     return render(request, "record/mail.html", {"step": "asked", "typed": typed})
@@ -31,7 +31,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 def confirm(request: HttpRequest, token: str) -> HttpResponse:
     """Confirm an address. A button, because mail programs open links by themselves."""
     try:
-        address = announcements.address_of(token)
+        address = announcements.address_from_link(token)
     except NotFound as error:
         count_wrong_link(request)
         return render(request, "record/mail.html", {"step": "over", "error": error}, status=404)

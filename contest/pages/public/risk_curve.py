@@ -1,4 +1,4 @@
-"""The risk-coverage curve as shapes, pure. Both axes begin at zero; the end carries its own label, off the line.
+"""Geometry of the risk-coverage chart. Pure.
 
 Lengths are in the units of the drawing's own box, 364 wide and 208 high, which the page scales to its place.
 """
@@ -6,7 +6,7 @@ Lengths are in the units of the drawing's own box, 364 wide and 208 high, which 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contest.defenses.risk_coverage import Point
+from contest.defenses.risk_coverage import CurvePoint
 
 LEFT, RIGHT, TOP, GROUND = 40, 352, 24, 168
 MOST_POINTS = 200
@@ -38,7 +38,7 @@ class Curve:
     end_anchor: str
 
 
-def curve(points: Sequence[Point]) -> Curve:
+def curve(points: Sequence[CurvePoint]) -> Curve:
     """Draw risk (upwards) over coverage (to the right). There has to be a point."""
     top = _ceiling(max(point.risk for point in points))
     places = [(_across(point.coverage), _upwards(point.risk, top)) for point in _thinned(points)]
@@ -123,7 +123,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + " %"
 
 
-def _thinned(points: Sequence[Point]) -> list[Point]:
+def _thinned(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return at most MOST_POINTS of them, evenly, with the first and the last: a screen shows no more."""
     if len(points) <= MOST_POINTS:
         return list(points)

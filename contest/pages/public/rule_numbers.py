@@ -1,4 +1,4 @@
-"""The numbers in force beside their rules, on the page of the rule book."""
+"""The policy numbers in force, shown beside their rules in the rule book."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from common.times import absolute
-from contest.policy_changes.selectors import Holding
+from contest.policy_changes.selectors import NumberInForce
 
 
-def beside_rules(numbers: Sequence[Holding], zone: str) -> Mapping[str, str]:
+def beside_rules(numbers: Sequence[NumberInForce], zone: str) -> Mapping[str, str]:
     """Return for each rule that has numbers what stands beside it, as HTML. It is the same until a version holds."""
-    rules: dict[str, list[Holding]] = {}
+    rules: dict[str, list[NumberInForce]] = {}
     for each in numbers:
         for rule in each.number.rules:
             rules.setdefault(rule, []).append(each)
@@ -20,7 +20,7 @@ def beside_rules(numbers: Sequence[Holding], zone: str) -> Mapping[str, str]:
     }
 
 
-def _groups(held: Sequence[Holding], zone: str) -> list[dict[str, Any]]:
+def _groups(held: Sequence[NumberInForce], zone: str) -> list[dict[str, Any]]:
     """Return the numbers of a rule by the version that brought them."""
     found: dict[int, dict[str, Any]] = {}
     for each in held:

@@ -1,18 +1,18 @@
-"""The page that leads from an ID or a name to its page in the record (R24)."""
+"""Search of the record by ID or name (R24)."""
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.web.page import page
-from contest.record.search import LONGEST, Searching, asked_of
+from contest.record.search import LONGEST, Search, search_from
 
 
 @page()
 def search(request: HttpRequest) -> HttpResponse:
     """Lead to what an ID names, or list what has the words in its name."""
-    asked = asked_of(request.GET.get("q", ""))
-    found = Searching(request.user, now=domain_now()).find(asked)
+    asked = search_from(request.GET.get("q", ""))
+    found = Search(request.user, now=domain_now()).find(asked)
     if found.exact is not None:
         return HttpResponseRedirect(found.exact.url)
     return render(request, "record/search.html", {"asked": asked, "found": found, "longest": LONGEST})

@@ -36,17 +36,17 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
 
 def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return what the team did."""
-    now, teams, kind = domain_now(), public_teams.under_one_name(team), _kind(request)
+    now, teams, kind = domain_now(), public_teams.merged_teams(team), _kind(request)
     breaks = public_teams.breaks_of(teams, now=now)
     page = Paginator(public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
     prizes, cents = public_teams.prizes_of(teams, now=now)
     return {
-        "counts": public_teams.counts(teams, breaks, now=now),
+        "counts": public_teams.team_counts(teams, breaks, now=now),
         "several": len(teams) > 1,
         "kind": kind,
         "kinds": public_teams.KINDS,
         "page": page,
-        "rows": public_teams.sent(list(page.object_list), now=now),
+        "rows": public_teams.team_attacks(list(page.object_list), now=now),
         "breaks": breaks[: public_teams.MOST_BREAKS],
         "more_breaks": len(breaks) - public_teams.MOST_BREAKS,
         "defenses": public_teams.defenses_of(teams, now=now),

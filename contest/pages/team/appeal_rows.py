@@ -1,4 +1,4 @@
-"""What the pages of appeals show a team: never who another team is before everybody may know it (R24)."""
+"""The rows of the pages of appeals. Another team is not named before it is public (R24)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,18 @@ from typing import Any
 from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
-from contest.appeals.grounds import Ground, reader_for
-from contest.appeals.services import Clock, appeals_of, cases_of_party, clock_of, decision_of, is_changed, statement_of
+from contest.appeals.grounds import AppealGround, reader_for
+from contest.appeals.services import (
+    CaseClock,
+    appeals_of,
+    cases_of_party,
+    clock_of,
+    decision_of,
+    is_changed,
+    statement_of,
+)
 from contest.attacks.selectors import attacks_of_pictures
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Case, Team
@@ -43,7 +51,7 @@ _WHO = {
 
 
 @dataclass(frozen=True, slots=True)
-class CertificateLine:
+class CertificateRow:
     """A rule, whether the picture met it, and its figures where the reader may know them."""
 
     needed: str
@@ -51,18 +59,18 @@ class CertificateLine:
     note: str = ""
 
 
-def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateLine]:
-    """Return rule by rule what a ruling says, as far as a team may know it: whose answers they were, and how large the
-    smallest box is where the picture is another's, is told with the release. The board's rulings have none."""
+def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateRow]:
+    """Return rule by rule what a ruling says, as far as a team may know it. Whose answers they were is public with the
+    release, and so is the size of the smallest box of another team's picture. The board's rulings have no lines."""
     if ruling.decided_by == DecidedBy.BOARD:
         return []
-    told = rulings_seen_by(ruling.image, reader_for(team), now=now).filter(pk=ruling.pk).exists()
-    return [_line(reason, ruling, told) for reason in REASONS]
+    visible = rulings_seen_by(ruling.image, reader_for(team), now=now).filter(pk=ruling.pk).exists()
+    return [_line(reason, ruling, visible) for reason in REASONS]
 
 
-def _line(reason: Reason, ruling: Ruling, told: bool) -> CertificateLine:
-    note = _share(ruling) if reason is Reason.TOO_SMALL and told else ""
-    return CertificateLine(NEEDED[reason], reason.value not in ruling.reasons, note)
+def _line(reason: Reason, ruling: Ruling, visible: bool) -> CertificateRow:
+    note = _share(ruling) if reason is Reason.TOO_SMALL and visible else ""
+    return CertificateRow(NEEDED[reason], reason.value not in ruling.reasons, note)
 
 
 def _share(ruling: Ruling) -> str:
@@ -77,10 +85,10 @@ def _share(ruling: Ruling) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GroundShown:
+class GroundRow:
     """A ruling that may be appealed, with its picture and the team's own receipts of it."""
 
-    ground: Ground
+    ground: AppealGround
     url: str
     receipts: tuple[Attack, ...]
 
@@ -90,14 +98,14 @@ class GroundShown:
         return self.ground.ruling.words
 
 
-def grounds_shown(grounds: Sequence[Ground], team: Team, *, now: datetime) -> list[GroundShown]:
-    """Return what a page of them shows, with as many questions for a page as for one."""
+def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[GroundRow]:
+    """Return their rows, in as many queries for a page as for one."""
     own: dict[int, list[Attack]] = {}
     images = [each.ruling.image_id for each in grounds]
     for attack in attacks_of_pictures(team, images):
         own.setdefault(attack.image_id, []).append(attack)
     return [
-        GroundShown(each, picture_url(each.ruling.image, now=now), tuple(own.get(each.ruling.image_id, ())))
+        GroundRow(each, picture_url(each.ruling.image, now=now), tuple(own.get(each.ruling.image_id, ())))
         for each in grounds
     ]
 
@@ -106,30 +114,30 @@ def grounds_shown(grounds: Sequence[Ground], team: Team, *, now: datetime) -> li
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """Where an appeal stands: a word, and the look of its shape and colour."""
+class AppealStatus:
+    """How far an appeal is: words, and the CSS class of its shape and colour."""
 
     words: str
     look: str
 
 
-def state_of(appeal: Appeal) -> State:
-    """Return where an appeal stands."""
+def status_of(appeal: Appeal) -> AppealStatus:
+    """Return how far an appeal is."""
     case = appeal.case
     if case.state == CaseState.OPEN:
-        return State("before the board", "open")
+        return AppealStatus("before the board", "open")
     if case.state == CaseState.PANEL:
-        return State("more taskers are asked", "open")
-    return State("ruling changed", "valid") if is_changed(appeal) else State("ruling stands", "rejected")
+        return AppealStatus("more taskers are asked", "open")
+    return AppealStatus("ruling changed", "valid") if is_changed(appeal) else AppealStatus("ruling upheld", "rejected")
 
 
 @dataclass(frozen=True, slots=True)
-class AppealShown:
+class SentAppealRow:
     """An appeal as its team sees it in a list."""
 
     appeal: Appeal
-    state: State
-    clock: Clock
+    state: AppealStatus
+    clock: CaseClock
     url: str
 
     @property
@@ -138,21 +146,21 @@ class AppealShown:
         return self.appeal.ruling.words
 
 
-def appeals_shown(appeals: Iterable[Appeal], *, now: datetime) -> list[AppealShown]:
+def sent_appeal_rows(appeals: Iterable[Appeal], *, now: datetime) -> list[SentAppealRow]:
     """Return rows of a list of appeals."""
     return [
-        AppealShown(each, state_of(each), clock_of(each.case, now), picture_url(each.image, now=now))
+        SentAppealRow(each, status_of(each), clock_of(each.case, now), picture_url(each.image, now=now))
         for each in appeals
     ]
 
 
 @dataclass(frozen=True, slots=True)
-class CaseShown:
+class ConcernedCaseRow:
     """A case that others opened, another team or the board, as the team that it concerns sees it in a list."""
 
     case: Case
-    clock: Clock
-    statement: Statement | None
+    clock: CaseClock
+    statement: AppealStatement | None
     url: str
 
     @property
@@ -167,57 +175,57 @@ def cases_of(team: Team, *, now: datetime) -> list[Case]:
     return list(rows.order_by("-opened_at", "-pk"))
 
 
-def cases_shown(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[CaseShown]:
+def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[ConcernedCaseRow]:
     """Yield rows of a list of cases."""
     for case in cases:
         assert case.image is not None, "a picture's case has one"
-        yield CaseShown(case, clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now))
+        yield ConcernedCaseRow(case, clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now))
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a team said in a case: `who` in words, and the team once everybody may know it."""
+class TeamText:
+    """What a team wrote in a case: `who` in words, and the team once it is public."""
 
     who: str
     team: Team | None
     at: datetime
-    words: str
+    text: str
     appeal: Appeal | None = None
 
 
-def said_by_appellants(case: Case, *, but: Appeal | None = None, now: datetime) -> list[Said]:
+def arguments_of(case: Case, *, but: Appeal | None = None, now: datetime) -> list[TeamText]:
     """Return the appeals of a case, but one, in their order."""
     rows = case.appeals.select_related("team__merged_into", "image").order_by("sent_at", "pk")
     return [
-        Said(_WHO[AppealSide(each.side)], _named(each.team, each.image, now), each.sent_at, each.argument, each)
+        TeamText(_WHO[AppealSide(each.side)], _named(each.team, each.image, now), each.sent_at, each.argument, each)
         for each in rows
         if but is None or each.pk != but.pk
     ]
 
 
-def said_by_others(case: Case, reader: Team, *, now: datetime) -> list[Said]:
-    """Return what other teams answered in a case: once it is decided, so that nobody argues against it meanwhile."""
+def answers_of_others(case: Case, reader: Team, *, now: datetime) -> list[TeamText]:
+    """Return the answers of other teams in a case once it is decided, so that nobody argues against them meanwhile."""
     if decision_of(case) is None or case.image is None:
         return []
     own = {each.pk for each in teams_counted_together(reader)}
     rows = case.statements.select_related("team__merged_into").order_by("sent_at", "pk")
     return [
-        Said("The other side", _named(each.team, case.image, now), each.sent_at, each.words)
+        TeamText("The other side", _named(each.team, case.image, now), each.sent_at, each.words)
         for each in rows
         if each.team_id not in own
     ]
 
 
 def _named(team: Team, image: Image, now: datetime) -> Team | None:
-    """Return a team that spoke in a case where everybody may know of it: by its attack, or by the release (R24)."""
+    """Return a team of a case where it is public: by its attack, or by the release (R24)."""
     together = teams_counted_together(team)
     known = public_attacks(now=now).filter(team__in=together, image=image).exists()
     return final_team(team) if known or is_released(image) else None
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionShown:
-    """What the board decided, how many voted how, and what holds since."""
+class DecisionSummary:
+    """What the board decided, how many voted how, and the ruling in force since."""
 
     decision: CaseDecision
     words: str
@@ -230,12 +238,12 @@ class DecisionShown:
         return self.result.words if self.result is not None else ""
 
 
-def decision_shown(case: Case) -> DecisionShown | None:
+def decision_summary(case: Case) -> DecisionSummary | None:
     """Return what was decided on a picture's case; None while members vote."""
     decision = decision_of(case)
     if decision is None:
         return None
-    return DecisionShown(decision, OUTCOMES[CaseOutcome(decision.outcome)], _tally(decision.votes), case.result)
+    return DecisionSummary(decision, OUTCOMES[CaseOutcome(decision.outcome)], _tally(decision.votes), case.result)
 
 
 def _tally(votes: Sequence[dict[str, Any]]) -> str:

@@ -20,7 +20,7 @@ from common.web.page import page
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
-from contest.attacks.letters import tell_withdrawn
+from contest.attacks.letters import notify_withdrawn
 from contest.attacks.receipts import outcomes_json, page_json, receipt_of
 from contest.attacks.selectors import (
     attack_seen_by,
@@ -29,8 +29,8 @@ from contest.attacks.selectors import (
     waiting_for_board,
 )
 from contest.attacks.services import attack_withdraw
-from contest.attacks.upload_intake import Outcome, pictures_send
-from contest.attacks.uploads import parts_of
+from contest.attacks.upload_intake import UploadResult, pictures_send
+from contest.attacks.uploads import read_uploaded_files
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide
 from contest.core.models import Team
@@ -38,14 +38,14 @@ from contest.core.roles import NoTeam, own_team_of, refuse_other_team
 from contest.core.weeks import week_called
 from contest.defenses.selectors import staked
 from contest.teams.selectors import WAITING, entitlements_of, is_entitled
-from contest.web.attack_uploads import bounded, for_script
+from contest.web.attack_uploads import bounded_upload, for_script
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
 
 @page(signed_in, "GET POST")
-@bounded
+@bounded_upload
 def attacks(request: HttpRequest, user: User) -> HttpResponse:
     """Show a team what it sent and let it send more; as a plain form where the page's script does not run."""
     try:
@@ -62,7 +62,7 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @for_script
-@bounded
+@bounded_upload
 @page(methods="POST")
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
@@ -72,7 +72,7 @@ def send(request: HttpRequest) -> HttpResponse:
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
 
 
-def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
+def _sent(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).
@@ -80,7 +80,7 @@ def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
     outcomes = pictures_send(
         team=team,
         by=request.user,  # type: ignore[arg-type]  # a member is signed in
-        parts=parts_of(files),
+        parts=read_uploaded_files(files),
         targets=request.POST.getlist("defenses"),
         policy=policy_in_force(now).policy,
         now=now,
@@ -89,7 +89,7 @@ def _sent(request: HttpRequest, team: Team) -> tuple[list[Outcome], datetime]:
 
 
 def _attacks_page(
-    request: HttpRequest, team: Team, *, outcomes: list[Outcome] | None = None, refused: DomainError | None = None
+    request: HttpRequest, team: Team, *, outcomes: list[UploadResult] | None = None, refused: DomainError | None = None
 ) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now).policy
@@ -100,7 +100,7 @@ def _attacks_page(
         "entitled": is_entitled(team, now),
         "asked": entitlements_of(team).filter(state__in=WAITING).first(),
         "size": policy.image_size,
-        "left": quota.left(team, policy=policy, now=now),
+        "left": quota.quota_left(team, policy=policy, now=now),
         "a_day": policy.attacks_per_day,
         "staked": [(each, each.public_id in chosen) for each in staked(now).order_by("name", "pk")],
         "waiting": waiting_for_board(now),
@@ -134,7 +134,7 @@ def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
         try:
             with transaction.atomic():
                 attack_withdraw(attack=found, by=request.user, now=now)  # type: ignore[arg-type]  # a member is signed in
-                tell_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
+                notify_withdrawn(found, by=request.user, now=now)  # type: ignore[arg-type]  # as above
         except Conflict as error:
             refused = error.message
         else:

@@ -1,7 +1,7 @@
 """A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
 
-from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -23,11 +23,19 @@ from contest.core.models import Team
 from contest.core.roles import own_team_of, refuse_other_team
 from contest.core.scoring_words import why_stuck
 from contest.core.teams import final_team
-from contest.defenses import entries, selectors, stake_rows, staking
+from contest.defenses import entries, selectors, stake_rows
 from contest.defenses.eligibility import failures_of, next_step
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
+from contest.ledger.amounts import money
+from contest.pages.team.defense_forms import (
+    CancelStakeForm,
+    DefenseForm,
+    ReturnDefenseForm,
+    StakeDefenseForm,
+    WithdrawDefenseForm,
+)
 from contest.web.defense_holder import leads, own_entry
-from contest.web.defense_uploads import FILES, path_of, read_hand_in, refused_files, streamed, wants_json
+from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files, stream_files, wants_json
 from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
@@ -43,7 +51,7 @@ def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     context = {
         "team": team,
         "rows": stake_rows.entry_rows(selectors.entries_of(team), now),
-        "left": selectors.hand_ins_left(team, policy, now),
+        "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "now": now,
         "zone": policy.time_zone,
@@ -59,11 +67,11 @@ def _may_hand_in(request: HttpRequest) -> None:
     now, team = domain_now(), own_team_of(request.user)
     refuse_other_team(request.GET.get("team", ""), team)
     entries.refuse_beyond_quota(team, policy_in_force(now).policy, now)
-    upload_rates.check(team, UploadKind.DEFENSE)
+    upload_rates.check_upload_rate(team, UploadKind.DEFENSE)
 
 
 @page(signed_in, "GET POST")
-@streamed(_may_hand_in)
+@stream_files(_may_hand_in)
 def defense_new(request: HttpRequest, user: User) -> HttpResponse:
     """Show the form and take a hand-in: as a page, or as JSON for the page's script, which shows how far it is."""
     team = own_team_of(user)
@@ -77,9 +85,9 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
         now = domain_now()
         policy = policy_in_force(now).policy
         assert isinstance(request.user, User)  # a member is signed in
-        with upload_rates.refusals_counted(team, UploadKind.DEFENSE):
-            given = read_hand_in(texts, files, request)
-            entry, new = entries.entry_hand_in(team, given, by=request.user, policy=policy, now=now)
+        with upload_rates.count_refusals(team, UploadKind.DEFENSE):
+            given = read_submission(texts, files, request)
+            entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)
     except DomainError as error:
         return _refused(request, error)
     hint(plan_trials.task)
@@ -103,7 +111,7 @@ def _form(request: HttpRequest, error: DomainError | None = None) -> HttpRespons
     policy = policy_in_force(now).policy
     context = {
         "team": team,
-        "left": selectors.hand_ins_left(team, policy, now),
+        "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "due": selectors.last_moment(selectors.due_date(now)),
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
@@ -129,16 +137,19 @@ def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     return _page(request, own_entry(user, public_id))
 
 
-def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) -> HttpResponse:
+def _page(
+    request: HttpRequest, entry: DefenseEntry, error: DomainError | None = None, sent: DefenseForm | None = None
+) -> HttpResponse:
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
+    prize = money(policy.attacker_prize_cents, policy.currency)
     eligibility = trials.eligibility_of(found, policy, now=now)
     failed = () if found.published_at or found.retired_at else failures_of(eligibility, policy)
     stake = selectors.open_stake_of(found)
-    context = {
+    context: dict[str, Any] = {
         "entry": entry,
         "defense": found,
-        "state": stake_rows.State(selectors.standing_of(found, now=now)),
+        "state": stake_rows.DefenseStateWords(selectors.defense_state_of(found, now=now)),
         "failed": failed,
         "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),
@@ -152,70 +163,54 @@ def _page(request: HttpRequest, entry: Entry, error: DomainError | None = None) 
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
-        "waits_for": "" if entry.withdrawn_at else entries.what_it_waits_for(found, now=now),
+        "waits_for": "" if entry.withdrawn_at else entries.missing_for_publication(found, now=now),
         "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
         "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
         "wrong": error,
         "fields": fields_of(error),
-        "given": request.POST if request.method == "POST" else {},
+        "form": sent,
+        **{f"{name}_form": sent if isinstance(sent, form) else form() for name, form in _FORMS.items()},
         "policy": policy,
         "now": now,
         "zone": policy.time_zone,
     }
-    return render(request, "stakes/team_defense.html", context, status=http_status(error) if error else 200)
+    context["stake_form"].fields["sure"].label = f"We want to pay {prize} and stake it"
+    context["withdraw_form"].fields["sure"].label = f"Withdraw {found.name} for good"
+    status = sent.status if sent else http_status(error) if error else 200
+    return render(request, "stakes/team_defense.html", context, status=status)
+
+
+_FORMS: dict[str, type[DefenseForm]] = {
+    "withdraw": WithdrawDefenseForm,
+    "stake": StakeDefenseForm,
+    "cancel": CancelStakeForm,
+    "ask": ReturnDefenseForm,
+}
 
 
 @page(signed_in, "POST")
 def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> HttpResponse:
-    """Take the defense back, ask to stake it, drop that, or ask the board to return it."""
-    if name not in ("withdraw", "stake", "cancel", "ask"):
+    """Withdraw the defense, request its stake, cancel that, or ask the board to return it."""
+    if name not in _FORMS:
         raise Http404("there is nothing of this name to do")
-    entry, now = own_entry(user, public_id), domain_now()
-    try:
-        words = _do(request, name, entry, now)
-    except DomainError as error:
-        return _page(request, entry, error)
-    messages.success(request, words)
-    return SeeOther(reverse("team-defense", args=[public_id]))
-
-
-def _do(request: HttpRequest, name: str, entry: Entry, now: datetime) -> str:
-    assert isinstance(request.user, User)  # a member is signed in
-    by, found = request.user, entry.defense
-    if name == "withdraw":
-        _confirmed(request)
-        entries.entry_withdraw(entry, by=by, now=now)
-        return f"{found.name} is taken back. Its answers stay in the record."
-    if name == "stake":
-        _confirmed(request)
-        staking.stake_ask(found, by=by, now=now)
-        return "The organizers were told. The stake begins when your payment is received."
-    stake = selectors.open_stake_of(found)
-    if stake is None:
-        raise InvalidInput("This defense is not at stake.", "not_staked")
-    if name == "cancel":
-        staking.stake_cancel(stake, by=by, now=now)
-        return "Your wish to stake it is dropped. Nothing is to be paid."
-    staking.return_ask(stake, request.POST.get("reason", ""), by=by, now=now)
-    return "The board was asked. Until it answers, the defense stays at stake."
-
-
-def _confirmed(request: HttpRequest) -> None:
-    if request.POST.get("sure") != "yes":
-        raise InvalidInput("Nothing was changed. Check the box to confirm.", "not_confirmed", field="sure")
+    entry, sent = own_entry(user, public_id), _FORMS[name](request.POST)
+    if done := sent.submit(entry=entry, by=user):
+        messages.success(request, done)
+        return SeeOther(reverse("team-defense", args=[public_id]))
+    return _page(request, entry, sent=sent)
 
 
 def _belongs(request: HttpRequest) -> None:
-    upload_rates.check(own_team_of(request.user), UploadKind.DEFENSE)
+    upload_rates.check_upload_rate(own_team_of(request.user), UploadKind.DEFENSE)
 
 
 @page(signed_in, "POST")
-@streamed(_belongs)
+@stream_files(_belongs)
 def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
     entry = own_entry(user, public_id)
     try:
-        with upload_rates.refusals_counted(entry.team, UploadKind.DEFENSE):
+        with upload_rates.count_refusals(entry.team, UploadKind.DEFENSE):
             _open(request, entry)
     except DomainError as error:
         return (
@@ -227,7 +222,7 @@ def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpRespon
     return _answered(request, reverse("team-defense", args=[public_id]))
 
 
-def _open(request: HttpRequest, entry: Entry) -> None:
+def _open(request: HttpRequest, entry: DefenseEntry) -> None:
     assert isinstance(request.user, User)  # a member is signed in
     files, now = request.FILES, domain_now()
     if refused := refused_files(request):

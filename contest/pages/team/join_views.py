@@ -1,4 +1,4 @@
-"""Getting an account as a researcher, and joining a team by a link."""
+"""Registration of researchers, and joining a team by a link."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from accounts.addresses import CONFIRM_WITHIN
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound
-from common.web.form_fields import account_typed, errors_of, go_to, text
+from common.web.form_fields import errors_of, go_to, text, typed_account
 from common.web.page import page
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
@@ -32,7 +32,7 @@ def register(request: HttpRequest) -> HttpResponse:
     if not may_send_letter(request, address):
         return HttpResponse(status=429)
     try:
-        registration.register_ask(email=address)
+        registration.registration_request(email=address)
     except InvalidInput as error:
         context |= {"errors": errors_of(error), "typed": address}
         return render(request, "teams/register.html", context, status=400)
@@ -62,7 +62,7 @@ def _registered(request: HttpRequest, token: str) -> HttpResponse:
     def make(username: str, password: str) -> User:
         return registration.register(token=token, username=username, password=password)
 
-    _sign_in(request, account_typed(request, make))
+    _sign_in(request, typed_account(request, make))
     messages.success(request, "Welcome. Your account is ready, and your address is confirmed.")
     return go_to("team")
 
@@ -106,7 +106,7 @@ def _joined(request: HttpRequest, invitation: TeamInvitation, token: str, user: 
         )
 
     if user is None:
-        _sign_in(request, account_typed(request, make))
+        _sign_in(request, typed_account(request, make))
     else:
         invitations.team_invitation_accept(secret=token, user=user, now=timezone.now(), joined_at=domain_now())
     messages.success(request, f"You are in team {invitation.team.name} now.")

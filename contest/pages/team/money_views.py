@@ -12,7 +12,7 @@ from contest.ledger.selectors import team_accounts
 from contest.payments.payable import payables_of
 from contest.payments.services import payments_to
 from contest.payments.statements import entries
-from contest.web.page_context import before_of, frame
+from contest.web.page_context import money_context, page_end
 
 
 @page(own_team_of)
@@ -20,13 +20,13 @@ def team_money(request: HttpRequest, team: Team) -> HttpResponse:
     """Show a team its account: what it has, what of it waits for which weeks, and what was paid."""
     now = domain_now()
     teams = teams_counted_together(team)
-    shown, more = entries(told_at=now, of=team_accounts(teams), to=teams, before=before_of(request))
+    shown, more = entries(told_at=now, of=team_accounts(teams), to=teams, before=page_end(request))
     context = {
         "team": team,
         "accounts": payables_of(team, now=now),
         "payments": list(payments_to(teams)),
         "entries": shown,
         "more": more,
-        "before": before_of(request),
+        "before": page_end(request),
     }
-    return render(request, "money/team.html", context | frame(now))
+    return render(request, "money/team.html", context | money_context(now))

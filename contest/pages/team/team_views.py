@@ -1,6 +1,5 @@
 """A team's own page: who is in it, who is invited, why it may attack."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
@@ -11,66 +10,61 @@ from django.utils import timezone
 
 from accounts.access import signed_in
 from common.domain_clock import domain_now
-from common.errors import Conflict, DomainError, InvalidInput, NotAllowed, NotFound, TooMany
-from common.typed import whole_number
-from common.web.form_fields import errors_of, go_to, text
+from common.errors import Conflict
+from common.web.form_fields import go_to
+from common.web.forms import sent_form
 from common.web.page import page
 from contest.core.enums import EntitlementState, EntitlementStepKind
 from contest.core.models import Member, Team
 from contest.core.roles import researcher_of
-from contest.teams import entitlements, invitations, names, selectors, services
+from contest.pages.team.team_forms import (
+    CreateForm,
+    EntitlementRequestForm,
+    InviteForm,
+    LeaveForm,
+    MemberForm,
+    QuestionAnswerForm,
+    TeamForm,
+    WithdrawInvitationForm,
+    WithdrawRequestForm,
+)
+from contest.teams import invitations, selectors
 from contest.teams.models import Entitlement, EntitlementStep
 from contest.teams.selectors import association_marks
 from policy.selectors import policy_in_force
 
-Action = Callable[[HttpRequest, User], str]
-
 
 @page(signed_in, "GET POST")
 def team_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the signed-in researcher's team, or let them make one; do what its forms ask for."""
+    """Show the signed-in researcher's team, or let them create one; do what its forms ask for."""
     user = researcher_of(request.user)
-    if request.method != "POST":
-        return _page(request, user)
-    wanted = text(request, "action", 40)
-    try:
-        _confirmed(user)
-        messages.success(request, _action(wanted)(request, user))
-    except DomainError as error:
-        return _page(request, user, wanted, error)
-    return go_to("team")
-
-
-def _action(wanted: str) -> Action:
-    if wanted not in _ACTIONS:
-        raise InvalidInput("Use one of the forms of this page.", "invalid")
-    return _ACTIONS[wanted]
-
-
-def _confirmed(user: User) -> None:
-    if not user.email:
+    forms: dict[str, TeamForm] = {name: form.of(request, action=actions) for name, (form, actions) in _FORMS.items()}
+    sent = sent_form(request, *forms.values())
+    if sent and not user.email:
         words = "Your account has no confirmed e-mail address: enter one on your account page, then open the link."
-        raise Conflict(words, "no_address")
-
-
-def _page(request: HttpRequest, user: User, wanted: str = "", error: DomainError | None = None) -> HttpResponse:
-    member = selectors.membership_of(user)
-    context: dict[str, Any] = {
-        "member": member,
-        "wanted": wanted,
-        "errors": errors_of(error) if error else {},
-        "typed": request.POST if error else {},
-        "now": domain_now(),
-        "zone": policy_in_force(domain_now()).policy.time_zone,
-    }
-    status = _STATUS.get(type(error), 400) if error else 200
+        sent.refuse(Conflict(words, "no_address"))
+    elif sent and (done := sent.submit(by=user)):
+        messages.success(request, done)
+        return go_to("team")
+    member, now = selectors.membership_of(user), domain_now()
+    context = {**forms, "form": sent, "member": member, "now": now, "zone": policy_in_force(now).policy.time_zone}
+    status = sent.status if sent else 200
     if member is None:
-        context |= {"longest": names.LONGEST}
         return render(request, "teams/no_team.html", context, status=status)
     return render(request, "teams/team.html", context | _of_team(member), status=status)
 
 
-_STATUS = {Conflict: 409, NotFound: 404, NotAllowed: 403, TooMany: 429}
+# The name in the template, the form, and the values of its buttons.
+_FORMS: dict[str, tuple[type[TeamForm], str | tuple[str, ...]]] = {
+    "create": (CreateForm, "make"),
+    "invite": (InviteForm, "invite"),
+    "withdraw_invitation": (WithdrawInvitationForm, "withdraw-invitation"),
+    "change_member": (MemberForm, ("remove", "hand-over")),
+    "leave": (LeaveForm, "leave"),
+    "request_form": (EntitlementRequestForm, "ask"),
+    "answer": (QuestionAnswerForm, "answer"),
+    "withdraw": (WithdrawRequestForm, "withdraw"),
+}
 
 
 def _of_team(member: Member) -> dict[str, Any]:
@@ -104,68 +98,3 @@ def _open_invitations(team: Team) -> list[tuple[Any, str]]:
     now = timezone.now()
     rows = team.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).order_by("-invited_at")
     return [(each, invitations.state_of(each, now=now).value) for each in rows]
-
-
-def _number(request: HttpRequest, name: str) -> int:
-    return whole_number(text(request, name)) or 0
-
-
-def _make(request: HttpRequest, user: User) -> str:
-    team = services.team_create(name=text(request, "name"), captain=user, now=domain_now())
-    return f"Team {team.name} is made, and you lead it."
-
-
-def _invite(request: HttpRequest, user: User) -> str:
-    invited = invitations.team_invite(by=user, email=text(request, "email"), now=timezone.now())
-    return f"The invitation is on its way to {invited.invitation.email}. Its link works once."
-
-
-def _withdraw_invitation(request: HttpRequest, user: User) -> str:
-    number = _number(request, "invitation")
-    found = invitations.team_invitation_withdraw(by=user, invitation_id=number, now=timezone.now())
-    return f"The invitation of {found.email} is withdrawn; its link opens nothing any more."
-
-
-def _remove(request: HttpRequest, user: User) -> str:
-    removed = services.member_remove(by=user, member_id=_number(request, "member"), now=domain_now())
-    return f"{removed.user.username} is not in the team any more."
-
-
-def _hand_over(request: HttpRequest, user: User) -> str:
-    leads = services.captain_hand_over(by=user, member_id=_number(request, "member"), now=domain_now())
-    return f"{leads.user.username} is the captain now."
-
-
-def _leave(request: HttpRequest, user: User) -> str:
-    return f"You have left team {services.member_leave(user=user, now=domain_now()).name}."
-
-
-def _ask(request: HttpRequest, user: User) -> str:
-    entitlements.entitlement_ask(
-        by=user, arxiv_id=text(request, "arxiv_id"), paper_email=text(request, "paper_email"), now=domain_now()
-    )
-    return "Your request is on the organizers' list. You get a letter when it is answered."
-
-
-def _answer(request: HttpRequest, user: User) -> str:
-    words = text(request, "words", entitlements.MOST_CHARACTERS + 1)
-    entitlements.entitlement_answer(by=user, words=words, now=domain_now())
-    return "Your answer is with the organizers."
-
-
-def _withdraw(request: HttpRequest, user: User) -> str:
-    entitlements.entitlement_withdraw(by=user, now=domain_now())
-    return "Your request is withdrawn."
-
-
-_ACTIONS: dict[str, Action] = {
-    "make": _make,
-    "invite": _invite,
-    "withdraw-invitation": _withdraw_invitation,
-    "remove": _remove,
-    "hand-over": _hand_over,
-    "leave": _leave,
-    "ask": _ask,
-    "answer": _answer,
-    "withdraw": _withdraw,
-}

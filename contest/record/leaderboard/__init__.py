@@ -1,1 +1,1 @@
-"""The leaderboard: two tables of what is public, for now and for every week that is over."""
+"""The leaderboard: two public tables, for now and for every past week."""

@@ -1,4 +1,4 @@
-"""The columns of both tables: what a page may be sorted by, and what a file of them holds."""
+"""The columns of the leaderboard: for sorting and for the CSV file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudication.verifier import cells
 from contest.core.enums import DefenseStanding
-from contest.record.leaderboard.rows import DefenseRow, TeamName, TeamRow
+from contest.record.leaderboard.rows import DefenseRank, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered
 
 # The best first.
@@ -21,7 +21,7 @@ _STATES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SortColumn:
     """A column that a table may be sorted by: its name in the address, its words, and the value that decides.
 
     `first` says that a table sorted by it begins with the largest.
@@ -35,43 +35,43 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class ColumnHeading:
     """A column as a page shows it: where its link leads, and how the table is sorted by it, if it is."""
 
-    column: Column
+    column: SortColumn
     url: str
     sorted: str
 
 
-def _right(row: DefenseRow) -> int | None:
+def _right(row: DefenseRank) -> int | None:
     found = row.eligibility
     return 10_000 * found.right // max(found.pictures, 1) if found else None
 
 
-def _broken(row: DefenseRow) -> datetime | None:
+def _broken(row: DefenseRank) -> datetime | None:
     return row.broken_at
 
 
 DEFENSES = (
-    Column("rank", "Rank", lambda row: row.rank, first=False),
-    Column("name", "Defense", lambda row: row.name.casefold(), numbers=False, first=False),
-    Column("state", "State", lambda row: _STATES.index(row.state), numbers=False, first=False),
-    Column("staked", "Staked since", lambda row: row.staked_since, numbers=False),
-    Column("days", "Days unbroken", lambda row: row.days_unbroken),
-    Column("survived", "Attacks survived", lambda row: row.survived),
-    Column("eligibility", "Private set", _right),
-    Column("source", "Source", lambda row: not row.open_source, numbers=False, first=False),
-    Column("randomised", "Randomised", lambda row: row.randomised, numbers=False),
-    Column("broken", "Broken", _broken, numbers=False),
+    SortColumn("rank", "Rank", lambda row: row.rank, first=False),
+    SortColumn("name", "Defense", lambda row: row.name.casefold(), numbers=False, first=False),
+    SortColumn("state", "State", lambda row: _STATES.index(row.state), numbers=False, first=False),
+    SortColumn("staked", "Staked since", lambda row: row.staked_since, numbers=False),
+    SortColumn("days", "Days unbroken", lambda row: row.days_unbroken),
+    SortColumn("survived", "Attacks survived", lambda row: row.survived),
+    SortColumn("eligibility", "Private set", _right),
+    SortColumn("source", "Source", lambda row: not row.open_source, numbers=False, first=False),
+    SortColumn("randomised", "Randomised", lambda row: row.randomised, numbers=False),
+    SortColumn("broken", "Broken", _broken, numbers=False),
 )
 ATTACKERS = (
-    Column("rank", "Rank", lambda row: row.rank, first=False),
-    Column("name", "Team", lambda row: row.name.casefold(), numbers=False, first=False),
-    Column("sent", "Pictures sent", lambda row: row.sent),
-    Column("valid", "Valid attacks", lambda row: row.valid),
-    Column("breaks", "Breaks", lambda row: row.breaks),
-    Column("defenses", "Defenses broken", lambda row: row.defenses),
-    Column("prizes", "Prizes", lambda row: row.cents),
+    SortColumn("rank", "Rank", lambda row: row.rank, first=False),
+    SortColumn("name", "Team", lambda row: row.name.casefold(), numbers=False, first=False),
+    SortColumn("sent", "Pictures sent", lambda row: row.sent),
+    SortColumn("valid", "Valid attacks", lambda row: row.valid),
+    SortColumn("breaks", "Breaks", lambda row: row.breaks),
+    SortColumn("defenses", "Defenses broken", lambda row: row.defenses),
+    SortColumn("prizes", "Prizes", lambda row: row.cents),
 )
 
 
@@ -79,7 +79,7 @@ ATTACKERS = (
 class Sorting:
     """By which column a table is sorted, and whether the largest comes first."""
 
-    column: Column
+    column: SortColumn
     descending: bool
 
     @property
@@ -92,23 +92,23 @@ class Sorting:
         return ordered(rows, self.column.key, descending=self.descending)
 
 
-def sorting(columns: Sequence[Column], asked: str) -> Sorting:
+def sorting(columns: Sequence[SortColumn], asked: str) -> Sorting:
     """Return what an address asks for; by rank where it asks for nothing that there is."""
     by_name = {column.name: column for column in columns}
     found = by_name.get(asked.removeprefix("-"))
     return Sorting(found, asked.startswith("-")) if found else Sorting(columns[0], False)
 
 
-def headings(columns: Sequence[Column], by: Sorting, address: Callable[[str], str]) -> list[Heading]:
+def headings(columns: Sequence[SortColumn], by: Sorting, address: Callable[[str], str]) -> list[ColumnHeading]:
     """Return the columns with their links: each sorts by its own, or the other way round where it did already."""
     return [_heading(column, by, address) for column in columns]
 
 
-def _heading(column: Column, by: Sorting, address: Callable[[str], str]) -> Heading:
+def _heading(column: SortColumn, by: Sorting, address: Callable[[str], str]) -> ColumnHeading:
     here = column is by.column
     largest_first = not by.descending if here else column.first
     word = ("descending" if by.descending else "ascending") if here else ""
-    return Heading(column, address(f"-{column.name}" if largest_first else column.name), word)
+    return ColumnHeading(column, address(f"-{column.name}" if largest_first else column.name), word)
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _team(row: TeamRow) -> Mapping[str, Any]:
     return {name: getattr(row, name) for name in TEAM_FIELDS}
 
 
-def _defense(row: DefenseRow) -> Mapping[str, Any]:
+def _defense(row: DefenseRank) -> Mapping[str, Any]:
     own = {name: getattr(row, name, None) for name in DEFENSE_FIELDS}
     totals = ("pictures", "right", "wrong", "abstained", "faults")
     private = {f"private_{name}": getattr(row.eligibility, name, None) for name in totals}

@@ -1,4 +1,4 @@
-"""The facts of the leaderboard, read out of the tables: a fixed number of queries, however many rows there are."""
+"""Reads the facts of the leaderboard in a fixed number of queries."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -25,10 +25,10 @@ from scoring.models import Defense, Prediction, Trial
 from scoring.trials import totals
 
 
-def read_facts() -> of.Facts:
+def read_facts() -> of.LeaderboardFacts:
     """Return everything that the tables of any moment follow from, by one unchanging view of the database."""
     with snapshot():
-        return of.Facts(
+        return of.LeaderboardFacts(
             releases=tuple(_releases()),
             pictures=tuple(_pictures()),
             attacks=tuple(_attacks()),
@@ -36,8 +36,8 @@ def read_facts() -> of.Facts:
             breaks=tuple(_breaks()),
             answers=tuple(_answers()),
             varied=tuple(_varied()),
-            teams=tuple(of.Team(*row) for row in Team.objects.values_list("pk", "public_id", "name")),
-            merges=tuple(of.Merge(*row) for row in TeamMerge.objects.values_list("team", "into", "merged_at")),
+            teams=tuple(of.TeamFacts(*row) for row in Team.objects.values_list("pk", "public_id", "name")),
+            merges=tuple(of.MergeFacts(*row) for row in TeamMerge.objects.values_list("team", "into", "merged_at")),
             associations=tuple(_associations()),
             defenses=tuple(_defenses()),
             stakes=tuple(_stakes()),
@@ -49,14 +49,14 @@ def read_facts() -> of.Facts:
 # Pictures -------------------------------------------------------------------------------------------------------------
 
 
-def _releases() -> Iterator[of.Release]:
+def _releases() -> Iterator[of.ReleaseFacts]:
     """Yield the released weeks, as contest.core.publication reads them."""
     for name, at in Release.objects.filter(part=0).values_list("week", "released_at"):
         week = week_called(name)
-        yield of.Release(week.start, week.end, at)
+        yield of.ReleaseFacts(week.start, week.end, at)
 
 
-def _pictures() -> Iterator[of.Picture]:
+def _pictures() -> Iterator[of.PictureFacts]:
     """Yield the pictures that count for anything: sent, broke a defense, or answered in different ways."""
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
     broke, varied = recorded_mistakes().order_by().values("image"), [each.picture for each in _varied()]
@@ -64,29 +64,29 @@ def _pictures() -> Iterator[of.Picture]:
     zones = time_zones()
     for pk, received, origin, label_from in rows.values_list("pk", "received_at", "origin", "label_from"):
         releasable = origin in RELEASED_ORIGINS and label_from is not None
-        yield of.Picture(pk, received, week_of(received, zones).name, releasable)
+        yield of.PictureFacts(pk, received, week_of(received, zones).name, releasable)
 
 
-def _attacks() -> Iterator[of.Attack]:
+def _attacks() -> Iterator[of.AttackFacts]:
     """Yield what was sent and not taken back, without what is never published (contest.core.embargo)."""
     rows = Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
     columns = ("pk", "image", "team", "received_at", "week", "image__origin", "image__label_from")
     end = cache(lambda name: week_called(name).end)
     for pk, image, team, received, week, origin, label_from in rows.values_list(*columns):
         known = origin != Origin.ATTACK and label_from is not None and label_from <= received
-        yield of.Attack(pk, image, team, received, week, end(week), known)
+        yield of.AttackFacts(pk, image, team, received, week, end(week), known)
 
 
-def _rulings() -> Iterator[of.Ruling]:
+def _rulings() -> Iterator[of.RulingFacts]:
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
     broke = recorded_mistakes().order_by().values("image")
     rows = Ruling.objects.filter(Q(image__in=sent) | Q(image__in=broke))
-    return (of.Ruling(*row) for row in rows.values_list("image", "number", "decided_at", "label"))
+    return (of.RulingFacts(*row) for row in rows.values_list("image", "number", "decided_at", "label"))
 
 
-def _breaks() -> Iterator[of.Break]:
+def _breaks() -> Iterator[of.BreakFacts]:
     rows = recorded_mistakes().values_list("pk", "defense", "image", "ruling__label", "found_at")
-    return (of.Break(*row) for row in rows)
+    return (of.BreakFacts(*row) for row in rows)
 
 
 # Answers --------------------------------------------------------------------------------------------------------------
@@ -97,16 +97,16 @@ def _counted() -> QuerySet[Prediction]:
     return Prediction.objects.filter(Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)).order_by()
 
 
-def _answers() -> Iterator[of.Answer]:
+def _answers() -> Iterator[of.AnswerFacts]:
     """Yield the attacks that each defense answered in as many rounds as were asked for at the time (R29)."""
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
     rows = _counted().filter(image__in=sent).values_list("defense", "image")
     for defense, image, at, rounds in rows.annotate(at=Min("predicted_at"), rounds=Count("round", distinct=True)):
         if rounds >= policy_at(at).evaluation_runs:
-            yield of.Answer(defense, image, at)
+            yield of.AnswerFacts(defense, image, at)
 
 
-def _varied() -> Iterator[of.Answer]:
+def _varied() -> Iterator[of.AnswerFacts]:
     """Yield where a defense answered differently in the rounds of one set of runs: the first of each week is enough."""
     apart = Q(label__gt=0) | Q(bird__gt=0) | Q(bicycle__gt=0)
     rows = (
@@ -121,9 +121,9 @@ def _varied() -> Iterator[of.Answer]:
         )
     )
     zones = time_zones()
-    first: dict[tuple[int, str], of.Answer] = {}
+    first: dict[tuple[int, str], of.AnswerFacts] = {}
     for defense, image, received, at in rows.filter(apart).values_list("defense", "image", "image__received_at", "at"):
-        key, found = (defense, week_of(received, zones).name), of.Answer(defense, image, at)
+        key, found = (defense, week_of(received, zones).name), of.AnswerFacts(defense, image, at)
         first[key] = min(first.get(key, found), found, key=lambda each: (each.at, each.picture))
     return iter(first.values())
 
@@ -131,47 +131,47 @@ def _varied() -> Iterator[of.Answer]:
 # Teams, defenses, money -----------------------------------------------------------------------------------------------
 
 
-def _associations() -> Iterator[of.Association]:
+def _associations() -> Iterator[of.AssociationFacts]:
     columns = ("team", "since", "until", "declared_at", "mistake__declared_at")
-    return (of.Association(*row) for row in Association.objects.values_list(*columns))
+    return (of.AssociationFacts(*row) for row in Association.objects.values_list(*columns))
 
 
-def _defenses() -> Iterator[of.Defense]:
+def _defenses() -> Iterator[of.DefenseFacts]:
     for row in Defense.objects.filter(published_at__isnull=False).select_related("entry"):
         entry = getattr(row, "entry", None)
         # A shipped defense comes with its source.
         opened = entry.opened_at if entry else row.published_at if row.reference or row.source else None
         team, published = entry.team_id if entry else None, row.published_at
         assert published is not None
-        yield of.Defense(row.pk, row.public_id, row.name, row.demo, published, row.retired_at, team, opened)
+        yield of.DefenseFacts(row.pk, row.public_id, row.name, row.demo, published, row.retired_at, team, opened)
 
 
-def _stakes() -> Iterator[of.Stake]:
+def _stakes() -> Iterator[of.StakeFacts]:
     changes, forfeited = _stake_changes(), forfeited_stakes()
     for row in Stake.objects.filter(staked_at__isnull=False).select_related("defense__entry"):
         assert row.staked_at is not None
         told = (row.cents, row.clock_from, unbroken_until(row), row.ended_at, row.end)
         more = (tuple(changes.get(row.pk, ())), forfeited.get(row.pk))
-        yield of.Stake(row.defense_id, row.staked_at, *told, *more)
+        yield of.StakeFacts(row.defense_id, row.staked_at, *told, *more)
 
 
-def _stake_changes() -> dict[int, list[of.StakeChange]]:
-    found: dict[int, list[of.StakeChange]] = {}
+def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:
+    found: dict[int, list[of.StakeChangeFacts]] = {}
     rows = StakeChange.objects.order_by("pk").values_list("stake", "known_at", "ended_at", "end")
     for stake, at, ended_at, end in rows:
-        found.setdefault(stake, []).append(of.StakeChange(at, ended_at, end))
+        found.setdefault(stake, []).append(of.StakeChangeFacts(at, ended_at, end))
     return found
 
 
-def _trials() -> Iterator[of.Trial]:
+def _trials() -> Iterator[of.TrialFacts]:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__isnull=False)
     for defense, at, numbers in done.values_list("defense", "finished_at", "totals"):
-        found = totals.read(numbers)
+        found = totals.read_totals(numbers)
         assert at is not None
-        yield of.Trial(defense, at, found.pictures, found.right, found.wrong, found.abstained, found.faults)
+        yield of.TrialFacts(defense, at, found.pictures, found.right, found.wrong, found.abstained, found.faults)
 
 
-def _prizes() -> Iterator[of.Prize]:
+def _prizes() -> Iterator[of.PrizeFacts]:
     """Yield shares of attacker prizes (R35), what went back of them, and what the board took aside of a team's money or
     gave back (R38).
 
@@ -193,6 +193,6 @@ def _prizes() -> Iterator[of.Prize]:
         of_entry[pk], of_team[team] = breaks, tuple({*of_team.get(team, ()), *breaks})
         given[pk] = corrects is None and target is not None and (rule == "R35" or aside)
         if given[pk]:
-            yield of.Prize(target, cents, at, breaks)
+            yield of.PrizeFacts(target, cents, at, breaks)
         elif source is not None and (aside or given.get(corrects)):
-            yield of.Prize(source, -cents, at, breaks)
+            yield of.PrizeFacts(source, -cents, at, breaks)

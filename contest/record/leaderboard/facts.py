@@ -1,4 +1,4 @@
-"""What the leaderboard follows from, pure: rows of the record with the times at which they came to be.
+"""The facts from which the leaderboard is computed, each with its time. Pure.
 
 Teams, defenses and pictures are numbers here. Every fact says when it was made, so that the tables of any past moment
 can be told from all of them (R24, R39).
@@ -9,7 +9,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class ReleaseFacts:
     """The pictures received from `start` up to and not including `end` are told of from `at` on (R39)."""
 
     start: datetime
@@ -18,7 +18,7 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class PictureFacts:
     """A picture, and whether a release may ever hold it; `week` is the one it was received in."""
 
     picture: int
@@ -28,7 +28,7 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Attack:
+class AttackFacts:
     """A picture that a team sent and did not take back; one that was to be labeled anyhow (`known`) is nobody's."""
 
     attack: int
@@ -41,7 +41,7 @@ class Attack:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class RulingFacts:
     """The `number`-th verdict on a picture; `label` is empty where it was rejected."""
 
     picture: int
@@ -51,11 +51,11 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class BreakFacts:
     """A confident mistake under a ruling with this `label`: it holds while the newest verdict is the same (R22).
 
-    It breaks the defense where the picture has an `Attack` that is not `known` (R29); money of the first rule book may
-    name others.
+    It breaks the defense where the picture has an `AttackFacts` that is not `known` (R29); money of the first rule book
+    may name others.
     """
 
     row: int
@@ -66,7 +66,7 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerFacts:
     """A defense answered for a picture in every round, or (`Facts.varied`) in different ways."""
 
     defense: int
@@ -75,7 +75,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class TeamFacts:
     """A team by its public ID and its name."""
 
     team: int
@@ -84,7 +84,7 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeFacts:
     """A team became part of another."""
 
     team: int
@@ -93,7 +93,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Association:
+class AssociationFacts:
     """A time in which a team is not paid (R27), known from `declared_at` on, and to be an error from `mistaken_at`."""
 
     team: int
@@ -104,7 +104,7 @@ class Association:
 
 
 @dataclass(frozen=True, slots=True)
-class Defense:
+class DefenseFacts:
     """A published defense. Without `opened_at` its source is closed (R33); `team` handed it in, if any did."""
 
     defense: int
@@ -118,7 +118,7 @@ class Defense:
 
 
 @dataclass(frozen=True, slots=True)
-class StakeChange:
+class StakeChangeFacts:
     """How a stake had ended by what was known from `at` on; nothing where it was in force."""
 
     at: datetime
@@ -127,7 +127,7 @@ class StakeChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Stake:
+class StakeFacts:
     """A stake that began at `at`; `until` is the end of its clock, told while the source is open (R36).
 
     `ended_at` and `end` are as the stake itself says. Where it has `changes`, in the order in which they came, these
@@ -142,12 +142,12 @@ class Stake:
     until: datetime | None
     ended_at: datetime | None
     end: str
-    changes: tuple[StakeChange, ...] = ()
+    changes: tuple[StakeChangeFacts, ...] = ()
     forfeited_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialFacts:
     """The totals of a defense on the private set (R31)."""
 
     defense: int
@@ -160,7 +160,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Prize:
+class PrizeFacts:
     """Cents that a team won by its attacks, or gave back of that (negative), because of these breaks (R35)."""
 
     team: int
@@ -170,20 +170,20 @@ class Prize:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class LeaderboardFacts:
     """All of them, in any order."""
 
-    releases: tuple[Release, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    attacks: tuple[Attack, ...] = ()
-    rulings: tuple[Ruling, ...] = ()
-    breaks: tuple[Break, ...] = ()
-    answers: tuple[Answer, ...] = ()
-    varied: tuple[Answer, ...] = ()
-    teams: tuple[Team, ...] = ()
-    merges: tuple[Merge, ...] = ()
-    associations: tuple[Association, ...] = ()
-    defenses: tuple[Defense, ...] = ()
-    stakes: tuple[Stake, ...] = ()
-    trials: tuple[Trial, ...] = ()
-    prizes: tuple[Prize, ...] = ()
+    releases: tuple[ReleaseFacts, ...] = ()
+    pictures: tuple[PictureFacts, ...] = ()
+    attacks: tuple[AttackFacts, ...] = ()
+    rulings: tuple[RulingFacts, ...] = ()
+    breaks: tuple[BreakFacts, ...] = ()
+    answers: tuple[AnswerFacts, ...] = ()
+    varied: tuple[AnswerFacts, ...] = ()
+    teams: tuple[TeamFacts, ...] = ()
+    merges: tuple[MergeFacts, ...] = ()
+    associations: tuple[AssociationFacts, ...] = ()
+    defenses: tuple[DefenseFacts, ...] = ()
+    stakes: tuple[StakeFacts, ...] = ()
+    trials: tuple[TrialFacts, ...] = ()
+    prizes: tuple[PrizeFacts, ...] = ()

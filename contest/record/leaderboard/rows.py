@@ -1,4 +1,4 @@
-"""The rows of the two tables, and the plain values they are kept and sent as. Pure."""
+"""The rows of the leaderboard and their JSON. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -17,14 +17,14 @@ class TeamName:
 
 
 @dataclass(frozen=True, slots=True)
-class Breaker(TeamName):
+class BreakerRow(TeamName):
     """A team that broke a defense: `at` is when its first picture that did so was received."""
 
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Eligibility:
+class EligibilityTotals:
     """The totals on the private set (R31)."""
 
     pictures: int
@@ -35,7 +35,7 @@ class Eligibility:
 
 
 @dataclass(frozen=True, slots=True)
-class DefenseRow:
+class DefenseRank:
     """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
 
     What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
@@ -53,12 +53,12 @@ class DefenseRow:
     survived: int | None
     cents: int
     clock_ends: datetime | None
-    eligibility: Eligibility | None
+    eligibility: EligibilityTotals | None
     open_source: bool
     randomised: bool
     broken_at: datetime | None
     broken_week: str
-    broken_by: tuple[Breaker, ...]
+    broken_by: tuple[BreakerRow, ...]
 
     def is_over(self, at: datetime) -> bool:
         """Say whether the time of its stake was over at `at`: it waits for the board, and what is sent then wins
@@ -90,7 +90,7 @@ class Tables:
     """Both tables by what was public at `at`."""
 
     at: datetime
-    defenses: tuple[DefenseRow, ...]
+    defenses: tuple[DefenseRank, ...]
     attackers: tuple[TeamRow, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -119,17 +119,17 @@ def _plain(value: Any) -> Any:
 _TIMES = ("staked_since", "clock_ends", "broken_at")
 
 
-def _defense(row: Mapping[str, Any]) -> DefenseRow:
+def _defense(row: Mapping[str, Any]) -> DefenseRank:
     read: dict[str, Any] = {
         **row,
         **{name: row[name] and datetime.fromisoformat(row[name]) for name in _TIMES},
         "state": DefenseStanding(row["state"]),
         "team": row["team"] and TeamName(**row["team"]),
-        "eligibility": row["eligibility"] and Eligibility(**row["eligibility"]),
+        "eligibility": row["eligibility"] and EligibilityTotals(**row["eligibility"]),
         "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
     }
-    return DefenseRow(**read)
+    return DefenseRank(**read)
 
 
-def _breaker(team: Mapping[str, Any]) -> Breaker:
-    return Breaker(team["id"], team["name"], datetime.fromisoformat(team["at"]))
+def _breaker(team: Mapping[str, Any]) -> BreakerRow:
+    return BreakerRow(team["id"], team["name"], datetime.fromisoformat(team["at"]))

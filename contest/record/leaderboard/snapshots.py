@@ -1,4 +1,4 @@
-"""The leaderboard as it is shown: made by a sweep, told with its age, and compared with the facts every night."""
+"""Stored leaderboards: made by a sweep, shown with their age, checked nightly."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +17,8 @@ from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.facts import Facts
-from contest.record.leaderboard.facts import Stake as StakeFact
-from contest.record.leaderboard.facts import StakeChange as StakeChangeFact
-from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.facts import LeaderboardFacts, StakeChangeFacts, StakeFacts
+from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
@@ -36,7 +34,7 @@ _MOST_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class LeaderboardTables:
     """The tables of a page: of the week called `week`, or the present ones, made at `made_at`."""
 
     week: str
@@ -47,7 +45,7 @@ class Shown:
 # What is shown --------------------------------------------------------------------------------------------------------
 
 
-def shown(week: str, *, now: datetime) -> Shown:
+def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     """Return the tables of a week that is over, or the present ones for an empty name.
 
     NotFound for a week that there was none of, or that is not over. What no sweep has made yet is made at once.
@@ -55,10 +53,10 @@ def shown(week: str, *, now: datetime) -> Shown:
     week = _over(week, now).name if week else PRESENT
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
-        return Shown(week, Tables.from_json(row.tables), row.made_at)
-    found: Shown | None = cache.get(f"leaderboard-{week}")
+        return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
+    found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
     if found is None:
-        found = Shown(week, tables(read_facts(), _moment(week, now)), now)
+        found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
         cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
     return found
 
@@ -147,7 +145,7 @@ def _make(weeks: list[str], now: datetime) -> int:
     return len(weeks)
 
 
-def _store(week: str, facts: Facts, seen: dict[str, str], now: datetime) -> None:
+def _store(week: str, facts: LeaderboardFacts, seen: dict[str, str], now: datetime) -> None:
     found = tables(facts, _moment(week, now))
     values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
     Leaderboard.objects.update_or_create(week=week, defaults=values)
@@ -159,7 +157,7 @@ def stored_count() -> int:
 
 
 @transaction.atomic
-def boards_make_anew(*, by: User, now: datetime) -> int:
+def boards_remake(*, by: User, now: datetime) -> int:
     """Make every stored table anew from the facts, and check them; returns how many there are."""
     weeks = list(Leaderboard.objects.values_list("week", flat=True))
     made = _make(weeks, now) if weeks else 0
@@ -194,7 +192,7 @@ def board_check(*, now: datetime) -> LeaderboardCheck:
     return LeaderboardCheck.objects.create(checked_at=now, compared=len(rows), differences=found[:_MOST_LISTED])
 
 
-def _stakes_unlike(facts: Facts) -> Iterator[str]:
+def _stakes_unlike(facts: LeaderboardFacts) -> Iterator[str]:
     names = {each.defense: each.public_id for each in facts.defenses}
     for stake in facts.stakes:
         last = stake.changes[-1] if stake.changes else stake
@@ -203,7 +201,7 @@ def _stakes_unlike(facts: Facts) -> Iterator[str]:
             yield f"Now: defense {names.get(stake.defense, stake.defense)}, {words}"
 
 
-def _end_words(of: StakeFact | StakeChangeFact) -> str:
+def _end_words(of: StakeFacts | StakeChangeFacts) -> str:
     return f"{of.end} at {of.ended_at}" if of.end else "in force"
 
 
@@ -226,7 +224,7 @@ def differences(kept: Tables, anew: Tables) -> list[str]:
     ]
 
 
-_Rows = tuple[DefenseRow, ...] | tuple[TeamRow, ...]
+_Rows = tuple[DefenseRank, ...] | tuple[TeamRow, ...]
 
 
 def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
@@ -240,14 +238,14 @@ def _differences(kind: str, kept: _Rows, anew: _Rows) -> Iterator[str]:
             yield from (f"{kind} {name}, {words}" for words in _unlike(before[name], after[name]))
 
 
-def _unlike(kept: DefenseRow | TeamRow, anew: DefenseRow | TeamRow) -> Iterator[str]:
+def _unlike(kept: DefenseRank | TeamRow, anew: DefenseRank | TeamRow) -> Iterator[str]:
     before, after = _without_names(kept), _without_names(anew)
     for column, value in after.items():
         if before[column] != value:
             yield f"{column.replace('_', ' ')}: shown {before[column]}, by the facts {value}"
 
 
-def _without_names(row: DefenseRow | TeamRow) -> dict[str, object]:
+def _without_names(row: DefenseRank | TeamRow) -> dict[str, object]:
     values: dict[str, object] = asdict(replace(row, name=""))
     for column in ("team", "broken_by"):
         if column in values:

@@ -1,10 +1,11 @@
-"""From facts to the two tables as of any moment, pure: the same whatever order the facts are read in.
+"""Computes the leaderboard at a moment from its facts, whatever their order. Pure.
 
 Public at a moment is (R24, R39): an attack whose week is over; verdicts, answers and breaks of the pictures of weeks
 that were released by then; of verdicts the newest made by then; stakes, ends, merges and prizes made by then.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,8 +13,16 @@ from functools import cached_property
 from typing import TypeVar
 
 from contest.core.enums import DefenseStanding, StakeEnd
-from contest.record.leaderboard.facts import Association, Attack, Defense, Facts, Picture, Stake, Trial
-from contest.record.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamName, TeamRow
+from contest.record.leaderboard.facts import (
+    AssociationFacts,
+    AttackFacts,
+    DefenseFacts,
+    LeaderboardFacts,
+    PictureFacts,
+    StakeFacts,
+    TrialFacts,
+)
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamName, TeamRow
 
 _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
@@ -21,7 +30,7 @@ _GROUPS = {DefenseStanding.WON: 0, DefenseStanding.STAKED: 1}
 _Row = TypeVar("_Row")
 
 
-def tables(facts: Facts, at: datetime) -> Tables:
+def tables(facts: LeaderboardFacts, at: datetime) -> Tables:
     """Return the leaderboard by what was public at `at`."""
     known = _Known(facts, at)
     return Tables(at, tuple(_defenses(known)), tuple(_attackers(known)))
@@ -38,7 +47,7 @@ def ranks(keys: Sequence[tuple[int, ...]]) -> list[int]:
 class _Known:
     """What was public at a moment, by what it is asked for."""
 
-    def __init__(self, facts: Facts, at: datetime) -> None:
+    def __init__(self, facts: LeaderboardFacts, at: datetime) -> None:
         self.facts, self.at = facts, at
 
     # Teams
@@ -57,7 +66,7 @@ class _Known:
         return {team.team: TeamName(team.public_id, team.name) for team in self.facts.teams}
 
     @cached_property
-    def _associations(self) -> list[Association]:
+    def _associations(self) -> list[AssociationFacts]:
         """Return those that were known, and not to be in error."""
         known = (each for each in self.facts.associations if each.declared_at <= self.at)
         return [each for each in known if each.mistaken_at is None or each.mistaken_at > self.at]
@@ -92,12 +101,12 @@ class _Known:
     def _spans(self) -> list[tuple[datetime, datetime]]:
         return sorted((each.start, each.end) for each in self.facts.releases if each.at <= self.at)
 
-    def _is_released(self, picture: Picture) -> bool:
+    def _is_released(self, picture: PictureFacts) -> bool:
         place = bisect_right(self._spans, picture.received_at, key=lambda span: span[0])
         return picture.releasable and place > 0 and picture.received_at < self._spans[place - 1][1]
 
     @cached_property
-    def released(self) -> dict[int, Picture]:
+    def released(self) -> dict[int, PictureFacts]:
         """Return the pictures of the released weeks."""
         return {each.picture: each for each in self.facts.pictures if self._is_released(each)}
 
@@ -111,22 +120,22 @@ class _Known:
         return {picture: label for picture, (_, label) in newest.items()}
 
     @cached_property
-    def attacks(self) -> list[Attack]:
+    def attacks(self) -> list[AttackFacts]:
         """Return the attacks that everybody knows of, in the order of receipt."""
         public = (each for each in self.facts.attacks if each.week_end <= self.at)
         return sorted(public, key=lambda each: (each.received_at, each.attack))
 
     @cached_property
-    def first(self) -> dict[int, Attack]:
+    def first(self) -> dict[int, AttackFacts]:
         """Return the first receipt of each picture, which has the credit (R26)."""
-        found: dict[int, Attack] = {}
+        found: dict[int, AttackFacts] = {}
         for each in self.attacks:
             if not each.known:
                 found.setdefault(each.picture, each)
         return found
 
     @cached_property
-    def valid(self) -> dict[int, Attack]:
+    def valid(self) -> dict[int, AttackFacts]:
         """Return the first receipts of the pictures that were ruled valid."""
         return {picture: attack for picture, attack in self.first.items() if self.labels.get(picture)}
 
@@ -167,29 +176,29 @@ class _Known:
     # Defenses
 
     @cached_property
-    def published(self) -> list[Defense]:
+    def published(self) -> list[DefenseFacts]:
         """Return the defenses that were published."""
         return [each for each in self.facts.defenses if each.published_at <= self.at]
 
     @cached_property
-    def stakes(self) -> dict[int, Stake]:
+    def stakes(self) -> dict[int, StakeFacts]:
         """Return the last stake of each defense that had begun, with its end as it was known."""
         begun = sorted((each for each in self.facts.stakes if each.at <= self.at), key=lambda each: each.at)
         return {each.defense: self._as_known(each) for each in begun}
 
-    def _as_known(self, stake: Stake) -> Stake:
+    def _as_known(self, stake: StakeFacts) -> StakeFacts:
         if not stake.changes:
             return stake
         known = [each for each in stake.changes if each.at <= self.at]
         return replace(stake, ended_at=known[-1].ended_at, end=known[-1].end) if known else _in_force(stake)
 
     @cached_property
-    def trials(self) -> dict[int, Trial]:
+    def trials(self) -> dict[int, TrialFacts]:
         """Return the newest totals of each defense."""
         done = sorted((each for each in self.facts.trials if each.at <= self.at), key=lambda each: each.at)
         return {each.defense: each for each in done}
 
-    def owner(self, defense: Defense) -> int | None:
+    def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""
         return None if defense.team is None else self.final(defense.team)
 
@@ -200,14 +209,14 @@ def _end_of(team: int, into: Mapping[int, int]) -> int:
     return team
 
 
-def _in_force(stake: Stake) -> Stake:
+def _in_force(stake: StakeFacts) -> StakeFacts:
     return replace(stake, ended_at=None, end="")
 
 
 # Defenses -------------------------------------------------------------------------------------------------------------
 
 
-def _defenses(known: _Known) -> Iterator[DefenseRow]:
+def _defenses(known: _Known) -> Iterator[DefenseRank]:
     rows = [_defense(known, each) for each in known.published]
     staked = [row for row in rows if row.days_unbroken is not None]
     places = dict(zip([row.id for row in staked], ranks([_defense_key(row) for row in staked]), strict=True))
@@ -215,17 +224,17 @@ def _defenses(known: _Known) -> Iterator[DefenseRow]:
     yield from sorted(ranked, key=lambda row: (row.rank is None, row.rank or 0, row.name, row.id))
 
 
-def _defense_key(row: DefenseRow) -> tuple[int, ...]:
+def _defense_key(row: DefenseRank) -> tuple[int, ...]:
     """Those that won before those at stake before all others; then by days, then by attacks survived."""
     return (-_GROUPS.get(row.state, 2), row.days_unbroken or 0, row.survived or 0)
 
 
-def _defense(known: _Known, defense: Defense) -> DefenseRow:
+def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
     stake, broke = known.stakes.get(defense.defense), _what_broke(known, defense)
     state = _state(known, defense, stake)
     until = _unbroken_to(known, stake, broke)
     owner, opened = known.owner(defense), _is_open(defense, known.at)
-    return DefenseRow(
+    return DefenseRank(
         rank=None,
         id=defense.public_id,
         name=defense.name,
@@ -246,26 +255,26 @@ def _defense(known: _Known, defense: Defense) -> DefenseRow:
     )
 
 
-def _is_open(defense: Defense, at: datetime) -> bool:
+def _is_open(defense: DefenseFacts, at: datetime) -> bool:
     return defense.opened_at is not None and defense.opened_at <= at
 
 
-def _clock(stake: Stake | None, at: datetime) -> datetime | None:
+def _clock(stake: StakeFacts | None, at: datetime) -> datetime | None:
     return stake.until if stake and stake.clock_from and stake.clock_from <= at else None
 
 
-def _totals(trial: Trial | None) -> Eligibility | None:
+def _totals(trial: TrialFacts | None) -> EligibilityTotals | None:
     if trial is None:
         return None
-    return Eligibility(trial.pictures, trial.right, trial.wrong, trial.abstained, trial.faults)
+    return EligibilityTotals(trial.pictures, trial.right, trial.wrong, trial.abstained, trial.faults)
 
 
-def _over(stake: Stake | None, at: datetime) -> str:
+def _over(stake: StakeFacts | None, at: datetime) -> str:
     """Return how a stake had ended; nothing while it had not."""
     return stake.end if stake and stake.ended_at and stake.ended_at <= at else ""
 
 
-def _state(known: _Known, defense: Defense, stake: Stake | None) -> DefenseStanding:
+def _state(known: _Known, defense: DefenseFacts, stake: StakeFacts | None) -> DefenseStanding:
     end = _over(stake, known.at)
     if stake and end == StakeEnd.WON and not _award_lost(known, defense, stake):
         return DefenseStanding.WON
@@ -277,7 +286,7 @@ def _state(known: _Known, defense: Defense, stake: Stake | None) -> DefenseStand
     return DefenseStanding.STAKED if stake and not end else DefenseStanding.PUBLISHED
 
 
-def _award_lost(known: _Known, defense: Defense, stake: Stake) -> bool:
+def _award_lost(known: _Known, defense: DefenseFacts, stake: StakeFacts) -> bool:
     """Say whether the facts of now take an award back: a break of its time (R37), or a team that is not paid (R27); or
     the board took it for good (R38)."""
     if stake.forfeited_at is not None and stake.forfeited_at <= known.at:
@@ -289,29 +298,29 @@ def _award_lost(known: _Known, defense: Defense, stake: Stake) -> bool:
     return defense.team is not None and known.is_unpaid_between(defense.team, *span)
 
 
-def _what_broke(known: _Known, defense: Defense) -> list[Attack]:
+def _what_broke(known: _Known, defense: DefenseFacts) -> list[AttackFacts]:
     """Return what broke a defense in the earliest week with a break (R35), in the order of receipt."""
     broke = [known.first[each] for each in known.breaks.get(defense.defense, ())]
     ordered = sorted(broke, key=lambda each: (each.received_at, each.picture))
     return [each for each in ordered if each.week == ordered[0].week]
 
 
-def _breakers(known: _Known, broke: Iterable[Attack]) -> Iterator[Breaker]:
+def _breakers(known: _Known, broke: Iterable[AttackFacts]) -> Iterator[BreakerRow]:
     """Yield the teams that sent them, each with its first receipt: it did not send what another one did before."""
     first: dict[int, datetime] = {}
     for each in broke:
         first.setdefault(known.final(each.team), each.received_at)
-    return (Breaker(known.names[team].id, known.names[team].name, at) for team, at in first.items())
+    return (BreakerRow(known.names[team].id, known.names[team].name, at) for team, at in first.items())
 
 
-def _unbroken_to(known: _Known, stake: Stake | None, broke: Sequence[Attack]) -> datetime:
+def _unbroken_to(known: _Known, stake: StakeFacts | None, broke: Sequence[AttackFacts]) -> datetime:
     ends = [known.at, *(each.received_at for each in broke[:1])]
     if stake and stake.ended_at:
         ends.append(stake.ended_at)
     return min(ends)
 
 
-def _survived(known: _Known, defense: Defense, stake: Stake, until: datetime) -> int:
+def _survived(known: _Known, defense: DefenseFacts, stake: StakeFacts, until: datetime) -> int:
     """Count the valid attacks of others from the stake on that it answered without a confident mistake."""
     owner, broke = known.owner(defense), known.breaks.get(defense.defense, set())
     answered = known.answered.get(defense.defense, set())
@@ -326,7 +335,7 @@ def _survived(known: _Known, defense: Defense, stake: Stake, until: datetime) ->
 
 
 def _attackers(known: _Known) -> Iterator[TeamRow]:
-    sent: dict[int, list[Attack]] = {}
+    sent: dict[int, list[AttackFacts]] = {}
     for attack in known.attacks:
         sent.setdefault(known.final(attack.team), []).append(attack)
     valid, broke, prizes = _counted(known), _broken_by(known), _prizes(known)
@@ -341,7 +350,7 @@ def _attackers(known: _Known) -> Iterator[TeamRow]:
 
 
 def _attacker(
-    known: _Known, team: int, sent: Sequence[Attack], valid: int, broke: Sequence[int], cents: int
+    known: _Known, team: int, sent: Sequence[AttackFacts], valid: int, broke: Sequence[int], cents: int
 ) -> TeamRow:
     return TeamRow(
         rank=0,
@@ -357,12 +366,8 @@ def _attacker(
     )
 
 
-def _counted(known: _Known) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for attack in known.valid.values():
-        team = known.final(attack.team)
-        found[team] = found.get(team, 0) + 1
-    return found
+def _counted(known: _Known) -> Counter[int]:
+    return Counter(known.final(attack.team) for attack in known.valid.values())
 
 
 def _broken_by(known: _Known) -> dict[int, list[int]]:
@@ -377,11 +382,10 @@ def _broken_by(known: _Known) -> dict[int, list[int]]:
 
 def _prizes(known: _Known) -> dict[int, int]:
     """Return team -> cents; what follows from a break is told with the release that tells of the break."""
-    found: dict[int, int] = {}
+    found = Counter[int]()
     for prize in known.facts.prizes:
         if prize.at <= known.at and known.told_breaks.issuperset(prize.breaks):
-            team = known.final(prize.team)
-            found[team] = found.get(team, 0) + prize.cents
+            found[known.final(prize.team)] += prize.cents
     return found
 
 

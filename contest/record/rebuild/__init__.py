@@ -1,1 +1,1 @@
-"""The way back: an empty database filled from the releases alone (R39)."""
+"""Rebuilds an empty database from the releases (R39)."""

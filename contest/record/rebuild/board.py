@@ -1,4 +1,4 @@
-"""What the board was asked and decided, from the releases back into tables; of its votes the count, without names."""
+"""Rebuilds cases, decisions and motions from the releases; votes as counts without names."""
 
 import json
 from datetime import datetime, timedelta
@@ -7,13 +7,13 @@ from adjudication.models import Ruling
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
-from contest.board.models import Appeal, CaseDecision, CaseParty, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision, CaseParty
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.core.models import Case, Team
 from contest.prizes.models import Examination
-from contest.record.rebuild.contest_rows import at, ids_of, number
-from contest.record.rebuild.filling import Filled
-from contest.record.rebuild.mirror_reader import Part, Record
+from contest.record.rebuild.contest_rows import ids_of, moment_in, number
+from contest.record.rebuild.filling import FilledTables
+from contest.record.rebuild.mirror_reader import MirroredRecord, MirroredRelease
 from labeling.models import Panel
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -39,7 +39,7 @@ class _Policies:
 # Pictures ------------------------------------------------------------------------------------------------------------
 
 
-def fill_cases(part: Part, known: Filled) -> None:
+def fill_cases(part: MirroredRelease, known: FilledTables) -> None:
     """Fill what was argued and decided about the pictures of a week, in the order in which it was; its rulings and
     panels are there already."""
     rows = sorted(part.rows(form.CASES), key=lambda row: (row["decided_at"], row["case_id"]))
@@ -55,8 +55,8 @@ def fill_cases(part: Part, known: Filled) -> None:
     _fill_words(part, known, cases, rulings)
 
 
-def _case(row: Row, known: Filled, rulings: _Rulings, policies: _Policies) -> Case:
-    opened = at(row["opened_at"])
+def _case(row: Row, known: FilledTables, rulings: _Rulings, policies: _Policies) -> Case:
+    opened = moment_in(row["opened_at"])
     return Case.objects.create(
         public_id=row["case_id"],
         kind=CaseKind.PICTURE,
@@ -66,7 +66,7 @@ def _case(row: Row, known: Filled, rulings: _Rulings, policies: _Policies) -> Ca
         policy=policies.row(row["opened_policy_version"]),
         opened_at=opened,
         due_at=policies.due(row["opened_policy_version"], opened),
-        closed_at=at(row["closed_at"]),
+        closed_at=moment_in(row["closed_at"]),
         result_id=rulings[row["image_id"], row["result_ruling_number"]],
     )
 
@@ -91,11 +91,11 @@ def _decision(row: Row, case: Case, policies: _Policies) -> CaseDecision:
         quorum=int(row["quorum"]),
         recused=int(row["recused"]),
         policy=policies.row(row["policy_version"]),
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
     )
 
 
-def _fill_words(part: Part, known: Filled, cases: dict[str, Case], rulings: _Rulings) -> None:
+def _fill_words(part: MirroredRelease, known: FilledTables, cases: dict[str, Case], rulings: _Rulings) -> None:
     teams = ids_of(Team)
     for row in sorted(part.rows(form.APPEALS), key=lambda each: each["sent_at"]):
         made = _appeal(row, known, cases[row["case_id"]], teams[row["team_id"]], rulings)
@@ -103,11 +103,11 @@ def _fill_words(part: Part, known: Filled, cases: dict[str, Case], rulings: _Rul
         told = {"role": PartyRole.APPELLANT, "added_at": made.sent_at}
         CaseParty.objects.create(case=made.case, team_id=made.team_id, **told)
     for row in sorted(part.rows(form.STATEMENTS), key=lambda each: each["sent_at"]):
-        said = {"words": cells.text_from(row["words"]), "sent_at": at(row["sent_at"])}
-        Statement.objects.create(case=cases[row["case_id"]], team_id=teams[row["team_id"]], **said)
+        said = {"words": cells.text_from(row["words"]), "sent_at": moment_in(row["sent_at"])}
+        AppealStatement.objects.create(case=cases[row["case_id"]], team_id=teams[row["team_id"]], **said)
 
 
-def _appeal(row: Row, known: Filled, case: Case, team: int, rulings: _Rulings) -> Appeal:
+def _appeal(row: Row, known: FilledTables, case: Case, team: int, rulings: _Rulings) -> Appeal:
     return Appeal(
         public_id=row["appeal_id"],
         case=case,
@@ -118,14 +118,14 @@ def _appeal(row: Row, known: Filled, case: Case, team: int, rulings: _Rulings) -
         side=row["side"],
         argument=cells.text_from(row["argument"]),
         marks=[{name: mark[name] for name in _MARK} for mark in json.loads(row["marks"])],
-        sent_at=at(row["sent_at"]),
+        sent_at=moment_in(row["sent_at"]),
     )
 
 
 # Motions and examinations --------------------------------------------------------------------------------------------
 
 
-def fill_motions(record: Record) -> None:
+def fill_motions(record: MirroredRecord) -> None:
     """Fill the motions that were decided, before the decisions that name them."""
     policies = _Policies()
     for row in sorted(record.by_week(form.MOTIONS, "case_id"), key=lambda each: (each["decided_at"], each["case_id"])):
@@ -133,7 +133,7 @@ def fill_motions(record: Record) -> None:
 
 
 def _motion(row: Row, policies: _Policies) -> Case:
-    opened = at(row["opened_at"])
+    opened = moment_in(row["opened_at"])
     return Case.objects.create(
         public_id=row["case_id"],
         kind=CaseKind.MOTION,
@@ -145,16 +145,16 @@ def _motion(row: Row, policies: _Policies) -> Case:
         policy=policies.row(row["opened_policy_version"]),
         opened_at=opened,
         due_at=policies.due(row["opened_policy_version"], opened),
-        closed_at=at(row["decided_at"]),
+        closed_at=moment_in(row["decided_at"]),
     )
 
 
-def fill_examinations(record: Record, known: Filled) -> None:
+def fill_examinations(record: MirroredRecord, known: FilledTables) -> None:
     """Fill the confirmations of rejected pictures, whose weeks are all filled already. One of a ruling that no part of
     its week's release has is left out: it came after the last one."""
     for row in record.by_week(form.EXAMINATIONS, "number"):
         image, named = known.images.get(row["image_id"]), number(row["ruling_number"])
         ruling = None if named is None else Ruling.objects.filter(image=image, number=named).first()
         if image is not None and (ruling is None) == (named is None):
-            values = {"pk": int(row["number"]), "image_id": image, "ruling": ruling, "at": at(row["at"])}
+            values = {"pk": int(row["number"]), "image_id": image, "ruling": ruling, "at": moment_in(row["at"])}
             Examination(defense_id=known.defenses[row["defense_id"]], **values).save(force_insert=True)

@@ -1,4 +1,4 @@
-"""What stands around the pictures, from the releases back into tables: policies, teams, defenses, stakes, money."""
+"""Rebuilds policies, teams, defenses, stakes and money from the releases."""
 
 import json
 from datetime import datetime
@@ -10,16 +10,16 @@ from adjudication.verifier.release_reader import Row
 from common.models import AuditEntry, AuditSeal
 from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.core.models import Award, BoardDecision, Case, Release, Stake, StakeBatch, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
-from contest.record.rebuild.mirror_reader import Record
+from contest.record.rebuild.mirror_reader import MirroredRecord
 from contest.teams.models import Association, AssociationMistake, Entitlement, TeamMerge
 from policy.models import PolicyVersion
 from scoring.enums import RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 
 
-def at(cell: str) -> datetime:
+def moment_in(cell: str) -> datetime:
     """Return the time in a cell that has one."""
     return datetime.fromisoformat(cell)
 
@@ -29,16 +29,16 @@ def number(cell: str) -> int | None:
     return int(cell) if cell else None
 
 
-def fill_policies(record: Record) -> None:
+def fill_policies(record: MirroredRecord) -> None:
     """Record every policy that the releases name."""
     for part in record.weeks:
         since, why = part.manifest["policy_from"], part.manifest["policy_reason"]
         for version, numbers in part.manifest["policy"].items():
-            values = {"numbers": numbers, "in_force_from": at(since[version]), "reason": why[version]}
+            values = {"numbers": numbers, "in_force_from": moment_in(since[version]), "reason": why[version]}
             PolicyVersion.objects.update_or_create(version=int(version), defaults=values)
 
 
-def fill_audit(record: Record) -> None:
+def fill_audit(record: MirroredRecord) -> None:
     """Fill the audit trail as far as it is published: of the private parts the hashes alone, and so without a salt."""
     rows = record.by_week(form.AUDIT, "number")
     entries = AuditEntry.objects.bulk_create(map(_audited, rows))
@@ -47,7 +47,7 @@ def fill_audit(record: Record) -> None:
 
 def _audited(row: Row) -> AuditEntry:
     return AuditEntry(
-        at=at(row["at"]),
+        at=moment_in(row["at"]),
         role=row["role"],
         action=row["action"],
         subject=json.loads(row["subject"] or "{}"),
@@ -63,15 +63,15 @@ def _seal(row: Row, entry: AuditEntry) -> AuditSeal:
     return AuditSeal(number=int(row["number"]), entry=entry, **hashes)
 
 
-def fill_releases(record: Record) -> None:
+def fill_releases(record: MirroredRecord) -> None:
     """Record the releases themselves, in the order of the chain."""
     for part in record.parts:
         listed = part.listed
         kept = ("week", "part", "manifest_sha256", "previous_sha256", "counts", "bytes")
-        Release.objects.create(released_at=at(listed["released_at"]), **{name: listed[name] for name in kept})
+        Release.objects.create(released_at=moment_in(listed["released_at"]), **{name: listed[name] for name in kept})
 
 
-def fill_teams(record: Record) -> None:
+def fill_teams(record: MirroredRecord) -> None:
     """Fill teams, who was merged into whom, and when a team was associated with the contest."""
     rows = record.by_week(form.TEAMS, "team_id")
     Team.objects.bulk_create(
@@ -79,18 +79,18 @@ def fill_teams(record: Record) -> None:
             pk=int(row["number"]),
             public_id=row["team_id"],
             name=cells.text_from(row["name"]),
-            created_at=at(row["created_at"]),
+            created_at=moment_in(row["created_at"]),
         )
         for row in rows
     )
     ids = ids_of(Team)
     for row in rows:
         if row["merged_into"]:
-            _merge(ids[row["team_id"]], ids[row["merged_into"]], at(row["merged_at"]))
+            _merge(ids[row["team_id"]], ids[row["merged_into"]], moment_in(row["merged_at"]))
     associations = record.by_week(form.ASSOCIATIONS, "number")
     Association.objects.bulk_create(_association(row, ids[row["team_id"]]) for row in associations)
     AssociationMistake.objects.bulk_create(
-        AssociationMistake(association_id=int(row["number"]), reason="", declared_at=at(row["mistaken_at"]))
+        AssociationMistake(association_id=int(row["number"]), reason="", declared_at=moment_in(row["mistaken_at"]))
         for row in associations
         if row["mistaken_at"]
     )
@@ -102,18 +102,18 @@ def _merge(team: int, into: int, moment: datetime) -> None:
 
 
 def _association(row: Row, team: int) -> Association:
-    since = at(row["since"])
-    values = {"since": since, "until": cells.time_from(row["until"]), "declared_at": at(row["declared_at"])}
+    since = moment_in(row["since"])
+    values = {"since": since, "until": cells.time_from(row["until"]), "declared_at": moment_in(row["declared_at"])}
     return Association(pk=int(row["number"]), team_id=team, reason="", **values)
 
 
-def fill_defenses(record: Record) -> None:
+def fill_defenses(record: MirroredRecord) -> None:
     """Fill the published defenses and what their teams said of them."""
     teams = ids_of(Team)
     rows = record.by_publication(form.DEFENSES, "defense_id")
     Defense.objects.bulk_create(map(_defense, rows))
     handed_in = [row for row in rows if row["team_id"]]
-    Entry.objects.bulk_create(_entry(row, teams[row["team_id"]]) for row in handed_in)
+    DefenseEntry.objects.bulk_create(_entry(row, teams[row["team_id"]]) for row in handed_in)
     defenses = ids_of(Defense)
     for row in record.by_week(form.ELIGIBILITY, "number"):
         _tried(row, defenses[row["defense_id"]]).save(force_insert=True)
@@ -121,7 +121,7 @@ def fill_defenses(record: Record) -> None:
 
 def _tried(row: Row, defense: int) -> Trial:
     """A trial with its totals; of the private set nothing but its number is published."""
-    finished = at(row["finished_at"])
+    finished = moment_in(row["finished_at"])
     values = {"note": "", "imported_at": finished, "completed_at": finished}
     private_set, _ = PrivateSet.objects.get_or_create(number=int(row["private_set"]), defaults=values)
     return Trial(
@@ -147,28 +147,28 @@ def _defense(row: Row) -> Defense:
         public_id=row["defense_id"],
         copied=True,
         demo=bool(cells.boolean_from(row["demo"])),
-        created_at=at(row["created_at"]),
-        published_at=at(row["published_at"]),
+        created_at=moment_in(row["created_at"]),
+        published_at=moment_in(row["published_at"]),
         retired_at=cells.time_from(row["retired_at"]),
         **texts,
         **files,
     )
 
 
-def _entry(row: Row, team: int) -> Entry:
+def _entry(row: Row, team: int) -> DefenseEntry:
     times = {name: cells.time_from(row[name]) for name in ("opened_at", "withdrawn_at")}
-    return Entry(
+    return DefenseEntry(
         team_id=team,
         defense_id=int(row["number"]),
-        received_at=at(row["received_at"]),
-        due_at=at(row["due_at"]),
+        received_at=moment_in(row["received_at"]),
+        due_at=moment_in(row["due_at"]),
         licence=cells.text_from(row["licence"]),
         training_code=row["training_code"],
         **times,
     )
 
 
-def fill_stakes(record: Record) -> None:
+def fill_stakes(record: MirroredRecord) -> None:
     """Fill what the board decided beside pictures, by the motions that are there already, and what was staked."""
     policies = dict(PolicyVersion.objects.values_list("version", "pk"))
     decisions = record.by_week(form.DECISIONS, "number")
@@ -211,7 +211,7 @@ def _decision(row: Row, policies: dict[int, int], motions: dict[str, int]) -> Bo
         details=json.loads(row["details"]),
         reason=cells.text_from(row["reason"]),
         policy_id=policies[int(row["policy_version"])],
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
         case_id=motions.get(row["case_id"]),
     )
 
@@ -222,7 +222,7 @@ def _batch(row: Row) -> StakeBatch:
         public_id=row["batch_id"],
         criteria=cells.text_from(row["criteria"]),
         decision_id=int(row["decision"]),
-        staked_at=at(row["staked_at"]),
+        staked_at=moment_in(row["staked_at"]),
     )
 
 
@@ -235,13 +235,13 @@ def _stake(row: Row, defenses: dict[str, int], teams: dict[str, int], batches: d
         batch_id=batches.get(row["batch_id"]),
         paid_by_id=teams.get(row["paid_by"]),
         cents=int(row["cents"]),
-        asked_at=at(row["asked_at"]),
+        asked_at=moment_in(row["asked_at"]),
         end=row["end"],
         **times,
     )
 
 
-def fill_money(record: Record) -> None:
+def fill_money(record: MirroredRecord) -> None:
     """Fill awards and the ledger: the database moves the balances with its entries."""
     Award.objects.bulk_create(map(_award, record.by_week(form.AWARDS, "number")))
     teams, accounts = ids_of(Team), dict[str, int]()
@@ -259,7 +259,7 @@ def _award(row: Row) -> Award:
         cents=int(row["cents"]),
         statement=cells.text_from(row["statement"]),
         conditions=json.loads(row["conditions"]),
-        awarded_at=at(row["awarded_at"]),
+        awarded_at=moment_in(row["awarded_at"]),
     )
 
 
@@ -284,7 +284,7 @@ def _entered(row: Row, accounts: dict[str, int]) -> LedgerEntry:
         causes=json.loads(row["causes"]),
         corrects_id=number(row["corrects"]),
         decision_id=number(row["decision"]),
-        made_at=at(row["made_at"]),
+        made_at=moment_in(row["made_at"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""What all parts of filling the database from releases share."""
+"""Shared helpers of the rebuild."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _M = TypeVar("_M", bound=Model)
 
 
 @dataclass
-class Filled:
+class FilledTables:
     """What is known while the weeks are filled one after the other."""
 
     images: dict[str, int] = field(default_factory=dict)
@@ -28,9 +28,9 @@ class Filled:
     runs: Counter[int] = field(default_factory=Counter)
 
 
-def begin() -> Filled:
+def begin() -> FilledTables:
     """Return what the pictures refer to; everything around them is there already."""
-    return Filled(policies=dict(PolicyVersion.objects.values_list("version", "pk")), defenses=ids_of(Defense))
+    return FilledTables(policies=dict(PolicyVersion.objects.values_list("version", "pk")), defenses=ids_of(Defense))
 
 
 def in_chunks(model: type[_M], rows: Iterable[_M]) -> None:

@@ -1,4 +1,4 @@
-"""A mirror of releases as what a database is filled from: the chain, and of each week the part that holds."""
+"""Reads a mirror of releases: the chain, and the latest part of each week."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.chain import Listed, check_list, check_listed, read_listed
+from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
 from adjudication.verifier.release_reader import Findings, NotARelease, Row, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
@@ -21,16 +21,16 @@ FIRST_REVISION = 3
 
 
 @dataclass(frozen=True)
-class Part:
+class MirroredRelease:
     """One release on disk, and how it is listed."""
 
     folder: Path
     listed: dict[str, Any]
 
     @cached_property
-    def link(self) -> Listed:
-        """Return what the chain needs of how it is listed; raises what `read_listed` raises."""
-        return read_listed(self.listed)
+    def link(self) -> ListedRelease:
+        """Return what the chain needs of how it is listed; raises what `read_release_list` raises."""
+        return read_release_list(self.listed)
 
     @property
     def archive(self) -> Path:
@@ -51,13 +51,13 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Record:
+class MirroredRecord:
     """Every release, in the order of the chain."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[MirroredRelease, ...]
 
     @cached_property
-    def weeks(self) -> list[Part]:
+    def weeks(self) -> list[MirroredRelease]:
         """Return the part that holds of each week, in the order of the weeks."""
         newest = {part.listed["week"]: part for part in sorted(self.parts, key=lambda each: each.listed["part"])}
         return [newest[week] for week in sorted(newest)]
@@ -72,13 +72,13 @@ class Record:
         return list({row[key]: row for part in held for row in part.rows(name)}.values())
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> MirroredRecord:
     """Read a mirror, and check all of it.
 
     Raises InvalidInput when there is no list of releases or a release is missing, and Conflict when anything differs
     from what follows, or a release is too old to be rebuilt from.
     """
-    record = Record(tuple(_parts(folder)))
+    record = MirroredRecord(tuple(_parts(folder)))
     _check_list([part.link for part in record.parts])
     for before, part in zip([None, *record.parts], record.parts, strict=False):
         _check(part, before)
@@ -90,26 +90,26 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-def _parts(folder: Path) -> Iterator[Part]:
+def _parts(folder: Path) -> Iterator[MirroredRelease]:
     try:
         for row in json.loads((folder / LIST).read_bytes())["releases"]:
-            yield Part(folder / read_listed(row).name, row)
+            yield MirroredRelease(folder / read_release_list(row).name, row)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error
 
 
-def _check_list(releases: list[Listed]) -> None:
+def _check_list(releases: list[ListedRelease]) -> None:
     findings = Findings()
     check_list(releases, findings)
     if findings.differences:
         raise Conflict(f"The releases are no chain: {findings.differences[0]}", "differs")
 
 
-def _check(part: Part, before: Part | None) -> None:
+def _check(part: MirroredRelease, before: MirroredRelease | None) -> None:
     findings = Findings()
     try:
-        check_listed(part.link, before.link if before else None, read_manifest(part.folder), findings)
+        check_listed_release(part.link, before.link if before else None, read_manifest(part.folder), findings)
         found = [*findings.differences, *verify(part.folder).differences]
     except NotARelease as error:
         raise InvalidInput(f"{error}. Run release_mirror again.", "no_mirror", field="folder") from error

@@ -1,4 +1,4 @@
-"""One week's pictures and everything said of them, from its release back into tables."""
+"""Rebuilds the pictures, panels, responses and rulings of a week."""
 
 from dataclasses import dataclass, field
 from itertools import islice
@@ -9,19 +9,19 @@ from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
 from contest.core.models import Attack, AttackTarget, Team
-from contest.record.rebuild.contest_rows import at, ids_of, number
-from contest.record.rebuild.filling import CHUNK, Filled, in_chunks
-from contest.record.rebuild.mirror_reader import Part
+from contest.record.rebuild.contest_rows import ids_of, moment_in, number
+from contest.record.rebuild.filling import CHUNK, FilledTables, in_chunks
+from contest.record.rebuild.mirror_reader import MirroredRelease
 from contest.record.rebuild.scoring import fill_breaks, fill_predictions
 from labeling.enums import AssignmentState, TieBreak
 from labeling.geometry import HUNDREDTHS_PER_PIXEL
-from labeling.models import Assignment, Image, Panel, Place, Response, Tasker, VoidedResponse, Voiding
+from labeling.models import Assignment, Image, Panel, PanelPlace, Response, Tasker, VoidedResponse, Voiding
 from picture_files.store import picture_key, picture_store
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 
-def fill_week(part: Part, known: Filled) -> None:
+def fill_week(part: MirroredRelease, known: FilledTables) -> None:
     """Fill everything of a week whose rows keep their numbers."""
     _fill_images(part, known)
     panels = _fill_panels(part, known)
@@ -35,14 +35,14 @@ def fill_week(part: Part, known: Filled) -> None:
 # Pictures, panels, answers -------------------------------------------------------------------------------------------
 
 
-def _fill_images(part: Part, known: Filled) -> None:
-    dealt = {row["image_id"]: at(row["dealt_at"]) for row in part.rows(form.PANELS) if row["panel"] == "1"}
+def _fill_images(part: MirroredRelease, known: FilledTables) -> None:
+    dealt = {row["image_id"]: moment_in(row["dealt_at"]) for row in part.rows(form.PANELS) if row["panel"] == "1"}
     provenance = part.rows(form.PROVENANCE)  # in the same order, checked
     pairs = zip(part.rows(form.IMAGES), provenance, strict=True)
     in_chunks(Image, (_image(part, row, origin, dealt, known) for row, origin in pairs))
 
 
-def _image(part: Part, row: Row, came: Row, dealt: dict[str, Any], known: Filled) -> Image:
+def _image(part: MirroredRelease, row: Row, came: Row, dealt: dict[str, Any], known: FilledTables) -> Image:
     sha = row["sha256_pixels"]
     picture_store().put(picture_key(sha), (part.folder / row["file"]).read_bytes())
     known.images[row["image_id"]] = int(came["number"])
@@ -55,8 +55,8 @@ def _image(part: Part, row: Row, came: Row, dealt: dict[str, Any], known: Filled
         width=int(row["width"]),
         height=int(row["height"]),
         origin=row["origin"],
-        received_at=at(row["received_at"]),
-        label_from=at(came["label_from"]),
+        received_at=moment_in(row["received_at"]),
+        label_from=moment_in(came["label_from"]),
         dealt_at=dealt.get(row["image_id"]),
         **{name: cells.text_from(came[name]) for name in ("source", "source_id", "licence", "author")},
     )
@@ -69,13 +69,13 @@ class _Seats:
     panel: Panel
     counted: list[int] = field(default_factory=list)
     voided: list[int] = field(default_factory=list)
-    places: dict[int, Place] = field(default_factory=dict)
+    places: dict[int, PanelPlace] = field(default_factory=dict)
 
 
 _Panels = dict[tuple[str, str], _Seats]
 
 
-def _fill_panels(part: Part, known: Filled) -> _Panels:
+def _fill_panels(part: MirroredRelease, known: FilledTables) -> _Panels:
     panels = {(row["image_id"], row["panel"]): _Seats(_panel(row, known)) for row in part.rows(form.PANELS)}
     for row in part.rows(form.RESPONSES):
         seats = panels[row["image_id"], row["panel"]]
@@ -95,9 +95,9 @@ def _fill_panels(part: Part, known: Filled) -> _Panels:
     return panels
 
 
-def _panel(row: Row, known: Filled) -> Panel:
+def _panel(row: Row, known: FilledTables) -> Panel:
     full = cells.time_from(row["full_at"])
-    dealt = at(row["dealt_at"])
+    dealt = moment_in(row["dealt_at"])
     return Panel(
         image_id=known.images[row["image_id"]],
         number=int(row["panel"]),
@@ -114,14 +114,14 @@ def _panel(row: Row, known: Filled) -> Panel:
 def _seat(seats: _Seats) -> None:
     """Make the places: the n-th voided answer has the n-th place, which the n-th one beyond the size replaces."""
     size, voided = seats.panel.size, len(seats.voided)
-    places: list[Place] = []
+    places: list[PanelPlace] = []
     for spot in range(1, size + voided + 1):
         replaces = places[spot - size - 1] if spot > size else None
-        places.append(Place.objects.create(panel=seats.panel, number=spot, replaces=replaces))
+        places.append(PanelPlace.objects.create(panel=seats.panel, number=spot, replaces=replaces))
     seats.places = dict(zip([*seats.voided, *seats.counted], places, strict=False))
 
 
-def _fill_responses(part: Part, known: Filled, panels: _Panels) -> None:
+def _fill_responses(part: MirroredRelease, known: FilledTables, panels: _Panels) -> None:
     rows = part.rows(form.RESPONSES)
     while chunk := list(islice(rows, CHUNK)):
         _fill_taskers(chunk, known)
@@ -132,8 +132,8 @@ def _fill_responses(part: Part, known: Filled, panels: _Panels) -> None:
         _fill_voidings(chunk, known)
 
 
-def _fill_taskers(rows: list[Row], known: Filled) -> None:
-    first = {row["tasker_id"]: at(row["submitted_at"]) for row in reversed(rows)}
+def _fill_taskers(rows: list[Row], known: FilledTables) -> None:
+    first = {row["tasker_id"]: moment_in(row["submitted_at"]) for row in reversed(rows)}
     new = [
         Tasker(public_id=name, shuffle_seed=0, created_at=moment)
         for name, moment in first.items()
@@ -142,8 +142,8 @@ def _fill_taskers(rows: list[Row], known: Filled) -> None:
     known.taskers |= {row.public_id: row.pk for row in Tasker.objects.bulk_create(new)}
 
 
-def _assignment(row: Row, known: Filled, panels: _Panels) -> Assignment:
-    tasker, moment = known.taskers[row["tasker_id"]], at(row["submitted_at"])
+def _assignment(row: Row, known: FilledTables, panels: _Panels) -> Assignment:
+    tasker, moment = known.taskers[row["tasker_id"]], moment_in(row["submitted_at"])
     return Assignment(
         panel=panels[row["image_id"], row["panel"]].panel,
         image_id=known.images[row["image_id"]],
@@ -184,16 +184,16 @@ def _scaled(cell: str, parts: int) -> int:
     return int(whole) * parts + int(rest)
 
 
-def _fill_voidings(rows: list[Row], known: Filled) -> None:
+def _fill_voidings(rows: list[Row], known: FilledTables) -> None:
     """A voiding for each answer: which were voided together is not published."""
     for row in rows:
         if row["void_reason"]:
-            reason, moment = cells.text_from(row["void_reason"]), at(row["submitted_at"])
+            reason, moment = cells.text_from(row["void_reason"]), moment_in(row["submitted_at"])
             by = Voiding.objects.create(tasker_id=known.taskers[row["tasker_id"]], reason=reason, voided_at=moment)
             VoidedResponse.objects.create(response_id=int(row["response_id"]), voiding=by)
 
 
-def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
+def _ruling(row: Row, known: FilledTables, panels: _Panels) -> Ruling:
     panel = panels[row["image_id"], row["panel"]].panel
     part, _, whole = row["smallest_box_fraction"].partition("/")
     return Ruling(
@@ -207,7 +207,7 @@ def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
         smallest_box_denominator=number(whole),
         policy_id=known.policies[int(row["policy_version"])],
         response_ids=[int(each) for each in row["response_ids"].split(";") if each],
-        decided_at=at(row["decided_at"]),
+        decided_at=moment_in(row["decided_at"]),
         decided_by=row["decided_by"],
         explanation=cells.text_from(row["explanation"]),
     )
@@ -216,7 +216,7 @@ def _ruling(row: Row, known: Filled, panels: _Panels) -> Ruling:
 # Attacks -------------------------------------------------------------------------------------------------------------
 
 
-def _fill_attacks(part: Part, known: Filled) -> None:
+def _fill_attacks(part: MirroredRelease, known: FilledTables) -> None:
     teams = ids_of(Team)
     for row in part.rows(form.ATTACKS):
         made = _attack(row, known, teams)
@@ -226,13 +226,13 @@ def _fill_attacks(part: Part, known: Filled) -> None:
         AttackTarget.objects.bulk_create(AttackTarget(attack=made, defense_id=known.defenses[name]) for name in aims)
 
 
-def _attack(row: Row, known: Filled, teams: dict[str, int]) -> Attack:
+def _attack(row: Row, known: FilledTables, teams: dict[str, int]) -> Attack:
     return Attack(
         pk=int(row["number"]),
         public_id=row["attack_id"],
         team_id=teams[row["team_id"]],
         image_id=known.images[row["image_id"]],
-        received_at=at(row["received_at"]),
+        received_at=moment_in(row["received_at"]),
         week=row["week"],
         of_quota=int(row["of_quota"]),
         copy_of_id=known.attacks.get(row["copy_of"]),

@@ -1,4 +1,4 @@
-"""Predictions, breaks, faults and mistakes are filled in from releases."""
+"""Rebuilds predictions, breaks, faults and mistakes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Row
 from contest.core.models import Break
-from contest.record.rebuild.contest_rows import at
-from contest.record.rebuild.filling import CHUNK, Filled
-from contest.record.rebuild.mirror_reader import Part
+from contest.record.rebuild.contest_rows import moment_in
+from contest.record.rebuild.filling import CHUNK, FilledTables
+from contest.record.rebuild.mirror_reader import MirroredRelease
 from labeling.models import Image
-from scoring.enums import Outcome, RerunState, RunState
+from scoring.enums import DefenseAnswer, RerunState, RunState
 from scoring.models import Prediction, Rerun, Run, RunItem
 
 
-def fill_predictions(part: Part, known: Filled) -> None:
+def fill_predictions(part: MirroredRelease, known: FilledTables) -> None:
     rows = part.rows(form.PREDICTIONS)
     pixels = {row["image_id"]: row["sha256_pixels"] for row in part.rows(form.IMAGES)}
     while chunk := list(islice(rows, CHUNK)):
@@ -30,7 +30,7 @@ def fill_predictions(part: Part, known: Filled) -> None:
         Prediction.objects.bulk_create(_prediction(row, item, pixels[row["image_id"]]) for row, item in pairs)
 
 
-def _run(row: Row, known: Filled) -> Run:
+def _run(row: Row, known: FilledTables) -> Run:
     return Run(
         pk=int(row["run"]),
         defense_id=known.defenses[row["defense_id"]],
@@ -39,12 +39,12 @@ def _run(row: Row, known: Filled) -> Run:
         batch_size=int(row["batch_size"]),
         state=RunState.ASSESSED,
         attempt=int(row["attempt"]),
-        created_at=at(row["predicted_at"]),
-        finished_at=at(row["predicted_at"]),
+        created_at=moment_in(row["predicted_at"]),
+        finished_at=moment_in(row["predicted_at"]),
     )
 
 
-def _item(row: Row, known: Filled) -> RunItem:
+def _item(row: Row, known: FilledTables) -> RunItem:
     run = int(row["run"])
     known.runs[run] += 1  # the place in the plan is not published; the order is
     return RunItem(
@@ -64,18 +64,18 @@ def _prediction(row: Row, item: RunItem, pixels_sha256: str) -> Prediction:
         image_id=item.image_id,
         defense_id=item.defense_id,
         round=item.round,
-        answer=Outcome[row["answer"].upper()],
+        answer=DefenseAnswer[row["answer"].upper()],
         score_bicycle=float(row["score_bicycle"]),
         score_bird=float(row["score_bird"]),
         pixels_sha256=pixels_sha256,
         defense_digest=cells.text_from(row["defense_digest"]),
         device=cells.text_from(row["device"]),
-        predicted_at=at(row["predicted_at"]),
+        predicted_at=moment_in(row["predicted_at"]),
         **{name: int(row[name]) for name in whole},
     )
 
 
-def fill_breaks(part: Part, known: Filled) -> None:
+def fill_breaks(part: MirroredRelease, known: FilledTables) -> None:
     rows = list(part.rows(form.BREAKS))
     found = Prediction.objects.filter(image__in={known.images[row["image_id"]] for row in rows})
     proofs = {(defense, image, turn): pk for defense, image, turn, pk in _keys(found)}
@@ -88,7 +88,7 @@ def _keys(found: Any) -> Iterator[tuple[int, int, int, int]]:
     return iter(found.values_list("defense", "image", "round", "pk"))
 
 
-def _broken(row: Row, known: Filled, proof: int) -> Break:
+def _broken(row: Row, known: FilledTables, proof: int) -> Break:
     image = known.images[row["image_id"]]
     return Break(
         pk=int(row["break_id"]),
@@ -96,14 +96,14 @@ def _broken(row: Row, known: Filled, proof: int) -> Break:
         image_id=image,
         ruling=Ruling.objects.get(image=image, number=int(row["ruling_number"])),
         prediction_id=proof,
-        found_at=at(row["found_at"]),
+        found_at=moment_in(row["found_at"]),
     )
 
 
-def fill_faults(part: Part, known: Filled) -> None:
+def fill_faults(part: MirroredRelease, known: FilledTables) -> None:
     """Fill the questions that have no answer and get none, each as a run of its own."""
     for row in part.rows(form.FAULTS):
-        ended = at(row["at"])
+        ended = moment_in(row["at"])
         run = Run.objects.create(
             defense_id=known.defenses[row["defense_id"]],
             round=int(row["round"]),
@@ -119,13 +119,13 @@ def fill_faults(part: Part, known: Filled) -> None:
         RunItem.objects.create(run=run, defense_id=run.defense_id, round=run.round, image_id=image, position=0)
 
 
-def fill_unproved(part: Part, known: Filled) -> None:
+def fill_unproved(part: MirroredRelease, known: FilledTables) -> None:
     """Fill the breaks whose proving answer was replaced: that answer stands in a re-run that counts for nothing."""
     by_defense: dict[str, list[Row]] = defaultdict(list)
     for row in part.rows(form.UNPROVED):
         by_defense[row["defense_id"]].append(row)
     for defense, rows in by_defense.items():
-        asked = at(rows[0]["found_at"])
+        asked = moment_in(rows[0]["found_at"])
         aside = Rerun.objects.create(
             defense_id=known.defenses[defense],
             reason="Answers that later ones took the place of.",
@@ -137,7 +137,7 @@ def fill_unproved(part: Part, known: Filled) -> None:
             _broken(row, known, _set_aside(row, known, aside).pk).save(force_insert=True)
 
 
-def fill_mistakes(part: Part, known: Filled) -> None:
+def fill_mistakes(part: MirroredRelease, known: FilledTables) -> None:
     """Fill the mistakes outside the contest (R29), by the answer of their round and the ruling that holds."""
     rows = list(part.rows(form.MISTAKES))
     found = Prediction.objects.filter(image__in={known.images[row["image_id"]] for row in rows})
@@ -149,13 +149,13 @@ def fill_mistakes(part: Part, known: Filled) -> None:
             image_id=image,
             ruling=Ruling.objects.filter(image=image).latest("number"),
             prediction_id=proofs[defense, image, int(row["round"])],
-            found_at=at(row["found_at"]),
+            found_at=moment_in(row["found_at"]),
         )
 
 
-def _set_aside(row: Row, known: Filled, rerun: Rerun) -> Prediction:
+def _set_aside(row: Row, known: FilledTables, rerun: Rerun) -> Prediction:
     """Make the answer that once proved a break, as far as it is published."""
-    found, image = at(row["found_at"]), Image.objects.get(pk=known.images[row["image_id"]])
+    found, image = moment_in(row["found_at"]), Image.objects.get(pk=known.images[row["image_id"]])
     same = {"defense_id": rerun.defense_id, "round": int(row["round"]), "rerun": rerun}
     run = Run.objects.create(
         seed=0, batch_size=1, state=RunState.ASSESSED, attempt=1, created_at=found, finished_at=found, **same
@@ -164,7 +164,7 @@ def _set_aside(row: Row, known: Filled, rerun: Rerun) -> Prediction:
     return Prediction.objects.create(
         item=item,
         image=image,
-        answer=Outcome[row["answer"].upper()],
+        answer=DefenseAnswer[row["answer"].upper()],
         score_bicycle=0,
         score_bird=0,
         pixels_sha256=image.pixels_sha256,

@@ -1,4 +1,4 @@
-"""Filling an empty database from a mirror of the releases, whole or not at all (R39)."""
+"""Rebuilds an empty database from a mirror, all or nothing (R39)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +12,9 @@ from common.errors import Conflict
 from contest.core.models import Release, Team
 from contest.record.rebuild import board, contest_rows, pictures
 from contest.record.rebuild.filling import begin
-from contest.record.rebuild.mirror_reader import Record, read_record
+from contest.record.rebuild.mirror_reader import MirroredRecord, read_record
 from contest.record.rebuild.scoring import fill_faults, fill_mistakes, fill_unproved
-from contest.releases.services import Released, release_copy
+from contest.releases.services import ReleaseResult, release_copy
 from labeling.models import Image, Tasker
 from labeling.selectors import forget_versions
 from picture_files.store_transactions import storing_files
@@ -24,7 +24,7 @@ _APPS = ("labeling", "adjudication", "scoring", "contest")
 _MUST_BE_EMPTY = (Image, Tasker, Team, Defense, Release)
 
 
-def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -> Record:
+def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -> MirroredRecord:
     """Fill an empty database from the mirror in `folder`, so that its public pages are those of the contest.
 
     Raises InvalidInput for a folder that is no mirror, Conflict where anything in it differs from what follows and
@@ -51,7 +51,7 @@ def _refuse_full() -> None:
             raise Conflict(words, "not_empty")
 
 
-def _fill(record: Record, progress: Callable[[str], None]) -> None:
+def _fill(record: MirroredRecord, progress: Callable[[str], None]) -> None:
     contest_rows.fill_policies(record)
     contest_rows.fill_teams(record)
     contest_rows.fill_defenses(record)
@@ -86,5 +86,5 @@ def _count_on() -> None:
 
 def _publish(release: Release, mirror: Path) -> None:
     """Put folder and zip of a release where this contest serves them from, each in one step. Again changes nothing."""
-    here = Released(release, new=False, folder=mirror / release.name, archive=mirror / f"{release.name}.zip")
+    here = ReleaseResult(release, new=False, folder=mirror / release.name, archive=mirror / f"{release.name}.zip")
     release_copy(here, settings.RELEASE_DIR)

@@ -1,4 +1,4 @@
-"""The timeline of an attack, for who sent it: what happened so far, and where it stands."""
+"""The timeline of an attack for its sender."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,18 +9,18 @@ from adjudication.selectors import rulings_on
 from contest.attacks.attack_states import (
     LOOKS,
     AttackState,
-    kept_out,
+    kept_out_pictures,
     rounds_done,
     rounds_required,
     state_of_unscored,
     unreleased_copies,
 )
-from contest.core.appeal_window import closes_at, closes_for_sender
-from contest.core.breaks import standing_breaks
+from contest.core.appeal_window import window_closes_at, window_closes_for_sender
+from contest.core.breaks import breaks_in_force
 from contest.core.models import Attack
 from contest.core.weeks import week_called
 from contest.record.timeline import events
-from contest.record.timeline.events import Event, holds_now
+from contest.record.timeline.events import Event, is_in_force
 from contest.record.timeline.outputs import first_by_defense
 from labeling.enums import PanelState
 from labeling.selectors import panels_of
@@ -41,18 +41,18 @@ def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterat
     yield events.attack_received(attack)
     if attack.withdrawn_at is not None:
         yield events.attack_withdrawn(attack)
-        yield holds_now("It is never labeled nor published.", LOOKS[AttackState.WITHDRAWN])
+        yield is_in_force("It is never labeled nor published.", LOOKS[AttackState.WITHDRAWN])
     elif now < week_called(attack.week).end:
         words = "Under embargo until the week ends. Only your team and the organizers know of it."
-        yield holds_now(words, LOOKS[AttackState.EMBARGO])
-    elif kept_out([attack]):
+        yield is_in_force(words, LOOKS[AttackState.EMBARGO])
+    elif kept_out_pictures([attack]):
         yield events.week_ended(attack.week, public=False)
         words = "Kept out by the organizers: nothing comes of it unless they let it in."
-        yield holds_now(words, LOOKS[AttackState.KEPT_OUT])
+        yield is_in_force(words, LOOKS[AttackState.KEPT_OUT])
     else:
         yield events.week_ended(attack.week)
         if not organizer and unreleased_copies([attack]):
-            yield holds_now(_COPIED, LOOKS[AttackState.COPY])
+            yield is_in_force(_COPIED, LOOKS[AttackState.COPY])
         else:
             rulings = list(rulings_on(attack.image).select_related("panel"))
             all_panels = organizer or (own and attack.copy_of_id is None)
@@ -66,12 +66,12 @@ def _panels(attack: Attack) -> Iterator[Event]:
         if panel.joined_at is not None:
             yield events.taskers_joined(panel)
         if panel.state == PanelState.HELD:
-            yield holds_now("An organizer looks at a report on the picture.", "open")
+            yield is_in_force("An organizer looks at a report on the picture.", "open")
 
 
 def _rulings(attack: Attack, rulings: Sequence[Ruling], now: datetime) -> Iterator[Event]:
     if not rulings:
-        yield holds_now("It is being labeled.", LOOKS[AttackState.LABELING])
+        yield is_in_force("It is being labeled.", LOOKS[AttackState.LABELING])
         return
     yield from map(events.ruling_made, rulings)
     if rulings[-1].verdict == Verdict.VALID:
@@ -80,7 +80,7 @@ def _rulings(attack: Attack, rulings: Sequence[Ruling], now: datetime) -> Iterat
 
 
 def _scoring(attack: Attack, now: datetime) -> Iterator[Event]:
-    breaks = standing_breaks().filter(image=attack.image_id).select_related("defense", "ruling")
+    breaks = breaks_in_force().filter(image=attack.image_id).select_related("defense", "ruling")
     broken = first_by_defense(breaks.order_by("found_at", "pk"))
     yield from map(events.defense_broken, broken)
     done, required = rounds_done([attack.image_id]).get(attack.image_id, 0), rounds_required(now)
@@ -88,7 +88,7 @@ def _scoring(attack: Attack, now: datetime) -> Iterator[Event]:
         yield _unscored(done, required)
     elif not broken:
         words = "Every published defense was asked, and none was confidently wrong." if required else "No defense yet."
-        yield holds_now(words, LOOKS[AttackState.UNBROKEN])
+        yield is_in_force(words, LOOKS[AttackState.UNBROKEN])
 
 
 def _unscored(done: int, required: int) -> Event:
@@ -99,12 +99,12 @@ def _unscored(done: int, required: int) -> Event:
             f"This copy was made from releases, and has {done} of {required} answers of the published defenses. It "
             "runs no defense: later parts of the release have the others."
         )
-    return holds_now(words, LOOKS[state])
+    return is_in_force(words, LOOKS[state])
 
 
 def _appeals(attack: Attack, ruling: Ruling, now: datetime) -> Event:
     rejected = ruling.verdict == Verdict.REJECTED
-    ends = closes_for_sender(attack, ruling) if rejected else closes_at(ruling)
+    ends = window_closes_for_sender(attack, ruling) if rejected else window_closes_at(ruling)
     if ends is None:
-        return holds_now("The window for appeals begins with the release of the picture's week.")
-    return holds_now(f"The window for appeals {'ends' if now < ends else 'ended'}.", at=ends)
+        return is_in_force("The window for appeals begins with the release of the picture's week.")
+    return is_in_force(f"The window for appeals {'ends' if now < ends else 'ended'}.", at=ends)

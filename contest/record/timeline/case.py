@@ -1,4 +1,4 @@
-"""The timeline of a picture as a member of the board reads it on the page of its case (R21)."""
+"""The timeline of a picture on its case's page (R21)."""
 
 from collections.abc import Iterator
 from datetime import datetime

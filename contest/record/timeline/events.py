@@ -1,4 +1,4 @@
-"""What can happen to a picture: each fact is one event with one sentence, whoever reads it."""
+"""The events of a picture's timeline, each with one sentence for all readers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from django.utils.text import capfirst
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from contest.board.case_messages import OUTCOME_WORDS
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.public_decisions import PublicDecision
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.models import Attack, Break, Case, Release
@@ -24,7 +24,7 @@ _ORDER = ("sent", "week", "case", "appeal", "statement", "decision", "panel", "r
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class EvidenceLink:
     """A link of an event to its evidence."""
 
     words: str
@@ -44,7 +44,7 @@ class Event:
     anchor: str
     words: str
     look: str = ""
-    links: tuple[Link, ...] = ()
+    links: tuple[EvidenceLink, ...] = ()
     text: str = ""
     marks: tuple[MarkShown, ...] = ()
     ruling: RulingShown | None = None
@@ -52,7 +52,7 @@ class Event:
 
     def linked(self, words: str, url: str) -> "Event":
         """Return the event with this link instead of its own."""
-        return replace(self, links=(Link(words, url),))
+        return replace(self, links=(EvidenceLink(words, url),))
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
@@ -66,7 +66,7 @@ def _place(event: Event) -> int:
     return _ORDER.index(event.kind) if event.kind in _ORDER else len(_ORDER)
 
 
-def holds_now(words: str, look: str = "", *, at: datetime | None = None) -> Event:
+def is_in_force(words: str, look: str = "", *, at: datetime | None = None) -> Event:
     """Return where the picture stands, or what ends `at`."""
     return Event(at, "now", "", words, look)
 
@@ -74,19 +74,19 @@ def holds_now(words: str, look: str = "", *, at: datetime | None = None) -> Even
 # Links ----------------------------------------------------------------------------------------------------------------
 
 
-def team_link(of: Attack | Appeal | Statement) -> Link:
+def team_link(of: Attack | Appeal | AppealStatement) -> EvidenceLink:
     """Return the link to the page of who sent something."""
-    return Link(f"Team {of.team.name}", reverse("team-public", args=[of.team.public_id]))
+    return EvidenceLink(f"Team {of.team.name}", reverse("team-public", args=[of.team.public_id]))
 
 
-def defense_link(defense: Defense) -> Link:
+def defense_link(defense: Defense) -> EvidenceLink:
     """Return the link to the page of a defense."""
-    return Link(defense.name, reverse("defense", args=[defense.public_id]))
+    return EvidenceLink(defense.name, reverse("defense", args=[defense.public_id]))
 
 
-def ruling_link(ruling: Ruling) -> Link:
+def ruling_link(ruling: Ruling) -> EvidenceLink:
     """Return the link to a ruling on the same page."""
-    return Link(f"ruling {ruling.number}", f"#ruling-{ruling.number}")
+    return EvidenceLink(f"ruling {ruling.number}", f"#ruling-{ruling.number}")
 
 
 # Where it came from ---------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def attack_received(attack: Attack, *, targets: str = "") -> Event:
     """Return that a team sent the picture; `targets` names what it is aimed at."""
     aimed = f", aimed at: {targets}" if targets else ""
     words = f"Team {attack.team.name} sent it in week {attack.week}{aimed}."
-    links = (Link(attack.public_id, reverse("attack", args=[attack.public_id])), team_link(attack))
+    links = (EvidenceLink(attack.public_id, reverse("attack", args=[attack.public_id])), team_link(attack))
     return Event(attack.received_at, "sent", f"attack-{attack.public_id}", words, "embargo", links)
 
 
@@ -117,7 +117,7 @@ def image_imported(image: Image) -> Event:
 def week_ended(name: str, *, public: bool = True) -> Event:
     """Return that the week of an attack ended, which made it `public`."""
     words = f"Week {name} ended: its attacks became public." if public else f"Week {name} ended."
-    links = (Link("its pictures", reverse("week", args=[name])),) if public else ()
+    links = (EvidenceLink("its pictures", reverse("week", args=[name])),) if public else ()
     return Event(week_called(name).end, "week", f"week-{name}", words, links=links)
 
 
@@ -181,7 +181,7 @@ def appeal_sent(appeal: Appeal) -> Event:
     return Event(appeal.sent_at, "appeal", f"appeal-{appeal.public_id}", words, "open", tuple(links))
 
 
-def statement_sent(statement: Statement) -> Event:
+def statement_sent(statement: AppealStatement) -> Event:
     """Return that a team of the other side answered, without what it wrote."""
     case = statement.case.public_id
     words = f"Team {statement.team.name} answered in case {case}."
@@ -210,6 +210,6 @@ def defense_broken(found: Break, *, ended_by: Ruling | None = None) -> Event:
 
 def record_published(release: Release) -> Event:
     """Return that the record of the picture's week was published."""
-    link = Link(release.name, reverse("release", args=[release.name]))
+    link = EvidenceLink(release.name, reverse("release", args=[release.name]))
     words = f"The record of week {release.week} was published."
     return Event(release.released_at, "release", f"release-{release.week}", words, links=(link,))

@@ -1,4 +1,4 @@
-"""The events of a picture's timeline that are about money."""
+"""Timeline events about money."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -9,9 +9,9 @@ from django.urls import reverse
 from contest.core.models import Break
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
-from contest.ledger.visibility import HIDDEN, Telling
-from contest.payments.statements import EntryRow, with_causes
-from contest.record.timeline.events import Event, Link
+from contest.ledger.visibility import HIDDEN, LedgerView
+from contest.payments.statements import LedgerEntryRow, with_causes
+from contest.record.timeline.events import Event, EvidenceLink
 from policy.selectors import policy_in_force
 
 
@@ -20,7 +20,7 @@ def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Event]:
     entries = _entries_of(mistakes)
     if not entries:
         return
-    telling = Telling.now()
+    telling = LedgerView.now()
     told = [each for each in entries if telling.of(each) not in HIDDEN]
     currency = policy_in_force(now).policy.currency
     yield from (_moved(row, currency) for row in with_causes(told, told_at=now))
@@ -42,8 +42,8 @@ def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
     return list(found.values())
 
 
-def _moved(row: EntryRow, currency: str) -> Event:
+def _moved(row: LedgerEntryRow, currency: str) -> Event:
     entry = row.entry
-    link = Link(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
+    link = EvidenceLink(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
     words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"
     return Event(entry.made_at, "money", f"entry-{entry.pk}", words, links=(link,))

@@ -1,4 +1,4 @@
-"""The events of a picture's timeline that are about defenses: answers, faults, mistakes and breaks (R29)."""
+"""Timeline events about defenses: answers, faults, mistakes and breaks (R29)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from contest.record.timeline import events
 from contest.record.timeline.events import Event
 from defense_kit.faults import WORDS
 from labeling.models import Image
-from scoring.enums import Fault, Outcome, RunState
+from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense, Prediction, RunItem
 from scoring.rules import DEFENSE_FAULTS
 from scoring.selectors import official_predictions, places_in_force
@@ -36,7 +36,7 @@ def output_events(image: Image) -> Iterator[Event]:
 
 
 def _output(defense: Defense, answers: Sequence[Prediction]) -> Event:
-    given = [(each.round, Outcome(each.answer).name.lower()) for each in answers]
+    given = [(each.round, DefenseAnswer(each.answer).name.lower()) for each in answers]
     if len({answer for _, answer in given}) == 1:
         rounds = "its only round" if len(given) == 1 else f"all {len(given)} rounds"
         words = f"{defense.name} answered {given[0][1]} in {rounds}."

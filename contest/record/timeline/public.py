@@ -1,4 +1,4 @@
-"""The public timeline of a picture, from its upload to what followed (R24, R39)."""
+"""The public timeline of a picture (R24, R39)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,16 +6,16 @@ from datetime import datetime
 
 from django.urls import reverse
 
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.public_decisions import public_decision
 from contest.core.breaks import all_breaks, mistakes_outside, recorded_mistakes
 from contest.core.models import Case, Release
-from contest.core.picture_access import Known
+from contest.core.picture_access import KnownImage
 from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
 from contest.record.picture_answers import AppealShown, MarkShown, RulingShown, marks_of
 from contest.record.timeline import events
-from contest.record.timeline.events import Event, Link
+from contest.record.timeline.events import Event, EvidenceLink
 from contest.record.timeline.money import money_events
 from contest.record.timeline.outputs import break_events, by_published_defenses, mistake_events, output_events
 from labeling.models import Image
@@ -26,7 +26,7 @@ class PublicCases:
     """What was argued and decided about a picture, as far as everybody may know of it."""
 
     appeals: tuple[Appeal, ...]
-    statements: tuple[Statement, ...]
+    statements: tuple[AppealStatement, ...]
     decisions: tuple[CaseDecision, ...]
     cases: tuple[Case, ...]
 
@@ -46,7 +46,7 @@ class PublicCases:
 
 
 def public_timeline(
-    known: Known,
+    known: KnownImage,
     rulings: Sequence[RulingShown],
     cases: PublicCases,
     *,
@@ -69,7 +69,7 @@ def public_timeline(
     return events.in_order(listed if release is None else [*listed, events.record_published(release)])
 
 
-def _received(known: Known) -> Iterator[Event]:
+def _received(known: KnownImage) -> Iterator[Event]:
     if not known.attacks:
         yield events.image_imported(known.image)
     for attack in known.attacks:
@@ -78,7 +78,7 @@ def _received(known: Known) -> Iterator[Event]:
             yield events.attack_withdrawn(attack)
 
 
-def _weeks(known: Known, now: datetime) -> Iterator[Event]:
+def _weeks(known: KnownImage, now: datetime) -> Iterator[Event]:
     for name in dict.fromkeys(each.week for each in known.attacks if each.withdrawn_at is None):
         if week_called(name).end <= now:
             yield events.week_ended(name)
@@ -108,5 +108,5 @@ def _cases(cases: PublicCases) -> Iterator[Event]:
         yield replace(events.statement_sent(statement), text=statement.words)
     for decision in cases.decisions:
         listed = reverse("overrules") + f"?outcome=all&find={decision.case.public_id}"
-        link = Link("in the list of decisions", listed)
+        link = EvidenceLink("in the list of decisions", listed)
         yield replace(events.case_decided(decision), links=(link,), decision=public_decision(decision))

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from defense_kit import Ready, serve
+from defense_kit import ContestReady, serve
 
 SIZE = 96
 SURE = 0.9  # the least probability to answer with
@@ -57,7 +57,7 @@ def predict(images: np.ndarray) -> Tuple[List[str], np.ndarray]:
     return np.where(scores.max(axis=1) >= SURE, names, "abstain").tolist(), scores
 
 
-def on_ready(ready: Ready) -> None:
+def on_ready(ready: ContestReady) -> None:
     """Answer one empty batch, so that the first real one is like the others; then seed what draws at random."""
     predict(np.zeros((ready.batch_size, ready.image_size, ready.image_size, 3), np.uint8))
     torch.manual_seed(ready.seed)

@@ -24,7 +24,7 @@ from common.errors import DomainError, InvalidInput
 from common.progress import every_few_seconds
 from labeling.enums import Origin
 from labeling.pictures.intake import import_picture
-from labeling.pictures.manifest import MANIFEST_SUFFIXES, Entry, Provenance, folder_entries, manifest_entries
+from labeling.pictures.manifest import MANIFEST_SUFFIXES, ManifestEntry, Provenance, folder_entries, manifest_entries
 from picture_files.decoding import MAX_BYTES
 from policy.selectors import policy_in_force
 
@@ -75,7 +75,7 @@ class Command(RecordedCommand):
     def _say(self, line: str) -> None:
         self.stdout.write(line)
 
-    def _entries(self, options: dict[str, Any]) -> tuple[list[Entry], int]:
+    def _entries(self, options: dict[str, Any]) -> tuple[list[ManifestEntry], int]:
         path: Path = options["path"]
         provenance = Provenance(source=options["source"], licence=options["licence"], author=options["author"])
         if path.is_dir():
@@ -132,7 +132,7 @@ class _Tally:
     def done(self) -> int:
         return self.counts.total()
 
-    def add(self, entry: Entry, take_in: Callable[[], tuple[bool, tuple[str, ...]]]) -> None:
+    def add(self, entry: ManifestEntry, take_in: Callable[[], tuple[bool, tuple[str, ...]]]) -> None:
         try:
             new, warnings = take_in()
         except DomainError as error:
@@ -147,7 +147,7 @@ class _Tally:
         return f"{self.counts['added']} added, {self.counts['known']} known, {self.counts['refused']} refused"
 
 
-def _take_in(entry: Entry, options: dict[str, Any]) -> tuple[bool, tuple[str, ...]]:
+def _take_in(entry: ManifestEntry, options: dict[str, Any]) -> tuple[bool, tuple[str, ...]]:
     """Import one entry; returns whether it is new, and warnings. Raises InvalidInput."""
     if entry.problem is not None:
         raise entry.problem

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from scoring.trials.submitted_files import defense_hand_in
+from scoring.trials.submitted_files import submit_files
 
 
 class Command(RecordedCommand):
@@ -32,7 +32,7 @@ class Command(RecordedCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Take it in and say under which ID."""
         try:
-            defense, new = defense_hand_in(
+            defense, new = submit_files(
                 options["archive"],
                 name=options["name"],
                 source=options["source"],

@@ -1,4 +1,4 @@
-"""`import_private_set PATH`: the pictures that defenses are tried on before their publication (R31)."""
+"""`import_private_set PATH`: imports the private pictures on which defenses are tried before publication (R31)."""
 
 import csv
 from argparse import ArgumentParser
@@ -27,7 +27,7 @@ COLUMNS = ("file", "label")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ImportEntry:
     """One file to take in; `problem` is set when the listing already shows that it cannot be."""
 
     file: str
@@ -74,7 +74,7 @@ class Command(RecordedCommand):
         self.stdout.write(f"{'New' if new else 'Going on with'} set {private_set.number}.")
         return private_set
 
-    def _work(self, private_set: PrivateSet, entries: list[Entry], options: dict[str, Any]) -> None:
+    def _work(self, private_set: PrivateSet, entries: list[ImportEntry], options: dict[str, Any]) -> None:
         size = policy_in_force(domain_now()).policy.image_size
         taken: dict[str, bool] = {}
         refused, line = 0, every_few_seconds(self.stdout.write)
@@ -112,7 +112,7 @@ def _user(name: str) -> User:
     return user
 
 
-def _entries(path: Path) -> list[Entry]:
+def _entries(path: Path) -> list[ImportEntry]:
     """Return what there is to take in; InvalidInput when there is nothing."""
     if path.is_dir():
         found = [entry for label in Label for entry in _of_folder(path, label)]
@@ -125,24 +125,24 @@ def _entries(path: Path) -> list[Entry]:
     return found
 
 
-def _of_folder(path: Path, label: Label) -> list[Entry]:
+def _of_folder(path: Path, label: Label) -> list[ImportEntry]:
     folder = path / label.value
     if not folder.is_dir():
         return []
     listed, _ = folder_entries(folder, Provenance())
-    return [Entry(f"{label.value}/{each.file}", each.path, label.value, each.problem) for each in listed]
+    return [ImportEntry(f"{label.value}/{each.file}", each.path, label.value, each.problem) for each in listed]
 
 
-def _of_manifest(path: Path) -> Iterator[Entry]:
+def _of_manifest(path: Path) -> Iterator[ImportEntry]:
     with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
         reader = csv.DictReader(file, restval="")
         if reader.fieldnames is None or tuple(sorted(reader.fieldnames)) != COLUMNS:
             raise InvalidInput(f"{path} has to have exactly the columns {' and '.join(COLUMNS)}.", "bad_manifest")
         for row in reader:
-            yield Entry(row["file"], path.parent / row["file"], row["label"])
+            yield ImportEntry(row["file"], path.parent / row["file"], row["label"])
 
 
-def _take_in(private_set: PrivateSet, entry: Entry, size: int) -> tuple[str, bool]:
+def _take_in(private_set: PrivateSet, entry: ImportEntry, size: int) -> tuple[str, bool]:
     """Take one file in; return the hash of its pixels and whether it is new to the set."""
     if entry.problem is not None:
         raise entry.problem

@@ -1,4 +1,4 @@
-"""Put the shipped reference defenses in force."""
+"""Publishes the shipped reference defenses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ask a defense again about a picture that it answered."""
+"""Repeats a prediction of a defense."""
 
 from typing import Any
 

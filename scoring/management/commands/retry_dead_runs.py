@@ -1,4 +1,4 @@
-"""Give dead runs and trials another try."""
+"""Retries dead runs and trials."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Say whether this machine can score: its device, its container engine, and what that leaves open."""
+"""Checks whether this machine can score: device, container engine, open weaknesses."""
 
 from typing import Any
 

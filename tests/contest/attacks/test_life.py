@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from adjudication.models import Ruling
-from contest.attacks.attack_states import AttackState, standings
+from contest.attacks.attack_states import AttackState, attack_statuses
 from contest.attacks.services import attack_withdraw
 from contest.core.breaks import breaks_record
 from contest.core.enums import MessageKind, VoteChoice
@@ -64,7 +64,7 @@ def answered(attack: Attack, *answers: int, by: Defense | None = None) -> Defens
 
 def state(attack: Attack, now: datetime) -> str:
     attack.refresh_from_db()
-    return standings([attack], unrestricted=False, now=now)[attack.pk].words
+    return attack_statuses([attack], unrestricted=False, now=now)[attack.pk].words
 
 
 def told(attack: Attack, now: datetime) -> list[str]:
@@ -148,7 +148,7 @@ def test_a_page_of_attacks_costs_as_many_questions_as_one(
     cast.send_many(attack.team, 6, now=now)
     attacks = list(Attack.objects.all())
     with django_assert_max_num_queries(9):
-        found = standings(attacks, unrestricted=False, now=LATER)
+        found = attack_statuses(attacks, unrestricted=False, now=LATER)
     assert {each.state for each in found.values()} == {AttackState.LABELING}
 
 
@@ -186,7 +186,7 @@ def test_what_comes_of_a_copy_is_told_with_the_release(attack: Attack, now: date
         "The same pixels were sent first with another receipt, which has the credit. What comes of them is told when "
         "their week is released."
     ]
-    assert standings([copy], unrestricted=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
+    assert attack_statuses([copy], unrestricted=True, now=LATER)[copy.pk].words == "broke 1 defense", "organizers know"
     assert BROKE.format("A net") in [each.words for each in attack_timeline(copy, own=False, organizer=True, now=LATER)]
     cast.release()
     assert state(copy, LATER) == "broke 1 defense" and BROKE.format("A net") in told(copy, LATER)

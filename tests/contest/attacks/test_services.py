@@ -138,7 +138,7 @@ def test_withdrawn_and_copied_ones_count_and_those_of_other_teams_do_not(red: Te
     took_back(send(red, now=now), now)
     send(blue, 8, now=now)
     send(red, 8, now=now + SECOND)
-    assert [quota.left(team, policy=POLICY, now=now) for team in (red, blue)] == [8, 9]
+    assert [quota.quota_left(team, policy=POLICY, now=now) for team in (red, blue)] == [8, 9]
 
 
 # Local midnight to the next one; the day in the middle has 23 or 25 hours.
@@ -167,7 +167,7 @@ def test_teams_that_were_merged_count_together(red: Team, blue: Team, olga: User
     send(red, 2, now=now, numbers=numbers)
     teams_merge(team=blue, into=red, reason="One laboratory.", by=olga, now=now)
     blue.refresh_from_db()
-    assert quota.left(blue, policy=numbers, now=now) == quota.left(red, policy=numbers, now=now) == 1
+    assert quota.quota_left(blue, policy=numbers, now=now) == quota.quota_left(red, policy=numbers, now=now) == 1
     assert send(red, 3, now=now, numbers=numbers).of_quota == 3
     refused("quota_used", attack_receive, team=blue, data=picture(4), policy=numbers, now=now)
     refused("sent_before", send, red, 1, now=now, numbers=numbers)
@@ -326,7 +326,7 @@ def test_one_of_the_contests_own_pictures_is_taken_like_any_other_and_no_case_co
     assert image.panels.count() == panels + (labeled and not use), "only what the organizers meant to be labeled"
     assert list(public_attacks(now=BOUNDARY)) == [other]
     took_back(own, now + SECOND)
-    assert quota.left(red, policy=POLICY, now=now) == 8, "it counts like any other"
+    assert quota.quota_left(red, policy=POLICY, now=now) == 8, "it counts like any other"
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")

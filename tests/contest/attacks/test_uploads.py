@@ -24,12 +24,12 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from accounts.tokens import issue_token
-from common.errors import Unavailable
+from common.errors import ServiceUnavailable
 from common.models import HourCount
 from common.outages import store_away
 from contest.attacks import quota, services, upload_intake, uploads
 from contest.attacks.models import QuotaDay
-from contest.attacks.uploads import MOST_ENTRIES, Part, parts_of
+from contest.attacks.uploads import MOST_ENTRIES, UploadedFile, read_uploaded_files
 from contest.core import upload_rates
 from contest.core.enums import MessageKind, UploadKind
 from contest.core.models import Attack, Team
@@ -48,26 +48,28 @@ from tests.refusals import refused
 pytestmark = pytest.mark.django_db
 
 
-def parts(data: bytes, name: str = "sent") -> list[Part]:
-    return list(parts_of([upload(data, name)]))
+def parts(data: bytes, name: str = "sent") -> list[UploadedFile]:
+    return list(read_uploaded_files([upload(data, name)]))
 
 
 def test_files_and_the_pictures_of_a_zip_come_in_order() -> None:
     many = zipped(("b.png", b"two"), ("folder/a.png", b"three"))
-    found = list(parts_of([upload(b"one", "first.png"), upload(many, "many.zip"), upload(b"four", "last.png")]))
+    found = list(
+        read_uploaded_files([upload(b"one", "first.png"), upload(many, "many.zip"), upload(b"four", "last.png")])
+    )
     assert found == [
-        Part("first.png", b"one"),
-        Part("b.png", b"two"),
-        Part("folder/a.png", b"three"),
-        Part("last.png", b"four"),
+        UploadedFile("first.png", b"one"),
+        UploadedFile("b.png", b"two"),
+        UploadedFile("folder/a.png", b"three"),
+        UploadedFile("last.png", b"four"),
     ]
 
 
 def test_a_zip_is_known_by_its_content_and_what_systems_add_is_passed_over() -> None:
-    assert parts(zipped(("a.png", b"one")), "picture.png") == [Part("a.png", b"one")]
-    assert parts(picture(), "pictures.zip") == [Part("pictures.zip", picture())]
+    assert parts(zipped(("a.png", b"one")), "picture.png") == [UploadedFile("a.png", b"one")]
+    assert parts(picture(), "pictures.zip") == [UploadedFile("pictures.zip", picture())]
     added = (("__MACOSX/._a.png", b"x"), (".DS_Store", b"x"), ("a/Thumbs.db", b"x"), ("a/", b""))
-    assert parts(zipped(*added, ("a/b.png", b"1"))) == [Part("a/b.png", b"1")]
+    assert parts(zipped(*added, ("a/b.png", b"1"))) == [UploadedFile("a/b.png", b"1")]
 
 
 @pytest.mark.parametrize("name", ["../../x.png", ".hidden.png", "__MACOSX/._a.png", "a/"])
@@ -178,7 +180,7 @@ def test_a_zip_that_unpacks_to_too_much_is_read_no_further_than_the_bound(monkey
     monkeypatch.setattr(uploads, "MOST_BYTES", 3 << 19)
     data = zipped(*((f"{number}.png", bytes(uploads.MAX_BYTES)) for number in range(20)))
     tracemalloc.start()
-    found = [(each.refused.code if each.refused else "taken") for each in parts_of([upload(data, "sent")])]
+    found = [(each.refused.code if each.refused else "taken") for each in read_uploaded_files([upload(data, "sent")])]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found == ["taken"] + ["too_many_bytes"] * 19 and most < 4 * uploads.MAX_BYTES
@@ -272,7 +274,7 @@ def test_without_quota_nothing_is_decoded(red: Team, now: datetime, monkeypatch:
     cast.send_many(red, POLICY.attacks_per_day, now=now)
     before = stored()
     assert refused_unread(monkeypatch, "quota_used", red, picture(99), now=now).retry_after == 12 * 3600
-    monkeypatch.setattr(quota, "check", lambda *_, **__: None)  # as another upload saw it a moment ago
+    monkeypatch.setattr(quota, "check_quota", lambda *_, **__: None)  # as another upload saw it a moment ago
     refused("quota_used", take, red, picture(99), now=now)
     assert stored() == before and not HourCount.objects.exists()
 
@@ -303,7 +305,7 @@ def test_the_same_pixels_in_another_file_count_because_they_were_decoded_and_an_
     red: Team, now: datetime
 ) -> None:
     send(red, now=now)
-    with pytest.raises(Unavailable), upload_rates.refusals_counted(red, UploadKind.ATTACK):
+    with pytest.raises(ServiceUnavailable), upload_rates.count_refusals(red, UploadKind.ATTACK):
         raise store_away()
     assert not HourCount.objects.exists()
     other = io.BytesIO()
@@ -370,21 +372,26 @@ def test_there_are_places_enough() -> None:
 
 
 def sends(
-    team: Team, *parts: Part, now: datetime, numbers: Policy = POLICY, **more: Any
-) -> list[upload_intake.Outcome]:
+    team: Team, *parts: UploadedFile, now: datetime, numbers: Policy = POLICY, **more: Any
+) -> list[upload_intake.UploadResult]:
     by = cast.captain(team)
     return upload_intake.pictures_send(
         team=team, by=by, parts=parts, policy=numbers, now=now, **{"targets": [], **more}
     )
 
 
-def codes(outcomes: list[upload_intake.Outcome]) -> list[str]:
+def codes(outcomes: list[upload_intake.UploadResult]) -> list[str]:
     return [each.refused.code if each.refused else "received" for each in outcomes]
 
 
 def test_one_bad_picture_does_not_refuse_the_others(red: Team, now: datetime) -> None:
-    parts = [Part("a", picture(1)), Part("b", b"no picture"), Part("c", picture(1)), Part("d", picture(2))]
-    outcomes = sends(red, *parts, Part("e", refused=picture_refused("empty")), now=now)
+    parts = [
+        UploadedFile("a", picture(1)),
+        UploadedFile("b", b"no picture"),
+        UploadedFile("c", picture(1)),
+        UploadedFile("d", picture(2)),
+    ]
+    outcomes = sends(red, *parts, UploadedFile("e", refused=picture_refused("empty")), now=now)
     assert codes(outcomes) == ["received", "not_a_picture", "sent_before", "received", "empty"]
     assert ([each.name for each in outcomes], outcomes[2].earlier) == (["a", "b", "c", "d", "e"], outcomes[0].attack)
     assert len(set(Attack.objects.values_list("upload", flat=True))) == 1
@@ -392,13 +399,13 @@ def test_one_bad_picture_does_not_refuse_the_others(red: Team, now: datetime) ->
 
 def test_a_quota_that_runs_out_in_the_middle_refuses_the_rest(red: Team, now: datetime) -> None:
     numbers = Policy(image_size=cast.SIDE, attacks_per_day=2)
-    parts = [Part(str(shade), picture(shade)) for shade in range(4)]
+    parts = [UploadedFile(str(shade), picture(shade)) for shade in range(4)]
     assert codes(sends(red, *parts, now=now, numbers=numbers)) == ["received"] * 2 + ["quota_used"] * 2
 
 
 def test_what_concerns_all_of_them_is_said_once(red: Team, now: datetime) -> None:
-    refused("not_staked", sends, red, Part("a", picture()), now=now, targets=["D-00000000"])
-    refused("not_entitled", sends, cast.team("green", entitled=False), Part("a", picture()), now=now)
+    refused("not_staked", sends, red, UploadedFile("a", picture()), now=now, targets=["D-00000000"])
+    refused("not_entitled", sends, cast.team("green", entitled=False), UploadedFile("a", picture()), now=now)
     assert not Attack.objects.exists()
 
 
@@ -409,9 +416,9 @@ def test_one_letter_has_all_the_receipts(
     with django_capture_on_commit_callbacks(execute=True):
         outcomes = sends(
             red,
-            Part("heron.png", picture(1)),
-            Part("x", b""),
-            Part("b", picture(2)),
+            UploadedFile("heron.png", picture(1)),
+            UploadedFile("x", b""),
+            UploadedFile("b", picture(2)),
             now=now,
             targets=[defense.public_id],
         )
@@ -443,7 +450,7 @@ def test_no_letter(
 ) -> None:
     blue = cast.team("blue", email=email)
     with django_capture_on_commit_callbacks(execute=True):
-        sends(blue, *(Part("a", data) for data in parts), now=now)
+        sends(blue, *(UploadedFile("a", data) for data in parts), now=now)
     messages_send(clock=lambda: now)
     assert mailoutbox == [], why
 
@@ -477,7 +484,7 @@ def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_di
                     raise Died
             return execute(sql, *rest)
 
-        parts = [Part(str(shade), picture(2 * number + shade)) for shade in range(2)]
+        parts = [UploadedFile(str(shade), picture(2 * number + shade)) for shade in range(2)]
         with connection.execute_wrapper(die):
             try:
                 upload_intake.pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)

@@ -15,7 +15,7 @@ from contest.attacks import near_duplicates, services
 from contest.attacks.models import NearDuplicate
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Attack, Stake, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.outbox.sending import messages_send
 from contest.teams.models import Entitlement, TeamMerge
 from contest.web import attack_uploads
@@ -305,7 +305,7 @@ def at_stake(name: str, *, days: int, now: datetime) -> Defense:
     defense = cast.staked(name, since=now - days * DAY)
     team = Team.objects.create(name=f"makers of {name}", created_at=cast.LONG_AGO)
     told = {"received_at": cast.LONG_AGO, "due_at": cast.LONG_AGO, "licence": "MIT", "opened_at": cast.LONG_AGO}
-    Entry.objects.create(team=team, defense=defense, **told)
+    DefenseEntry.objects.create(team=team, defense=defense, **told)
     return defense
 
 

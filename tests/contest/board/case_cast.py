@@ -7,9 +7,9 @@ import numpy as np
 from django.contrib.auth.models import User
 
 from contest.board.cases import party_add
-from contest.board.models import Appeal, Disclosure, Statement
+from contest.board.models import Appeal, AppealStatement, Disclosure
 from contest.board.motions import motion_open
-from contest.board.recusal import DISCLOSURE_STANDS
+from contest.board.recusal import DISCLOSURE_VALID_FOR
 from contest.core.enums import AppealSide, DecisionKind, PartyRole, VoteChoice
 from contest.core.models import Case, Member, Team
 from labeling.enums import Answer, Label
@@ -59,9 +59,9 @@ def disclosed(scene: Scene) -> Appeal:
     return appealed(case, scene.red, side=AppealSide.ATTACKER)
 
 
-def said(case: Case, by: Team) -> Statement:
+def said(case: Case, by: Team) -> AppealStatement:
     """What the other side answers."""
-    return Statement.objects.create(case=case, team=by, words=ANSWER, sent_at=LATER + timedelta(hours=2))
+    return AppealStatement.objects.create(case=case, team=by, words=ANSWER, sent_at=LATER + timedelta(hours=2))
 
 
 def picture(scene: Scene) -> tuple[Case, Appeal]:
@@ -97,7 +97,7 @@ def rich(members: int = 3) -> tuple[Scene, Case]:
         before, scene.members, VoteChoice.UPHOLD, explanation="It stands: one tasker was not sure, and says why."
     )
     # Said too long ago to stand for the next case.
-    Disclosure.objects.filter(case=before).update(made_at=LATER - 2 * DISCLOSURE_STANDS)
+    Disclosure.objects.filter(case=before).update(made_at=LATER - 2 * DISCLOSURE_VALID_FOR)
     case = appealed(scene.opened(), scene.red, side=AppealSide.ATTACKER).case
     said(case, scene.blue)
     return scene, case

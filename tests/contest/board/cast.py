@@ -12,12 +12,12 @@ from django.db import transaction
 from adjudication.counting import Ballot
 from adjudication.models import Ruling
 from adjudication.services import panel_settle
-from contest.board.cases import count_of, disclose, image_held, picture_case, vote_cast
+from contest.board.cases import count_of, disclose, lock_image, picture_case, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision, Vote
 from contest.board.recusal import undisclosed
 from contest.core.enums import ConflictKind, VoteChoice
-from contest.core.models import Attack, Case, Conflict, Stake, Team
+from contest.core.models import Attack, Case, ConflictOfInterest, Stake, Team
 from labeling.enums import Answer
 from labeling.models import Image, Panel
 from policy.selectors import policy_in_force
@@ -83,7 +83,7 @@ class Scene:
     def opened(self, *, by: User | None = None, now: datetime = LATER) -> Case:
         """The case of the picture."""
         with transaction.atomic():
-            return picture_case(image=image_held(self.image.pk), ruling=self.newest(), by=by, now=now)
+            return picture_case(image=lock_image(self.image.pk), ruling=self.newest(), by=by, now=now)
 
     def newest(self) -> Ruling:
         """The ruling that holds."""
@@ -140,10 +140,10 @@ def decided(
 
 def conflict(
     who: User, team: Team, since: datetime = cast.BEFORE, until: datetime | None = None, **more: Any
-) -> Conflict:
+) -> ConflictOfInterest:
     """A conflict as on record, without what declaring one does beside it."""
     told = {"kind": ConflictKind.COAUTHOR, "declared_by": who, "declared_at": since} | more
-    return Conflict.objects.create(member=who, team=team, since=since, until=until, **told)
+    return ConflictOfInterest.objects.create(member=who, team=team, since=since, until=until, **told)
 
 
 OVERRULE_REJECTED = Ballot(VoteChoice.OVERRULE, reasons=("occluded",))

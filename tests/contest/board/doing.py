@@ -7,8 +7,8 @@ from django.db import transaction
 
 from adjudication.counting import Ballot
 from contest.board.decisions import overrule
-from contest.board.impact_preview import Follows
-from contest.core.breaks import breaks_derive, standing_breaks
+from contest.board.impact_preview import Impact
+from contest.core.breaks import breaks_derive, breaks_in_force
 from contest.core.models import Stake
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import LedgerEntry
@@ -36,7 +36,7 @@ def by_doing(image: Image, ballot: Ballot, now: datetime) -> Followed:
     return after - before, before - after, turns, entries
 
 
-def as_derived(found: Follows) -> Followed:
+def as_derived(found: Impact) -> Followed:
     """Return what was derived in the same form."""
     turns = {each.stake.pk: (each.before, each.after) for each in found.stakes}
     broken, unbroken = ({each.pk for each in rows} for rows in (found.broken, found.unbroken))
@@ -49,7 +49,7 @@ def _entry(row: LedgerEntry) -> tuple[Any, ...]:
 
 
 def _broken(image: Image) -> set[int]:
-    rows = standing_breaks().filter(image=image, defense__published_at__isnull=False)
+    rows = breaks_in_force().filter(image=image, defense__published_at__isnull=False)
     return set(rows.values_list("defense", flat=True))
 
 

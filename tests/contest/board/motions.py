@@ -14,7 +14,7 @@ from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import open_stake_of
 from contest.ledger.models import Account
 from contest.ledger.services import account, move
-from contest.ledger.withholding import money_return, money_withhold, withheld
+from contest.ledger.withholding import money_return, money_withhold, withheld_amounts
 from contest.prizes.awards import award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
 from contest.prizes.withheld_awards import forfeited_of_award
@@ -178,7 +178,7 @@ def withholding(rita: User, olga: User) -> Motion:
         kind="withhold",
         team=team,
         move=lambda by: motion_factories.withhold_move(of, 500, reason=REASON, by=by, now=NOW),
-        done=lambda: [each.cents for each in withheld()] == [500] and balance(team) == WON - 500,
+        done=lambda: [each.cents for each in withheld_amounts()] == [500] and balance(team) == WON - 500,
         spoil=lambda: cast.paid_out(team, WON, now=NOW),
         refused="not_enough",
         subject={"team": [team.pk]},
@@ -195,7 +195,7 @@ def withholding_a_share(rita: User, olga: User) -> Motion:
         kind="withhold",
         team=team,
         move=lambda by: motion_factories.withhold_move(of, 500, team=team, reason=REASON, by=by, now=NOW),
-        done=lambda: [(each.team, each.cents) for each in withheld()] == [(team, 500)],
+        done=lambda: [(each.team, each.cents) for each in withheld_amounts()] == [(team, 500)],
         spoil=lambda: move(
             of, account(AccountKind.ATTACKERS), cast.PRIZE - 499, rule="R36", why="x", causes={}, now=NOW
         ),
@@ -214,7 +214,7 @@ def giving_back(rita: User, olga: User) -> Motion:
         kind="return",
         team=team,
         move=lambda by: motion_factories.return_move(of, reason=REASON, by=by, now=NOW),
-        done=lambda: withheld() == [] and balance(team) == WON,
+        done=lambda: withheld_amounts() == [] and balance(team) == WON,
         spoil=lambda: money_return(of=of, reason="x", by=mandate("return", rita, NOW), now=NOW),
         refused="nothing_withheld",
         subject={"team": [team.pk]},
@@ -250,7 +250,7 @@ def withholding_an_award(rita: User, olga: User) -> Motion:
         award,
         "withhold",
         move=lambda by: motion_factories.award_withhold_move(award, reason=REASON, by=by, now=NOW),
-        done=lambda: withholdable(award) == 0 and [each.award for each in withheld()] == [award],
+        done=lambda: withholdable(award) == 0 and [each.award for each in withheld_amounts()] == [award],
         spoil=lambda: award_withhold(award=award, reason="x", by=mandate("withhold", rita, NOW), now=NOW),
         refused="nothing_left",
     )

@@ -17,7 +17,7 @@ from contest.appeals import services
 from contest.appeals.services import case_of_party
 from contest.board.case_visibility import teams_informed
 from contest.board.decisions import cases_close
-from contest.board.models import Appeal, Statement
+from contest.board.models import Appeal, AppealStatement
 from contest.board.recusal import recused_from, teams_of
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
@@ -64,7 +64,7 @@ def send(scene: Scene, team: Team | None = None, **told: Any) -> Appeal:
     return services.appeal_send(image=scene.image, team=team, by=captain(team), **given)
 
 
-def answer(case: Case, team: Team, words: str = ANSWER) -> Statement:
+def answer(case: Case, team: Team, words: str = ANSWER) -> AppealStatement:
     return services.statement_send(case=case, team=team, words=words, by=captain(team), now=LATER)
 
 
@@ -182,7 +182,7 @@ def test_the_other_side_answers_once_before_the_decision_and_says_something_as_a
     refused("not_found", answer, case, green)
     assert answer(case, scene.red, f"  {ANSWER}  ").words == ANSWER
     refused("stated", answer, case, scene.red)
-    assert Statement.objects.count() == 1
+    assert AppealStatement.objects.count() == 1
 
 
 # Reading --------------------------------------------------------------------------------------------------------------

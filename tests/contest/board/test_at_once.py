@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from contest.appeals.services import appeal_send, statement_send
 from contest.board.cases import count_of
 from contest.board.decisions import case_decide
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState, VoteChoice
-from contest.core.models import BoardDecision, Case, Conflict, Team
-from contest.ledger.services import check
+from contest.core.models import BoardDecision, Case, ConflictOfInterest, Team
+from contest.ledger.services import check_ledger_sums
 from contest.teams import entitlements
 from contest.teams.models import PastMember
 from tests import factories
@@ -47,7 +47,7 @@ def test_two_teams_that_appeal_at_once_are_in_one_case_each_once() -> None:
     assert set(Appeal.objects.values_list("team", "case")) == {(team.pk, case.pk) for team in teams}
     by = case_cast.joins(scene.red, "of red")
     found = at_once(*[partial(statement_send, case=case, team=scene.red, words=WHY, by=by, now=LATER)] * 3)
-    assert codes(found) == ["", "stated", "stated"] and Statement.objects.count() == 1
+    assert codes(found) == ["", "stated", "stated"] and AppealStatement.objects.count() == 1
 
 
 # The call that votes and confirms -------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_two_confirm_a_motion_at_once(make: Make, rita: User, ron: User, olga: U
     seen = count_of(case).mark
     assert codes(at_once(confirm(case, rita, seen), confirm(case, ron, seen))) == ["", "decided"]
     assert [model.objects.filter(case=case).count() for model in (BoardDecision, CaseDecision)] == [1, 1]
-    assert motion.done() and check().wrong == ()
+    assert motion.done() and check_ledger_sums().wrong == ()
 
 
 def test_one_confirms_while_the_other_drops_it(rita: User, ron: User, olga: User) -> None:
@@ -129,7 +129,9 @@ def test_one_confirms_what_changes_at_that_moment(what: str, rita: User, ron: Us
                 voted(case, ron, NOW, VoteChoice.AGAINST)
             else:
                 Case.objects.select_for_update(of=("self",)).get(pk=case.pk)
-                Conflict.objects.create(member=rita, team=motion.team, kind="other", since=BEFORE, declared_at=NOW)
+                ConflictOfInterest.objects.create(
+                    member=rita, team=motion.team, kind="other", since=BEFORE, declared_at=NOW
+                )
                 seen, by, code = count_of(case).mark, ron, "no_quorum"
             other = beside(pool, confirm(case, by, seen))
             until_waiting(1)
@@ -153,7 +155,7 @@ def test_a_motion_that_finds_a_conflict_while_another_about_its_team_is_decided(
     PastMember.objects.create(
         team=motion.team, user=factories.user("rolf", "review board"), joined_at=BEFORE, left_at=NOW
     )
-    real, holds_case = entitlements.team_held, Event()
+    real, holds_case = entitlements.lock_team, Event()
 
     def after_the_other_holds_the_team(team: int) -> Team:
         if not holds_case.is_set():  # not when it is done again
@@ -161,7 +163,7 @@ def test_a_motion_that_finds_a_conflict_while_another_about_its_team_is_decided(
             until_waiting(1)
         return real(team)
 
-    monkeypatch.setattr(entitlements, "team_held", after_the_other_holds_the_team)
+    monkeypatch.setattr(entitlements, "lock_team", after_the_other_holds_the_team)
     with ThreadPoolExecutor(2) as pool:
         decided = beside(pool, confirm(case, ron, count_of(case).mark))
         assert holds_case.wait(LONG)

@@ -9,20 +9,20 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from common.models import AuditEntry
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.conflicts import (
-    Ended,
+    ConflictEnd,
     conflict_declare,
     conflict_dismiss,
     conflict_end,
+    conflict_ends,
     conflicts_find,
     declare_ties,
-    ends_of,
 )
-from contest.board.models import Ties
+from contest.board.models import Affiliations
 from contest.board.recusal import EVER, cases_seen_by
 from contest.core.enums import ConflictKind
-from contest.core.models import Conflict, Team
+from contest.core.models import ConflictOfInterest, Team
 from contest.teams.inboxes import institution
 from contest.teams.models import Entitlement, PastMember
 from tests.contest.attacks.cast import main_of
@@ -36,16 +36,16 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("it_is_later")]
 DAY = timedelta(days=1)
 
 
-def declare(member: User, team: Team, by: User | None = None, **more: Any) -> Conflict:
+def declare(member: User, team: Team, by: User | None = None, **more: Any) -> ConflictOfInterest:
     told: dict[str, Any] = {"kind": ConflictKind.COAUTHOR, "since": LATER - DAY, "words": "A paper of 2025."}
     return conflict_declare(member=member, team=team, by=by or member, now=LATER, **(told | more))
 
 
-def end(made: Conflict, by: User, reason: str = "The paper is withdrawn.") -> Conflict:
+def end(made: ConflictOfInterest, by: User, reason: str = "The paper is withdrawn.") -> ConflictOfInterest:
     return conflict_end(conflict_id=made.pk, reason=reason, by=by, now=LATER + DAY)
 
 
-def dismiss(made: Conflict, by: User, reason: str) -> Conflict:
+def dismiss(made: ConflictOfInterest, by: User, reason: str) -> ConflictOfInterest:
     return conflict_dismiss(conflict_id=made.pk, reason=reason, by=by, now=LATER)
 
 
@@ -79,7 +79,7 @@ def test_it_ends_once_and_with_a_reason(rita: User, olga: User) -> None:
     end(made, rita)
     refused("over", end, made, rita)
     refused("declared", dismiss, made, olga, "No.")
-    refused("not_found", end, Conflict(pk=0), rita)
+    refused("not_found", end, ConflictOfInterest(pk=0), rita)
 
 
 def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
@@ -88,10 +88,10 @@ def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
     end(hers, olga)
     entry = AuditEntry.objects.get(action="conflict.end", subject={"conflict": [mine.pk]})
     assert (entry.user, entry.private["words"], entry.why, entry.published) == (rita, "We erred.", "", False)
-    told = {mine.pk: Ended("rita", "We erred."), hers.pk: Ended("olga", "The paper is withdrawn.")}
-    assert ends_of(Conflict.objects.all()) == told
+    told = {mine.pk: ConflictEnd("rita", "We erred."), hers.pk: ConflictEnd("olga", "The paper is withdrawn.")}
+    assert conflict_ends(ConflictOfInterest.objects.all()) == told
     AuditEntry.objects.filter(pk=entry.pk).update(user=None)
-    assert ends_of(Conflict.objects.all())[mine.pk].by == "", "the account is gone"
+    assert conflict_ends(ConflictOfInterest.objects.all())[mine.pk].by == "", "the account is gone"
 
 
 # What the contest finds -----------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def test_how_it_ended_stays_in_the_audit_trail(rita: User, olga: User) -> None:
 def found(member: User) -> list[tuple[str, str]]:
     conflicts_find(now=LATER)
     return list(
-        Conflict.objects.filter(member=member, found=True)
+        ConflictOfInterest.objects.filter(member=member, found=True)
         .order_by("team__name", "kind")
         .values_list("team__name", "kind")
     )
@@ -131,7 +131,7 @@ def test_named_people_papers_and_times_in_a_team(rita: User) -> None:
     declare_ties(member=rita, domains=[], people=["annlee@googlemail.com"], papers=["arXiv:1809.08352v2"], now=LATER)
     assert found(rita) == [("azure", "member"), ("green", "coauthor"), ("grey", "coauthor")]
     assert conflicts_find(now=LATER) == 0, "each is found once"
-    assert set(Conflict.objects.values_list("since", flat=True)) == {EVER}
+    assert set(ConflictOfInterest.objects.values_list("since", flat=True)) == {EVER}
 
 
 @pytest.mark.both("a conflict is locked while it ends, and members while some are looked for")
@@ -139,7 +139,7 @@ def test_an_organizer_dismisses_what_is_none_and_it_is_not_found_again(rita: Use
     User.objects.filter(pk=rita.pk).update(email="rita@mit.edu")
     User.objects.filter(pk=case_cast.joins(money.team("green"), "ann").pk).update(email="ann@mit.edu")
     assert found(rita) == [("green", "institution")]
-    row = Conflict.objects.get()
+    row = ConflictOfInterest.objects.get()
     refused("found", end, row, rita)
     refused("not_an_organizer", dismiss, row, rita, "No.")
     refused("invalid", dismiss, row, olga, " ")
@@ -195,7 +195,7 @@ def organizer(scene: Scene, olga: User, signed_in: Any) -> Any:
 
 
 def declared(**more: str) -> dict[str, str]:
-    return {"declare": "1", "team": "red", "kind": "coauthor", "since": "", "words": "A paper of 2025."} | more
+    return {"action": "declare", "team": "red", "kind": "coauthor", "since": "", "words": "A paper of 2025."} | more
 
 
 @pytest.mark.parametrize("name", ["red", "RED", "id"])
@@ -205,7 +205,7 @@ def test_a_member_declares_one_and_is_told_what_changes(name: str, scene: Scene,
     assert "1 open case is closed to you now, and what comes too." in plain(
         client.post(MINE, declared(team=scene.red.public_id if name == "id" else name), follow=True)
     )
-    made = Conflict.objects.get()
+    made = ConflictOfInterest.objects.get()
     assert (made.member, made.team, made.kind) == (mia, scene.red, ConflictKind.COAUTHOR)
     assert (made.since, made.words, cases_seen_by(mia).count()) == (LATER, "A paper of 2025.", 1)
     assert "is on record already" in posted(client, MINE, declared(), 409)
@@ -219,7 +219,7 @@ def test_where_no_open_case_is_about_the_team_nothing_is_told_of_others(scene: S
     answers = [plain(client.post(MINE, form, follow=True)) for form in forms]
     told = ["No case that is open to you is about this team" in answer for answer in answers]
     assert told == [True, False, True]
-    assert set(Conflict.objects.values_list("since", flat=True)) == {datetime(2026, 11, 20, tzinfo=UTC)}
+    assert set(ConflictOfInterest.objects.values_list("since", flat=True)) == {datetime(2026, 11, 20, tzinfo=UTC)}
 
 
 @pytest.mark.parametrize(
@@ -231,9 +231,9 @@ def test_where_no_open_case_is_about_the_team_nothing_is_told_of_others(scene: S
         (declared(since="yesterday"), "Give a day as in 2026-11-20"),
         (declared(since="2026-12-24"), "Give a day that has begun"),
         (declared(words="x" * 1_001), "Write at most 1,000 characters."),
-        ({"tell": "1", "domains": "gmail", "people": "", "papers": ""}, "the domain of one institution"),
-        ({"tell": "1", "domains": "", "people": "nobody", "papers": ""}, "an e-mail address: nobody"),
-        ({"tell": "1", "domains": "", "people": "", "papers": "12"}, "the ID of a paper on arXiv"),
+        ({"action": "tell", "domains": "gmail", "people": "", "papers": ""}, "the domain of one institution"),
+        ({"action": "tell", "domains": "", "people": "nobody", "papers": ""}, "an e-mail address: nobody"),
+        ({"action": "tell", "domains": "", "people": "", "papers": "12"}, "the ID of a paper on arXiv"),
     ],
 )
 def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_is_kept(
@@ -242,25 +242,25 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_is_kept(
     answer = client.post(MINE, form)
     assert (answer.status_code, why in plain(answer)) == (400, True)
     shows(main_of(answer), form.get("words", ""), form.get("people", ""))
-    assert not Conflict.objects.exists() and not Ties.objects.exists()
+    assert not ConflictOfInterest.objects.exists() and not Affiliations.objects.exists()
 
 
 def test_a_member_ends_what_was_declared_and_not_what_was_found(scene: Scene, client: Client, mia: User) -> None:
     mine, hers = (cast.conflict(member, scene.red) for member in scene.members[:2])
     by_us = cast.conflict(mia, scene.blue, found=True)
     shows(words(client, MINE), "found by the contest", "they dismiss it with a reason")
-    told = {"end": "1", "reason": "The paper is withdrawn."}
+    told = {"action": "end", "reason": "The paper is withdrawn."}
     unsaid = told | {"conflict": str(mine.pk), "reason": " "}
     assert "Give the reason: it stays on record" in posted(client, MINE, unsaid, 400)
     answers = [client.post(MINE, told | {"conflict": str(each)}) for each in (mine.pk, by_us.pk, hers.pk, "x")]
     assert [each.status_code for each in answers] == [303, 403, 404, 404]
-    assert [Conflict.objects.get(pk=each.pk).until for each in (mine, by_us, hers)] == [LATER, None, None]
+    assert [ConflictOfInterest.objects.get(pk=each.pk).until for each in (mine, by_us, hers)] == [LATER, None, None]
     assert "The paper is withdrawn." in words(client, MINE)
 
 
 def test_a_member_reads_not_what_an_organizer_wrote(scene: Scene, client: Client, mia: User, olga: User) -> None:
     cast.conflict(mia, scene.red, declared_by=olga, words="We were told in trust.")
-    shows(main(client, MINE), "an organizer", "they end it with a reason", but=["in trust", 'name="end"'])
+    shows(main(client, MINE), "an organizer", "they end it with a reason", but=["in trust", 'value="end"'])
 
 
 def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, organizer: Client, mia: User) -> None:
@@ -269,14 +269,19 @@ def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, o
     for user in (case_cast.joins(scene.red, "rob"), scene.members[1]):
         User.objects.filter(pk=user.pk).update(email=f"{user.username}@lab.example.edu")
     assert "It ties you to no team that is here now" in plain(
-        client.post(MINE, {"tell": "1", "domains": "", "people": "", "papers": ""}, follow=True)
+        client.post(MINE, {"action": "tell", "domains": "", "people": "", "papers": ""}, follow=True)
     )
-    assert Conflict.objects.get().member == scene.members[1]
-    told = {"tell": "1", "domains": "lab.example.edu", "people": "a@b.example, c@d.example", "papers": "1809.08352"}
+    assert ConflictOfInterest.objects.get().member == scene.members[1]
+    told = {
+        "action": "tell",
+        "domains": "lab.example.edu",
+        "people": "a@b.example, c@d.example",
+        "papers": "1809.08352",
+    }
     assert "It ties you to red. 1 open case is closed to you now" in plain(client.post(MINE, told, follow=True))
-    ties = Ties.objects.get(member=mia)
+    ties = Affiliations.objects.get(member=mia)
     assert (ties.people, ties.papers) == (["a@b.example", "c@d.example"], ["1809.08352"])
-    assert "a@b.example\nc@d.example</textarea>" in main(client, MINE)
+    assert "a@b.example c@d.example</textarea>" in main(client, MINE)
     assert "It ties you to no team" in plain(client.post(MINE, told, follow=True))
     told_of = ("member0: 1 domain, 2 people, 1 paper", "member2: nothing yet")
     shows(words(organizer, ALL), *told_of, but=["a@b.example"])
@@ -287,15 +292,15 @@ def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, o
 
 def test_organizers_declare_and_dismiss_and_end(scene: Scene, organizer: Client, mia: User, olga: User) -> None:
     organizer.post(ALL, declared(member=mia.username))
-    made, by_us = Conflict.objects.get(), cast.conflict(mia, scene.blue, found=True)
+    made, by_us = ConflictOfInterest.objects.get(), cast.conflict(mia, scene.blue, found=True)
     assert (made.member, made.declared_by) == (mia, olga)
-    dismissed, ended = {"dismiss": "1", "conflict": str(by_us.pk)}, {"end": "1", "conflict": str(made.pk)}
+    dismissed, ended = {"action": "dismiss", "conflict": str(by_us.pk)}, {"action": "end", "conflict": str(made.pk)}
     assert [organizer.post(ALL, form).status_code for form in (dismissed | {"reason": " "}, ended)] == [400, 400]
     assert "is dismissed" in plain(organizer.post(ALL, dismissed | {"reason": "A namesake."}, follow=True))
     organizer.post(ALL, ended | {"reason": "It was another Mia."})
     by_us.refresh_from_db()
     assert (by_us.dismissed_by, by_us.dismissed_reason) == (olga, "A namesake.")
-    assert timedelta(0) <= Conflict.objects.get(pk=made.pk).until - LATER < timedelta(seconds=1)
+    assert timedelta(0) <= ConflictOfInterest.objects.get(pk=made.pk).until - LATER < timedelta(seconds=1)
     assert "No conflict is on record here" in words(organizer, ALL)
     # By whom, and why.
     shows(
@@ -310,8 +315,8 @@ def test_organizers_read_how_each_conflict_came_to_its_end(
     scene: Scene, organizer: Client, client: Client, signed_in: Any
 ) -> None:
     client.post(MINE, declared(since="2026-11-01"))
-    row = Conflict.objects.get()
-    client.post(MINE, {"end": "1", "conflict": str(row.pk), "reason": "The paper <was> withdrawn."})
+    row = ConflictOfInterest.objects.get()
+    client.post(MINE, {"action": "end", "conflict": str(row.pk), "reason": "The paper <was> withdrawn."})
     cast.conflict(scene.members[1], scene.blue, until=LATER)  # of a time in which no reason was asked for
     page = main(organizer, f"{ALL}?show=over")
     for label, told in (
@@ -330,15 +335,15 @@ def test_organizers_read_how_each_conflict_came_to_its_end(
 REFUSED = [
     (declared(), 400),
     (declared(member="red"), 400),
-    ({"dismiss": "1", "conflict": "0", "reason": "No."}, 404),
-    ({"dismiss": "1", "reason": "No."}, 404),
-    ({"end": "1", "conflict": "9" * 30, "reason": "No."}, 404),
+    ({"action": "dismiss", "conflict": "0", "reason": "No."}, 404),
+    ({"action": "dismiss", "reason": "No."}, 404),
+    ({"action": "end", "conflict": "9" * 30, "reason": "No."}, 404),
 ]
 
 
 def test_what_is_refused_of_organizers(organizer: Client) -> None:
     assert [organizer.post(ALL, told).status_code for told, _ in REFUSED] == [status for _, status in REFUSED]
-    assert not Conflict.objects.exists()
+    assert not ConflictOfInterest.objects.exists()
 
 
 def test_the_registry_is_found_and_paged(scene: Scene, organizer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,7 +358,7 @@ def test_the_registry_is_found_and_paged(scene: Scene, organizer: Client, monkey
     assert row["conflict"].team == scene.blue
     assert len(organizer.get(ALL, {"find": "member1", "show": "all"}).context["rows"]) == 1
     assert "past" in words(organizer, f"{ALL}?find=past")
-    assert "No conflict fits" in words(organizer, f"{ALL}?find=zebra")
+    assert "No conflict matches" in words(organizer, f"{ALL}?find=zebra")
 
 
 def test_organizers_see_which_cases_wait_for_members_and_nothing_of_them(scene: Scene, organizer: Client) -> None:
@@ -361,7 +366,7 @@ def test_organizers_see_which_cases_wait_for_members_and_nothing_of_them(scene: 
     assert case.public_id not in words(organizer, ALL)
     for member in scene.members[:2]:
         cast.conflict(member, scene.red)
-    cases_tend(now=LATER)
+    sweep_cases(now=LATER)
     told = f"Case {case.public_id} : 1 of the 2 members that it needs may judge it."
     shows(words(organizer, ALL), told, but=[case_cast.ARGUMENT, scene.image.public_id])
     for member in scene.members:

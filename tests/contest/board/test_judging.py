@@ -13,15 +13,15 @@ from django.test import Client
 from common.models import AuditEntry
 from contest.board import case_sweep
 from contest.board.case_messages import retract_messages
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
-from contest.board.recusal import DISCLOSURE_STANDS, cases_seen_by, judges_of, recused_from, undisclosed
+from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_for, recused_from, undisclosed
 from contest.board.reminders import case_remind
-from contest.board.selectors import Asked, cases_asked
+from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
-from contest.core.models import Attack, Case, Conflict, Team
+from contest.core.models import Attack, Case, ConflictOfInterest, Team
 from contest.outbox.models import Message
 from contest.pages.board.case_list import rows_of
 from contest.teams.merging import teams_merge
@@ -74,7 +74,7 @@ def test_for_which_time_a_conflict_counts(
     cast.conflict(scene.members[0], scene.blue, since, until)
     assert recused_from(case) == ({scene.members[0].pk} if aside else set()), why
     for member, judges in ((scene.members[0], not aside), (scene.members[1], True)):
-        assert (member in judges_of(case), cases_seen_by(member).filter(pk=case.pk).exists()) == (judges, judges), why
+        assert (member in judges_for(case), cases_seen_by(member).filter(pk=case.pk).exists()) == (judges, judges), why
 
 
 def test_a_dismissed_conflict_and_one_with_another_team_count_for_nothing(case: Case, scene: Scene) -> None:
@@ -131,7 +131,7 @@ def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
     Case.objects.filter(pk=case.pk).update(opened_at=now)
     case.refresh_from_db()
     found = [each.name for each in undisclosed(case, member)]
-    (row,) = rows_of([cases_asked(member, Asked(state="all")).get(pk=case.pk)], member, now=now)
+    (row,) = rows_of([cases_listed(member).get(pk=case.pk)], member, now=now)
     assert row.disclosed is not bool(found), "the list says the same"
     return found
 
@@ -166,9 +166,9 @@ def _merged(scene: Scene) -> None:
 # What happens, about which team a member is asked, and how long after they spoke; of which teams they speak again.
 SINCE: list[tuple[Change, str, timedelta, list[str], str]] = [
     (_nothing, "red", timedelta(0), [], "said of another case at the same time"),
-    (_nothing, "red", DISCLOSURE_STANDS, [], "said just within the time for which it stands"),
-    (_nothing, "red", DISCLOSURE_STANDS + INSTANT, ["red"], "said too long before the case was opened"),
-    (_nothing, "red", -10 * DISCLOSURE_STANDS, [], "said after the case was opened, of another one"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR, [], "said just within the time for which it stands"),
+    (_nothing, "red", DISCLOSURE_VALID_FOR + INSTANT, ["red"], "said too long before the case was opened"),
+    (_nothing, "red", -10 * DISCLOSURE_VALID_FOR, [], "said after the case was opened, of another one"),
     (_declared, "red", 3 * HOUR, ["red"], "a conflict was declared since, though it is over"),
     (_found, "red", 3 * HOUR, ["red"], "one was found since, though it was dismissed"),
     (
@@ -210,12 +210,14 @@ def test_who_is_asked_again_speaks_again_and_their_vote_counts_then(case: Case, 
 
 def step_aside(scene: Scene) -> None:
     for member in scene.members[1:]:
-        kind = list(ConflictKind)[Conflict.objects.filter(member=member).count()]
+        kind = list(ConflictKind)[ConflictOfInterest.objects.filter(member=member).count()]
         cast.conflict(member, scene.blue, LATER, kind=kind, found=True)
 
 
 def come_back(scene: Scene) -> None:
-    Conflict.objects.filter(dismissed_at=None).update(dismissed_at=AFTER, dismissed_reason="Another one of that name.")
+    ConflictOfInterest.objects.filter(dismissed_at=None).update(
+        dismissed_at=AFTER, dismissed_reason="Another one of that name."
+    )
 
 
 def on_the_board(yes: bool) -> Change:
@@ -247,19 +249,19 @@ def test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again(
 ) -> None:
     over = case.due_at + DAY
     cast.votes(case, scene.members[:2], VoteChoice.UPHOLD)
-    assert (cases_tend(now=LATER), told(), count_of(case).is_enough) == (0, 0, True)
+    assert (sweep_cases(now=LATER), told(), count_of(case).is_enough) == (0, 0, True)
     lose(scene)
     count = count_of(case)
     assert (count.is_enough, count.can_be_enough, len(count.votes)) == (False, False, 1), why
-    assert [(cases_tend(now=AFTER), told()) for _ in range(2)] == [(1, 1), (0, 1)]
+    assert [(sweep_cases(now=AFTER), told()) for _ in range(2)] == [(1, 1), (0, 1)]
     refused("no_quorum", cast.decide, case, scene.members[0], over)
-    assert (cases_tend(now=over), told()) == (0, 1)
+    assert (sweep_cases(now=over), told()) == (0, 1)
     assert Case.objects.get(pk=case.pk).state == CaseState.OPEN, "the end of the clock decides nothing"
     assert Vote.objects.filter(case=case).count() == 2, "no vote is lost"
     regain(scene)
-    assert (cases_tend(now=AFTER), told(), count_of(case).is_enough) == (1, 1, True), "and they count again"
+    assert (sweep_cases(now=AFTER), told(), count_of(case).is_enough) == (1, 1, True), "and they count again"
     lose(scene)
-    assert (cases_tend(now=AFTER), told()) == (1, 2)
+    assert (sweep_cases(now=AFTER), told()) == (1, 2)
 
 
 def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
@@ -276,13 +278,13 @@ def test_a_case_that_cannot_be_looked_after_holds_up_no_other(
 
     monkeypatch.setattr(case_sweep, "notify_no_quorum", notify_no_quorum)
     with pytest.raises(ExceptionGroup, match="1 cases were not looked after") as raised:
-        cases_tend(now=AFTER)
+        sweep_cases(now=AFTER)
     assert [str(error) for error in raised.value.exceptions] == ["a row that nobody expected"]
     assert [each.msg["case"] for each in caplog.records if each.msg["event"] == "case_not_tended"] == [broken.pk]
     seen = dict(Case.objects.values_list("pk", "told_at"))
     assert (seen, told()) == ({broken.pk: None, other.pk: AFTER}, 1), "it alone is undone"
     monkeypatch.undo()
-    assert (cases_tend(now=AFTER), told()) == (1, 2), "the next sweep tries it again"
+    assert (sweep_cases(now=AFTER), told()) == (1, 2), "the next sweep tries it again"
 
 
 # Reminding of a case past its clock -----------------------------------------------------------------------------------

@@ -17,15 +17,15 @@ from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common.errors import DomainError
 from contest.appeals.services import appeal_send
-from contest.board.case_sweep import cases_tend
+from contest.board.case_sweep import sweep_cases
 from contest.board.cases import case_open, count_of
 from contest.board.conflicts import conflict_declare, conflict_end
-from contest.board.impact_preview import what_follows
+from contest.board.impact_preview import preview_impact
 from contest.board.models import Appeal, CaseDecision, Vote
 from contest.board.recusal import cases_seen_by
-from contest.core.breaks import breaks_record, standing_breaks
+from contest.core.breaks import breaks_in_force, breaks_record
 from contest.core.enums import CaseOutcome, CaseState, ConflictKind, VoteChoice
-from contest.core.models import Break, Case, Conflict
+from contest.core.models import Break, Case, ConflictOfInterest
 from contest.ledger.models import LedgerEntry
 from labeling.enums import PanelState
 from labeling.models import Panel, Response
@@ -120,7 +120,7 @@ class Board(RuleBasedStateMachine):
     @rule(who=st.integers(1, 3), side=_side)
     def declare(self, who: int, side: str) -> None:
         member, team = self.scene.members[who], getattr(self.scene, side)
-        if Conflict.objects.filter(dismissed_at=None).count() < 2:
+        if ConflictOfInterest.objects.filter(dismissed_at=None).count() < 2:
             self._try(
                 conflict_declare,
                 member=member,
@@ -134,7 +134,7 @@ class Board(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 5))
     def end(self, which: int) -> None:
-        if row := Conflict.objects.order_by("pk")[which : which + 1].first():
+        if row := ConflictOfInterest.objects.order_by("pk")[which : which + 1].first():
             self._try(conflict_end, conflict_id=row.pk, reason="It is over.", by=row.member, now=self._later())
 
     @rule(said=st.lists(st.sampled_from([SURE, SURE, UNSURE]), min_size=1, max_size=3))
@@ -147,15 +147,15 @@ class Board(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        cases_tend(now=self._later())
+        sweep_cases(now=self._later())
         breaks_record(now=self.now)
-        assert cases_tend(now=self.now) == 0 == breaks_record(now=self.now), "running it twice changes nothing"
+        assert sweep_cases(now=self.now) == 0 == breaks_record(now=self.now), "running it twice changes nothing"
 
     @rule(ballot=st.sampled_from(BALLOTS))
     def look_ahead(self, ballot: Ballot) -> None:
         if (case := self._case()) and case.state == CaseState.OPEN:
             before = self._everything()
-            self._try(what_follows, case, ballot, now=self._later())
+            self._try(preview_impact, case, ballot, now=self._later())
             assert self._everything() == before, "looking changes nothing"
 
     @rule(days=st.integers(1, 4))
@@ -171,7 +171,7 @@ class Board(RuleBasedStateMachine):
         decided = CaseDecision.objects.filter(outcome=CaseOutcome.OVERRULE).order_by("pk")
         by_board = [each for each in rulings if each.decided_by == DecidedBy.BOARD]
         assert [each.ruling for each in decided] == by_board, "each overrule made one ruling, and nothing else did"
-        labels = standing_breaks().filter(image=self.scene.image).values_list("ruling__label", flat=True)
+        labels = breaks_in_force().filter(image=self.scene.image).values_list("ruling__label", flat=True)
         assert set(labels) <= {rulings[-1].label}
 
     @invariant()
@@ -209,7 +209,7 @@ class Board(RuleBasedStateMachine):
         parties = set(case.parties.values_list("team", flat=True))
         return {
             self.scene.members.index(row.member)
-            for row in Conflict.objects.filter(dismissed_at=None)
+            for row in ConflictOfInterest.objects.filter(dismissed_at=None)
             if row.team_id in parties
             and (case.closed_at is None or row.since <= case.closed_at)
             and (row.until is None or row.until > case.opened_at)

@@ -18,12 +18,12 @@ from contest.board import motion_factories, motion_handlers
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.motions import motion_drop, motions_open
-from contest.board.open_motions import moved_for
+from contest.board.open_motions import open_motions_for
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
-from contest.core.models import Award, BoardDecision, Case, Conflict, Stake, Team
+from contest.core.models import Award, BoardDecision, Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, check
+from contest.ledger.services import account, check_ledger_sums
 from contest.outbox.models import Message
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -50,7 +50,7 @@ def now_and_nothing_is_lost(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterat
     factories.policy_version()
     monkeypatch.setattr("django.utils.timezone.now", lambda: NOW)
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 # Rita, who moves, and two other members; an organizer and a stranger.
@@ -105,8 +105,8 @@ def who_steps_aside_neither_moves_nor_sees_nor_votes(motion: Motion, case: Case,
     ron, ruth = board.ron, board.ruth
     conflict(ron, motion.team)
     refused("recused", motion.move, ron)  # nor is told that it is moved
-    assert not cases_seen_by(ron).filter(pk=case.pk).exists() and moved_for(ron) == []
-    assert [each.case for each in moved_for(ruth)] == [case]
+    assert not cases_seen_by(ron).filter(pk=case.pk).exists() and open_motions_for(ron) == []
+    assert [each.case for each in open_motions_for(ruth)] == [case]
     for act in (
         lambda: disclose(case=case, teams=[motion.team.public_id], by=ron, now=NOW),
         lambda: vote_cast(case=case, by=ron, choice=AGAINST, now=NOW),
@@ -187,7 +187,7 @@ def test_a_conflict_that_is_over_lets_a_member_move(rita: User, ron: User, olga:
     conflict(rita, motion.team)
     refused("recused", motion.move, rita)
     assert not Case.objects.exists()
-    Conflict.objects.update(until=NOW)
+    ConflictOfInterest.objects.update(until=NOW)
     moments = (NOW - timedelta(seconds=1), NOW)
     assert [teams_stepped_aside_for(rita, now=moment) for moment in moments] == [{motion.team.pk}, set()]
     assert carried(motion.move(rita), ron, NOW) and motion.done()
@@ -207,7 +207,7 @@ def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: 
     conflict(ron, makers)
     refused("recused", motion_factories.stakes_move, both, "c", REASON, by=ron, now=NOW)
     motion_factories.stakes_move(both, "c", REASON, by=rita, now=NOW)
-    assert moved_for(ron) == []
+    assert open_motions_for(ron) == []
     assert motion_factories.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
@@ -339,15 +339,21 @@ NOTHING_THERE, NOT_LISTED = (404, "There is no stake with this number."), (400, 
 Form = Callable[[Motion], dict[str, str]]
 FORMS: list[tuple[Make, Form, str, str, tuple[int, str]]] = [
     (made.staking, lambda m: {"defense": net(m).public_id, "criteria": "c"}, 'name="defense"', ASIDE, NOT_YOURS),
-    (made.returning, lambda m: {"stake": str(net(m).stakes.get().pk), "granted": "yes"}, "We erred.", ASIDE, NOT_YOURS),
+    (
+        made.returning,
+        lambda m: {"action": "answer", "stake": str(net(m).stakes.get().pk), "granted": "yes"},
+        "We erred.",
+        ASIDE,
+        NOT_YOURS,
+    ),
     (made.granting, lambda m: {"team": m.team.public_id}, 'name="team"', ASIDE, NOT_YOURS),
     (made.revoking, lambda m: {"action": "revoke", "grant": grant(m)}, "Move to revoke it", ASIDE, NOT_YOURS),
     (made.awarding, lambda m: {"statement": "It stood."}, 'name="statement"', "", NOTHING_THERE),
-    (made.ending, lambda m: {"end": "1"}, 'name="end"', "", NOTHING_THERE),
-    (made.withholding_an_award, lambda m: {"withhold": "1"}, 'name="withhold"', "", NOTHING_THERE),
-    (made.forfeiting, lambda m: {"forfeit": "1"}, 'name="forfeit"', "", NOTHING_THERE),
+    (made.ending, lambda m: {"action": "end"}, 'value="end"', "", NOTHING_THERE),
+    (made.withholding_an_award, lambda m: {"action": "withhold"}, 'value="withhold"', "", NOTHING_THERE),
+    (made.forfeiting, lambda m: {"action": "forfeit"}, 'value="forfeit"', "", NOTHING_THERE),
     (made.withholding, lambda m: {"account": own(m), "sum": "5"}, ">Team lab: USD", ASIDE, NOT_LISTED),
-    (made.giving_back, lambda m: {"account": own(m), "return": "1"}, 'name="return"', ASIDE, NOT_LISTED),
+    (made.giving_back, lambda m: {"account": own(m), "action": "return"}, 'value="return"', ASIDE, NOT_LISTED),
 ]
 
 
@@ -429,13 +435,15 @@ def test_a_motion_is_looked_at_before_it_is_made(
     )
     assert "&lt;b&gt;Two&lt;/b&gt; lines:" in main_of(changed)
     # Said before it is shown, and what was typed is kept.
-    shows(main_of(short), "There are 2 and 1.", ">ok</textarea>")
+    shows(main_of(short), "There are 2 and 1.", "\nok</textarea>")
     scripts = ["js/posted" in answer.content.decode() for answer in (looked, changed, short, board.get(address))]
     assert scripts == [True, True, True, False], "going back sends nothing again"
     assert not Case.objects.filter(state="open").exists(), "so far it was only looked at"
     assert rows == [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)], "and left nothing behind"
     moved, case = board.post(address, again | {"do": "move"}, follow=True), Case.objects.get(state="open")
     assert f"Moved as case {case.public_id}: 2 votes are needed, and yours is the first." in plain(moved)
+    (draft,) = re.findall(r'data-draft="(motion (?:Grant|Withhold)Form rita)"', main_of(short))
+    shows(main_of(moved), f'data-sent="{draft}"')
     assert (case.motion, case.reason) == (motion.kind, said)
     second = posted(signed_in(ron), address, sent | {"do": "move"}, 409)
     assert "A motion about the same is open already." in second

@@ -15,7 +15,7 @@ from adjudication.counting import Ballot
 from contest.board.cases import case_open
 from contest.board.decisions import cases_close
 from contest.board.models import CaseDecision
-from contest.core.breaks import breaks_record, standing_breaks
+from contest.core.breaks import breaks_in_force, breaks_record
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger import services as ledger
@@ -65,7 +65,7 @@ def shared_scene(module_world: Path) -> Scene:
 
 
 def paid_out(scene: Scene) -> None:
-    asked = payments.payment_ask(team=scene.red, by=factories.user("olga", "organizers"), now=PAID)
+    asked = payments.payment_request(team=scene.red, by=factories.user("olga", "organizers"), now=PAID)
     payments.payment_pay(payment_id=asked.pk, reference="ref 1", by=factories.user("olaf", "organizers"), now=PAID)
     assert balance(scene.red) == 0 and asked.cents == PRIZE
 
@@ -114,7 +114,7 @@ def test_what_follows_for_a_prize(
     entries = list(LedgerEntry.objects.order_by("pk").values())
     change(scene)
     scene.stake.refresh_from_db()
-    assert (scene.stake.end, standing_breaks().exists()) == (StakeEnd.BROKEN if broken else "", broken), why
+    assert (scene.stake.end, breaks_in_force().exists()) == (StakeEnd.BROKEN if broken else "", broken), why
     due, owed = PRIZE if broken and not paid else 0, PRIZE if paid and not broken else 0
     assert (balance(scene.red), payable(scene.red, now=DECIDED + 30 * DAY).due) == (due, due), why
     assert balance(scene.stake) == (0 if broken else PRIZE), "at stake again, or given"
@@ -123,7 +123,7 @@ def test_what_follows_for_a_prize(
     assert list(LedgerEntry.objects.order_by("pk").values())[: len(entries)] == entries, "added, and none is changed"
     assert LedgerEntry.objects.filter(corrects__isnull=False).count() == (0 if paid else back), why
     assert Payment.objects.count() == (1 if paid else 0), "and nothing is paid by itself"
-    assert ledger.check().wrong == ()
+    assert ledger.check_ledger_sums().wrong == ()
 
 
 @pytest.mark.parametrize("paid", [False, True], ids=["computed", "paid"])
@@ -158,4 +158,4 @@ def test_a_rejected_picture_that_is_valid_after_all_wins_as_of_its_own_week(scen
     decide(scene, OVERRULE_BIRD, now)
     assert (balance(scene.red), balance(green)) == (PRIZE, 0)
     assert LedgerEntry.objects.get(corrects__isnull=False, source__team=green).cents == PRIZE
-    assert ledger.check().wrong == ()
+    assert ledger.check_ledger_sums().wrong == ()

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.appeals.services import appeal_send, statement_send
-from contest.board.models import Appeal, Statement
+from contest.board.models import Appeal, AppealStatement
 from contest.core.enums import StakeEnd, VoteChoice
 from contest.core.models import Attack, Case, Stake, Team
 from contest.core.weeks import week_at
@@ -130,7 +130,7 @@ def test_others_send_and_answer_nothing(
             assert answer.status_code in (403, 404, 409), (who, address)
         assert post(client, asked(scene))[0] in (403, 404, 409), who
     assert [Client().get("/api/v1/appeals/").status_code, post(Client(), asked(scene))[0]] == [401, 401]
-    assert Appeal.objects.count() == 1 and not Statement.objects.exists()
+    assert Appeal.objects.count() == 1 and not AppealStatement.objects.exists()
 
 
 def test_a_page_opened_for_another_team_sends_nothing(scene: Appealing, blue: Client) -> None:
@@ -262,7 +262,7 @@ def test_the_answer_of_the_other_side_is_read_once_the_board_decided(
     shows(main_of(red.post(address, form)), "As the board and the other side will read it", wing)
     changed = main_of(red.post(address, form | {"do": "change"}))
     assert wing in changed.partition("<textarea")[2] and "Look at it before sending" in changed
-    assert not Statement.objects.exists(), "it was only looked at"
+    assert not AppealStatement.objects.exists(), "it was only looked at"
     assert posted(red, address, form | {"do": "send"}) == address
     assert wing in main(red, address) and wing not in main(blue, own)
     decide(appeal.case, board.OVERRULE_REJECTED, at)
@@ -294,21 +294,21 @@ def test_a_refused_answer_is_kept_in_the_form(scene: Appealing, red: Client, at:
         for wish in ("preview", "send"):
             answer = red.post(address, {"words": words, "do": wish})
             # It is there to be changed, and not behind a preview.
-            shows(main_of(answer), told, f">{words}</textarea>")
-            assert answer.status_code == 400 and not Statement.objects.exists(), (words, wish)
+            shows(main_of(answer), told, f"\n{words}</textarea>")
+            assert answer.status_code == 400 and not AppealStatement.objects.exists(), (words, wish)
 
 
 def test_a_second_answer_and_one_after_the_decision_are_refused(scene: Appealing, at: datetime, red: Client) -> None:
     case = sent(scene, at).case
     address = f"/appeals/case/{case.public_id}/"
     posted(red, address, {"words": ANSWER, "do": "send", "team": scene.blue.public_id}, 409)
-    assert not Statement.objects.exists(), "opened for another team"
+    assert not AppealStatement.objects.exists(), "opened for another team"
     statement_send(case=case, team=scene.red, words=ANSWER, by=attacks.captain(scene.red), now=at)
     for wish in ("preview", "send"):
         assert "Each team answers once." in posted(red, address, {"words": f"Two wings. {ANSWER}", "do": wish}, 409)
     decide(case, VoteChoice.UPHOLD, at)
     shows(main(red, address), "The board upheld the ruling.", but=["<form"])
-    assert Statement.objects.count() == 1
+    assert AppealStatement.objects.count() == 1
 
 
 def test_what_an_appeal_waits_for_is_said(scene: Appealing, blue: Client, at: datetime) -> None:

@@ -18,20 +18,20 @@ from contest.attacks import attack_states
 from contest.core import breaks
 from contest.core.breaks import (
     all_breaks,
+    breaks_in_force,
     breaks_record,
     broken_by,
     mistakes_outside,
     recorded_mistakes,
-    standing_breaks,
 )
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, Award, Break, Stake, Team
 from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
-from contest.defenses.selectors import stakeable, standings
+from contest.defenses.selectors import defense_states, stakeable
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 from contest.notifications import breaks as breaks_told
 from contest.operations.overview import read_overview
 from contest.pages.public.front_page import _breaks as breaks_of_front_page
@@ -47,7 +47,7 @@ from contest.record.picture_page import _broken as broken_in_story
 from contest.releases import tables
 from labeling.models import Image
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Run
 from tests import factories
 from tests.contest import release_fixtures as fixtures
@@ -55,7 +55,7 @@ from tests.contest.ledger import cast
 from tests.sources import sources
 
 pytestmark = pytest.mark.django_db
-BIRD, BICYCLE, ABSTAIN = Outcome.BIRD, Outcome.BICYCLE, Outcome.ABSTAIN
+BIRD, BICYCLE, ABSTAIN = DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN
 
 
 def ruled_image(now: datetime, **answers: object) -> Image:
@@ -196,14 +196,14 @@ def _pair(world: World, how: str) -> tuple[str, str]:
 
 
 READERS: dict[str, Reader] = {
-    "the selector": lambda w, how: standing_breaks().filter(defense=w.defense[how]).exists(),
+    "the selector": lambda w, how: breaks_in_force().filter(defense=w.defense[how]).exists(),
     "all breaks": lambda w, how: all_breaks().filter(defense=w.defense[how]).exists(),
     "what a picture broke": lambda w, how: w.defense[how] in broken_by([w.image[how].pk]).get(w.image[how].pk, ()),
     "the stake": lambda w, how: w.stake[how].end == StakeEnd.BROKEN,
     "how far a defense is": lambda w, how: (
-        standings([w.defense[how]], now=NOW)[w.defense[how].pk] is DefenseStanding.BROKEN
+        defense_states([w.defense[how]], now=NOW)[w.defense[how].pk] is DefenseStanding.BROKEN
     ),
-    "the prizes": lambda w, how: bool(money_facts.found([w.stake[how]])[0].breaks),
+    "the prizes": lambda w, how: bool(money_facts.stakes_with_breaks([w.stake[how]])[0].breaks),
     "the award": lambda w, how: (
         not next(
             each.passed
@@ -227,7 +227,7 @@ READERS: dict[str, Reader] = {
         ]
     ),
     "the defense's row": lambda w, how: (
-        w.defense[how] in [each.defense for each in defense_figures.rows(public=True, now=NOW) if each.breaks]
+        w.defense[how] in [each.defense for each in defense_figures.defense_rows(public=True, now=NOW) if each.breaks]
     ),
     "the front page": lambda w, how: w.defense[how] in [each.defense for each in breaks_of_front_page(NOW)],
     "the overview": lambda w, how: (
@@ -244,7 +244,7 @@ READERS: dict[str, Reader] = {
     ),
     "the senders' attacks": lambda w, how: any(
         each.breaks
-        for each in attack_states.standings(
+        for each in attack_states.attack_statuses(
             list(w.image[how].attacks.filter(withdrawn_at=None, copy_of=None)), unrestricted=True, now=NOW
         ).values()
     ),
@@ -339,7 +339,7 @@ def test_a_stake_that_the_organizers_picture_ended_comes_back(
     moved = LedgerEntry.objects.count()
     _sweep()
     assert (LedgerEntry.objects.count(), StakeChange.objects.count()) == (moved, 2), "once"
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(first_rule_book: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_a_stake_recorded_since_stays_and_the_ended_one_stays_over(first_rule_bo
     first_rule_book.undo()
     later = cast.staked(stake.defense, at=cast.SETTLED)
     _sweep()
-    assert (_state(stake)[0], _state(later), check().wrong) == (StakeEnd.BROKEN, ("", None), ())
+    assert (_state(stake)[0], _state(later), check_ledger_sums().wrong) == (StakeEnd.BROKEN, ("", None), ())
 
 
 def test_an_award_made_in_between_stands(first_rule_book: pytest.MonkeyPatch) -> None:
@@ -364,4 +364,4 @@ def test_an_award_made_in_between_stands(first_rule_book: pytest.MonkeyPatch) ->
     first_rule_book.undo()
     _sweep(late + timedelta(days=1))
     assert (_state(broken), _state(whole)[0]) == (("", None), StakeEnd.WON)
-    assert (Award.objects.get(), recorded_mistakes().count(), check().wrong) == (award, 1, ())
+    assert (Award.objects.get(), recorded_mistakes().count(), check_ledger_sums().wrong) == (award, 1, ())

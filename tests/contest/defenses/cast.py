@@ -12,13 +12,13 @@ from adjudication.models import Ruling
 from contest.core.models import Attack, Break, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, selectors, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.deposits import pool_deposit
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, Prediction, Run, RunItem
 from scoring.trials.services import framework_check
 from tests import factories, images
@@ -67,10 +67,10 @@ def funded(cents: int = 10_000_000, *, now: datetime = factories.NOW) -> None:
 
 def entry(
     of: Team, name: str = "", *, now: datetime = factories.NOW, published: datetime | None = None, closed: bool = False
-) -> Entry:
+) -> DefenseEntry:
     """A container that a team handed in, by rows alone; published where a moment is given."""
     source = "" if closed else "cd" * 32
-    return Entry.objects.create(
+    return DefenseEntry.objects.create(
         team=of,
         defense=trials.container(
             name or f"net {next(_numbers)}", created_at=now, published_at=published, source=source
@@ -94,7 +94,7 @@ def eligible(defense: Defense) -> None:
     framework_check(defense, passed=True, reason="PyTorch", by=board(), now=factories.NOW)
 
 
-def passing(of: Team, name: str) -> Entry:
+def passing(of: Team, name: str) -> DefenseEntry:
     """An entry that passed everything but what a test changes."""
     made = entry(of, name)
     eligible(made.defense)
@@ -115,7 +115,7 @@ def stake(defense: Defense) -> Stake:
 
 def self_staked(defense: Defense, now: datetime) -> Stake:
     """A stake that the defense's own team paid for."""
-    asked = staking.stake_ask(defense, by=captain(selectors.owner_of(defense)), now=now)
+    asked = staking.stake_request(defense, by=captain(selectors.owner_of(defense)), now=now)
     return staking.stake_receive(asked, "wire 7", by=organizer(), now=now)
 
 
@@ -141,7 +141,7 @@ def break_of(defense: Defense, image: Image, ruling: Ruling, found: datetime) ->
 
 
 def answered(
-    defense: Defense, image: Image, at: datetime, *, answer: int = Outcome.BICYCLE, state: str = RunState.ASSESSED
+    defense: Defense, image: Image, at: datetime, *, answer: int = DefenseAnswer.BICYCLE, state: str = RunState.ASSESSED
 ) -> Prediction:
     """An answer to a picture in a run of its own."""
     run = Run.objects.create(

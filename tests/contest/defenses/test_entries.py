@@ -20,8 +20,8 @@ from contest.core.models import Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, letters, selectors, stake_ends, staking
 from contest.defenses.eligibility import failures, next_step
-from contest.defenses.models import Entry
-from contest.outbox.letters import written
+from contest.defenses.models import DefenseEntry
+from contest.outbox.letters import write_message
 from contest.outbox.models import Message
 from contest.prizes.sweeps import prizes_settle
 from labeling.selectors import forget_versions
@@ -33,7 +33,7 @@ from scoring.models import Defense, RunItem, Trial
 from scoring.sealed import archive_key
 from scoring.services import runs_plan
 from scoring.trials import submitted_files
-from scoring.trials.enums import Condition
+from scoring.trials.enums import EligibilityCondition
 from scoring.trials.services import framework_check, trials_plan
 from tests import factories, tables
 from tests.contest.defenses import cast
@@ -48,8 +48,10 @@ pytestmark = pytest.mark.django_db
 SATURDAY, INSTANT = datetime(2026, 11, 21, tzinfo=UTC), timedelta(microseconds=1)
 
 
-def hand_in(team: Any, now: datetime, **values: Any) -> Entry:
-    made, _ = entries.entry_hand_in(team, cast.given(**values), by=cast.captain(team), policy=cast.policy(now), now=now)
+def hand_in(team: Any, now: datetime, **values: Any) -> DefenseEntry:
+    made, _ = entries.submit_defense(
+        team, cast.given(**values), by=cast.captain(team), policy=cast.policy(now), now=now
+    )
     return made
 
 
@@ -129,7 +131,7 @@ def test_the_registries_in_use_are_a_setting(settings: Any, now: datetime) -> No
     settings.DEFENSE_REGISTRIES = ["registry.example.org:5000"]
     image = f"registry.example.org:5000/{own}"
     assert hand_in(cast.team("red"), now, name="another", image=image).defense.image == image
-    refused("registry_unknown", hand_in, Entry.objects.all()[0].team, now, name="a third")
+    refused("registry_unknown", hand_in, DefenseEntry.objects.all()[0].team, now, name="a third")
 
 
 def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: datetime) -> None:
@@ -145,8 +147,8 @@ def test_a_wrong_zip_names_its_field_and_keeps_nothing(tmp_path: Path, now: date
 def test_the_same_again_is_known_and_counts_once(tmp_path: Path, now: datetime) -> None:
     team, source = cast.team(), cast.zipped(tmp_path / "s.zip")
     first = hand_in(team, now)
-    again, new = entries.entry_hand_in(team, cast.given(), by=cast.member(team), policy=cast.policy(), now=now)
-    assert (again, new, selectors.hand_ins_left(team, cast.policy(), now)) == (first, False, 2)
+    again, new = entries.submit_defense(team, cast.given(), by=cast.member(team), policy=cast.policy(), now=now)
+    assert (again, new, selectors.submissions_left(team, cast.policy(), now)) == (first, False, 2)
     entries.source_open(first, source, by=cast.member(team), now=now)
     assert hand_in(team, now) == first == hand_in(team, now, source=source), "what is not sent again is no difference"
 
@@ -175,7 +177,9 @@ def test_nothing_is_dropped_without_a_word(
     another = not (addable and set(values) <= {"source", "training_code"})
     said = [f"Different now: {named}." in words, first.defense.public_id in words, "another version" in words]
     assert said == [True, addable, another], why
-    kept = Entry.objects.values_list("licence", "defense__description", "defense__weights", "defense__source").get()
+    kept = DefenseEntry.objects.values_list(
+        "licence", "defense__description", "defense__weights", "defense__source"
+    ).get()
     assert kept == ("Apache-2.0", "", "", first.defense.source)
 
 
@@ -194,14 +198,14 @@ def test_each_defense_has_a_name_of_its_own(
     teams = {name: cast.team(name) for name in ("blue", "red")}
     hand_in(teams["blue"], now)
     assert refused(code, hand_in, teams[who], now, **({"image": other(7)["image"]} | values)), why
-    assert Entry.objects.count() == 1
+    assert DefenseEntry.objects.count() == 1
 
 
 # How many a week
 
 
 def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
-    team, left = cast.team(), partial(selectors.hand_ins_left, policy=cast.policy())
+    team, left = cast.team(), partial(selectors.submissions_left, policy=cast.policy())
     for number in range(3):
         hand_in(team, now, **other(number))
     assert [left(each, now=now) for each in (team, cast.team("red"))] == [0, 3], "each team has its own"
@@ -222,14 +226,14 @@ def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
 def test_what_counts(act: Any, left: int, why: str, now: datetime) -> None:
     team = cast.team()
     act(team, now)
-    assert selectors.hand_ins_left(team, cast.policy(), now) == left, why
+    assert selectors.submissions_left(team, cast.policy(), now) == left, why
 
 
 def test_merged_teams_count_together(now: datetime) -> None:
     blue, red = cast.team("blue"), cast.team("red")
     hand_in(red, now)
     Team.objects.filter(pk=red.pk).update(merged_into=blue, merged_at=now)
-    left, counted = selectors.hand_ins_left(blue, cast.policy(), now), selectors.entries_of(blue)
+    left, counted = selectors.submissions_left(blue, cast.policy(), now), selectors.entries_of(blue)
     assert (left, [each.team for each in counted]) == (2, [red])
 
 
@@ -263,7 +267,7 @@ def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) ->
     made, later = cast.entry(cast.team(), now=now), now + timedelta(hours=3)
 
     def standing() -> DefenseStanding:
-        return selectors.standing_of(Defense.objects.get(), now=now)
+        return selectors.defense_state_of(Defense.objects.get(), now=now)
 
     assert (published(now), standing()) == (0, DefenseStanding.RECEIVED)
     cast.eligible(made.defense)
@@ -292,7 +296,7 @@ def test_not_published(change: Any, why: str, now: datetime) -> None:
     assert published(now) == 0, why
 
 
-def smoked(made: Entry, accepted: bool) -> None:
+def smoked(made: DefenseEntry, accepted: bool) -> None:
     trials.passed(made.defense, TrialKind.SMOKE, totals={"accepted": accepted})
 
 
@@ -316,11 +320,11 @@ def test_what_is_overdue(after: timedelta, change: Any, missing: list[list[str]]
 # What failed a condition of publication, why, and what to do (R31)
 
 SMOKE, PRIVATE, EARLIER, PROBE = TrialKind
-MENDED_BY_A_NEW_SET = {Condition.PRIVATE, Condition.SPEED}
+MENDED_BY_A_NEW_SET = {EligibilityCondition.PRIVATE, EligibilityCondition.SPEED}
 
 
 @pytest.fixture
-def net(db: None) -> Entry:
+def net(db: None) -> DefenseEntry:
     return cast.passing(cast.team("blue"), "the net")
 
 
@@ -335,43 +339,49 @@ def crashed(kind: TrialKind, totals: dict[str, Any]) -> Callable[[Defense], None
 # what failed, the conditions, words of what was missed
 @tables.cases(
     "change conditions words why",
-    (private(pictures=10, right=7, abstained=3), [Condition.PRIVATE],
+    (private(pictures=10, right=7, abstained=3), [EligibilityCondition.PRIVATE],
      "7 of 10 right. At least 80 % is needed: 8.", "too few right"),
-    (private(pictures=11, right=8, abstained=3), [Condition.PRIVATE],
+    (private(pictures=11, right=8, abstained=3), [EligibilityCondition.PRIVATE],
      "8 of 11 right. At least 80 % is needed: 9.", "what is needed is rounded up"),
-    (private(pictures=10, right=9, wrong=1), [Condition.PRIVATE],
+    (private(pictures=10, right=9, wrong=1), [EligibilityCondition.PRIVATE],
      "1 counted as wrong. None may be: abstaining is not wrong.", "enough right, and one wrong in the strict reading"),
-    (private(pictures=10, right=9, faults=1), [Condition.PRIVATE],
+    (private(pictures=10, right=9, faults=1), [EligibilityCondition.PRIVATE],
      "1 of them had no answer because of a fault; before publication that is a wrong answer.",
      "a fault is a wrong answer"),
     (lambda defense: trials.passed(defense, PRIVATE, totals=trials.GOOD[PRIVATE] | {"milliseconds": 10_000_000}),
-     [Condition.SPEED], "A picture may take at most 60 s.", "too slow"),
-    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [Condition.CONTAINER],
+     [EligibilityCondition.SPEED], "A picture may take at most 60 s.", "too slow"),
+    (crashed(SMOKE, {"accepted": False, "rounds": 0}), [EligibilityCondition.CONTAINER],
      "The smoke test ended in the fault crashed: The program ended", "it crashed"),
     (lambda defense: trials.passed(defense, SMOKE, totals={"accepted": False, "pictures_per_minute": 0}),
-     [Condition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.", "slow in smoke"),
+     [EligibilityCondition.CONTAINER], "The smoke test was not accepted. It answered 0 pictures a minute.",
+     "slow in smoke"),
     (lambda defense: trials.passed(defense, EARLIER, totals={"pictures": 4, "right": 3, "wrong": 1}),
-     [Condition.EARLIER],
+     [EligibilityCondition.EARLIER],
      "1 of 4 answers to earlier valid attacks counted as wrong. None may be.", "a confident mistake"),
     (lambda defense: framework_check(defense, passed=False, reason="compiled", by=cast.board(), now=factories.NOW)
-     and None, [Condition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
+     and None, [EligibilityCondition.FRAMEWORK], "The review board's check: compiled", "the board said no"),
 )  # fmt: skip
 def test_what_was_missed_is_named_and_a_new_private_set_promised_where_it_helps(
-    change: Callable[[Defense], None], conditions: list[Condition], words: str, why: str, net: Entry, now: datetime
+    change: Callable[[Defense], None],
+    conditions: list[EligibilityCondition],
+    words: str,
+    why: str,
+    net: DefenseEntry,
+    now: datetime,
 ) -> None:
-    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
+    assert selectors.defense_state_of(net.defense, now=now) is DefenseStanding.ELIGIBLE
     change(net.defense)
     found = failures([net.defense], now=now)[net.defense_id]
     assert [each.condition for each in found] == conditions and words in found[0].words
     assert found[0].advice and found[0].at is not None and "Hand in a new version" in next_step(found)
-    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    assert selectors.defense_state_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
     trials.private(4, seed=300)
     trials_plan(policy=cast.policy(), now=now, rng=random.Random(1))
-    helps = selectors.standing_of(net.defense, now=now) is DefenseStanding.RECEIVED
+    helps = selectors.defense_state_of(net.defense, now=now) is DefenseStanding.RECEIVED
     assert ("begins again by itself" in next_step(found)) == helps == (conditions[0] in MENDED_BY_A_NEW_SET), why
 
 
-def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, now: datetime) -> None:
+def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     trials.passed(net.defense, SMOKE, totals={"accepted": False})
     assert "begins again" not in next_step(failures([net.defense], now=now)[net.defense_id])
@@ -387,31 +397,31 @@ def test_two_failures_are_mended_by_a_new_set_where_it_mends_both(net: Entry, no
         "the platform's fault is no failure",
     ),
 )
-def test_it_waits_again(change: Callable[[Entry], Any], why: str, net: Entry, now: datetime) -> None:
+def test_it_waits_again(change: Callable[[DefenseEntry], Any], why: str, net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
-    assert selectors.standing_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
+    assert selectors.defense_state_of(net.defense, now=now) is DefenseStanding.NOT_ELIGIBLE
     change(net)
-    standing = selectors.standing_of(net.defense, now=now)
+    standing = selectors.defense_state_of(net.defense, now=now)
     assert (standing, failures([net.defense], now=now)) == (DefenseStanding.RECEIVED, {})
 
 
-def test_after_its_publication_or_withdrawal_it_is_no_failure(net: Entry, now: datetime) -> None:
+def test_after_its_publication_or_withdrawal_it_is_no_failure(net: DefenseEntry, now: datetime) -> None:
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     for changed in ({"published_at": now}, {"published_at": None, "retired_at": now}):
         Defense.objects.filter(pk=net.defense_id).update(**changed)
-        standing = selectors.standing_of(Defense.objects.get(), now=now)
+        standing = selectors.defense_state_of(Defense.objects.get(), now=now)
         assert (standing is DefenseStanding.NOT_ELIGIBLE, failures(Defense.objects.all(), now=now)) == (False, {})
-    Entry.objects.filter(pk=net.pk).update(withdrawn_at=now)
+    DefenseEntry.objects.filter(pk=net.pk).update(withdrawn_at=now)
     assert letters.notify_not_eligible(now=now) == 0, "and nobody is told"
 
 
-def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
+def test_a_team_is_told_once_of_each_failure(net: DefenseEntry, now: datetime) -> None:
     assert letters.notify_not_eligible(now=now) == 0
     trials.passed(net.defense, PRIVATE, totals=cast.WEAK)
     assert [letters.notify_not_eligible(now=now) for _ in range(2)] == [2, 0]
     told = Message.objects.filter(kind=MessageKind.NOT_ELIGIBLE).order_by("pk")
     assert [each.user.username for each in told if each.user] == ["cap-blue", "mem-blue"]
-    letter = written(told[0])
+    letter = write_message(told[0])
     assert letter.title == "the net is not eligible" and "At least 80 % is needed: 8." in letter.text
     net.team.members.create(user=factories.user("late"))
     assert letters.notify_not_eligible(now=now) == 0, "who joins later reads it on the page"
@@ -421,7 +431,9 @@ def test_a_team_is_told_once_of_each_failure(net: Entry, now: datetime) -> None:
     assert letters.notify_not_eligible(now=now + timedelta(hours=1)) == 3, "it failed the new set as well"
 
 
-def test_a_list_asks_as_many_questions_as_one(net: Entry, now: datetime, django_assert_max_num_queries: Any) -> None:
+def test_a_list_asks_as_many_questions_as_one(
+    net: DefenseEntry, now: datetime, django_assert_max_num_queries: Any
+) -> None:
     for number in range(5):
         trials.passed(cast.entry(net.team, f"net of five {number}").defense, PRIVATE, totals=cast.WEAK)
     with django_assert_max_num_queries(6):
@@ -449,7 +461,7 @@ def test_a_closed_defense_is_opened_once(tmp_path: Path, now: datetime) -> None:
     "what change code why",
     ("received", lambda made, now: None, "", "before its publication"),
     ("published", lambda made, now: None, "", "published and not at stake"),
-    ("asked", lambda made, now: staking.stake_ask(made.defense, by=cast.captain(made.team), now=now), "",
+    ("asked", lambda made, now: staking.stake_request(made.defense, by=cast.captain(made.team), now=now), "",
      "a stake that was not paid goes with it"),
     ("staked", lambda made, now: cast.staked(made.defense, now=now), "staked",
      "only the board returns what is at stake"),
@@ -470,7 +482,7 @@ def test_taking_a_defense_back(what: str, change: Any, code: str, why: str, tmp_
     refused("not_yours", withdraws, by=cast.captain(cast.team("red")))
     back, defense = withdraws(by=cast.captain(team)), Defense.objects.get()
     assert (back.withdrawn_at, defense.retired_at, selectors.open_stake_of(defense)) == (now, now, None), why
-    assert selectors.standing_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
+    assert selectors.defense_state_of(defense, now=factories.NOW) is DefenseStanding.WITHDRAWN
     assert answer in defense.predictions.all(), "its answers stay"
     refused("withdrawn", entries.source_open, back, cast.zipped(tmp_path / "s.zip"), by=cast.captain(team), now=now)
 
@@ -578,13 +590,13 @@ def test_one_that_comes_back_into_force_is_at_stake_and_ends_where_its_defense_i
 def test_what_the_board_returns_is_broken_by_what_was_sent_before(stake: Stake, captain: User, rita: User) -> None:
     blue, returned = money.team("blue"), MONDAY + timedelta(2)
     sent, by = money.attack(blue, days=1), factories.mandate("return", rita, returned)
-    staking.return_ask(stake, "A mistake of ours.", by=captain, now=returned)
+    staking.return_request(stake, "A mistake of ours.", by=captain, now=returned)
     staking.return_decide(stake, granted=True, reason="Granted.", by=by, now=returned)
     assert balance(stake) == 0 and "2026-W47" in stays(stake, captain, returned)
     money.broken(stake.defense, sent)
     money.swept(SETTLED)
     assert balance(blue) == PRIZE
-    assert selectors.standing_of(withdrawn(stake, captain, CLOSED), now=factories.NOW) is DefenseStanding.WITHDRAWN
+    assert selectors.defense_state_of(withdrawn(stake, captain, CLOSED), now=factories.NOW) is DefenseStanding.WITHDRAWN
 
 
 def test_its_page_says_when_instead_of_offering_it(
@@ -594,7 +606,7 @@ def test_its_page_says_when_instead_of_offering_it(
     money.broken(stake.defense, money.attack(money.team("red"), days=1))
     stake_ends.stakes_end(now=SETTLED)
     client.force_login(captain)
-    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Take net back for good"
+    address, offer = f"/team/defenses/{stake.defense.public_id}/", "Withdraw net for good"
     shows(words(client, address), "It can be taken back from Mon 30 Nov 2026", but=[offer])
     assert client.post(f"{address}withdraw/", {"sure": "yes"}).status_code == 409
     monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)

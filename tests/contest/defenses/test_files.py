@@ -11,7 +11,7 @@ from django.test import Client
 
 from contest.defenses import entries
 from contest.defenses.files import downloads
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from picture_files.store import FolderStore
 from scoring.models import Defense
 from tests import factories
@@ -39,23 +39,23 @@ def names(module_world: Path) -> tuple[str, ...]:
             training_code=cast.zipped(module_world / "t.zip", "train.py"),
             weights=weights,
         )
-        entries.entry_hand_in(blue, given, by=cast.captain(blue), policy=cast.policy(AT), now=AT)
+        entries.submit_defense(blue, given, by=cast.captain(blue), policy=cast.policy(AT), now=AT)
     return ("open", "closed")
 
 
-def handed_in(name: str, *, public: bool = True) -> Entry:
+def handed_in(name: str, *, public: bool = True) -> DefenseEntry:
     if public:
         Defense.objects.filter(name=name).update(published_at=AT)
-    return Entry.objects.get(defense__name=name)
+    return DefenseEntry.objects.get(defense__name=name)
 
 
 @pytest.fixture
-def entry(names: tuple[str, ...]) -> Entry:
+def entry(names: tuple[str, ...]) -> DefenseEntry:
     """The open one, published."""
     return handed_in("open")
 
 
-def address(entry: Entry, name: str) -> str:
+def address(entry: DefenseEntry, name: str) -> str:
     return f"/defenses/{entry.defense.public_id}/{name}"
 
 
@@ -89,7 +89,7 @@ def test_who_may_read_what_and_when(
         assert ('id="files"' in people[who].get(address(entry, "")).content.decode()) == (status == 200), why
 
 
-def test_the_very_bytes_come_with_their_hash_and_size(entry: Entry) -> None:
+def test_the_very_bytes_come_with_their_hash_and_size(entry: DefenseEntry) -> None:
     listed = {each.name: each for each in downloads(entry.defense)}
     page = Client().get(address(entry, "")).content.decode()
     licence = Client().get(address(entry, "licence.txt")).content.decode()
@@ -113,7 +113,7 @@ RANGES = [
 ]
 
 
-def test_a_broken_download_goes_on(entry: Entry) -> None:
+def test_a_broken_download_goes_on(entry: DefenseEntry) -> None:
     where = address(entry, "image.tar")
     whole = body(Client().get(where))
     for asked, status, part, why in RANGES:
@@ -124,7 +124,7 @@ def test_a_broken_download_goes_on(entry: Entry) -> None:
             assert answer["Content-Range"] == f"bytes {start}-{stop - 1}/{len(whole)}"
 
 
-def test_what_is_known_is_not_sent_again_and_a_head_has_no_body(entry: Entry) -> None:
+def test_what_is_known_is_not_sent_again_and_a_head_has_no_body(entry: DefenseEntry) -> None:
     where = address(entry, "weights.bin")
     first = Client().get(where)
     assert Client().get(where, headers={"if-none-match": first["ETag"]}).status_code == 304
@@ -142,7 +142,7 @@ def test_opening_the_source_makes_the_files_public(names: tuple[str, ...], tmp_p
     assert answer.status_code == 200 and f"{later:%d %b %Y}" in answer["Last-Modified"]
 
 
-def test_a_file_that_is_not_in_the_store_is_not_linked(entry: Entry) -> None:
+def test_a_file_that_is_not_in_the_store_is_not_linked(entry: DefenseEntry) -> None:
     for left in FolderStore(Path(site.IMAGE_STORE_URL.removeprefix("file://"))).folder.rglob("*.weights"):
         left.unlink()
     page = Client().get(address(entry, "")).content.decode()

@@ -20,7 +20,7 @@ from contest.core import upload_rates
 from contest.core.enums import StakeEnd, UploadKind
 from contest.core.models import Case, Stake, StakeBatch, Team
 from contest.defenses import entries, stake_ends, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.web import defense_uploads
 from labeling.models import Tasker
 from scoring.enums import Fault, TrialKind
@@ -145,7 +145,7 @@ def test_a_team_hands_in_an_archive(address: str, tmp_path: Path, captain: User,
     assert page.count("(required)") == 2
     with open(cast.archive(tmp_path / "a"), "rb") as tar, open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
         answer = captains.post(address, fields(image="", archive=tar, source=source))
-    made = Entry.objects.get()
+    made = DefenseEntry.objects.get()
     assert made.opened_at == made.received_at and made.handed_in_by == captain and made.defense.archive
     assert answer.status_code == (201 if address == API else 303)
     shows(
@@ -167,7 +167,7 @@ def test_a_refused_form_keeps_what_was_typed(captains: Client, monkeypatch: pyte
     answers(captains.post(NEW, fields(virus=file_of(b"v"))), 400)  # a file of an unknown name
     monkeypatch.setattr(defense_uploads, "LEAST_FREE_BYTES", 1 << 62)
     answers(captains.post(NEW, fields()), 409, "The server has no room")
-    assert not Entry.objects.exists()
+    assert not DefenseEntry.objects.exists()
 
 
 def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_hand_in(
@@ -175,14 +175,14 @@ def test_the_script_is_answered_in_json_and_told_what_differs_from_the_first_han
 ) -> None:
     wrong = captains.post(NEW, fields(name="", licence=""), **JSON)
     assert (wrong.status_code, set(wrong.json()["fields"])) == (400, {"name", "licence"})
-    answer, made = captains.post(NEW, fields(), **JSON), Entry.objects.get()
+    answer, made = captains.post(NEW, fields(), **JSON), DefenseEntry.objects.get()
     assert (answer.status_code, answer.json()) == (201, {"address": own(made.defense)})
     answers(captains.post(NEW, fields(), follow=True), 200, "was handed in before")
     with open(cast.zipped(tmp_path / "s.zip"), "rb") as source:
         refused = captains.post(NEW, fields(source=source), **JSON)
     assert (refused.status_code, refused.json()["code"]) == (409, "differs")
     answers(captains.post(NEW, fields(description="Better.")), 409, "Different now: description.", "another version")
-    assert Entry.objects.get().opened_at is None
+    assert DefenseEntry.objects.get().opened_at is None
 
 
 def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,13 +192,13 @@ def test_a_file_that_is_too_large_is_refused_while_it_comes(captains: Client, mo
         400,
         "The source zip has more than 1 MiB. Make it smaller.",
     )
-    assert not Entry.objects.exists() and not list(defense_uploads.upload_folder().iterdir())
+    assert not DefenseEntry.objects.exists() and not list(defense_uploads.upload_folder().iterdir())
 
 
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no file be read."""
-    monkeypatch.setattr(defense_uploads.Streamed, "new_file", lambda *_, **__: pytest.fail("a file was read"))
+    monkeypatch.setattr(defense_uploads.StreamedFiles, "new_file", lambda *_, **__: pytest.fail("a file was read"))
 
 
 def test_a_body_that_is_too_long_is_not_read(captains: Client, unread: None) -> None:
@@ -216,13 +216,13 @@ def test_at_the_end_of_the_weeks_number_no_file_is_read(
     answers(captains.get(NEW), 200, "which is the most")
     answers(captains.post(NEW, fields(source=file_of(b"s"))), 429)
     answer = called(captains, fields())
-    assert (answer.status_code, answer.json()["code"], Entry.objects.count()) == (429, "quota_used", 3)
+    assert (answer.status_code, answer.json()["code"], DefenseEntry.objects.count()) == (429, "quota_used", 3)
 
 
 def test_forged_requests_are_refused(captain: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(captain, backend="accounts.session_store.UserBackend")
-    assert client.post(NEW, fields()).status_code == 403 and not Entry.objects.exists()
+    assert client.post(NEW, fields()).status_code == 403 and not DefenseEntry.objects.exists()
 
 
 def test_what_a_killed_process_left_goes_after_a_day(captains: Client) -> None:
@@ -249,7 +249,7 @@ def test_its_own_page_tells_totals_and_the_whole_log_of_the_smoke_test(
     assert page.count("loading weights") == 400
 
 
-def _out(made: Entry, at: datetime) -> Defense:
+def _out(made: DefenseEntry, at: datetime) -> Defense:
     Defense.objects.filter(pk=made.defense_id).update(published_at=at)
     return Defense.objects.get(pk=made.defense_id)
 
@@ -263,7 +263,7 @@ def _out(made: Entry, at: datetime) -> Defense:
         ("staked", lambda made, at: cast.staked(_out(made, at), now=at), "Unbroken it wins in"),
         ("broken", lambda made, at: (cast.staked(_out(made, at), now=at), cast.broken(made.defense, at, found=at),
                                      stake_ends.stakes_end(now=at)), "broken"),
-        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Taken back"),
+        ("withdrawn", lambda made, at: entries.entry_withdraw(made, by=cast.captain(made.team), now=at), "Withdrawn"),
     ],
 )  # fmt: skip
 def test_every_state_on_the_teams_pages(
@@ -316,7 +316,12 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     answers(boards.get(address), 200, one.name, two.name, left.name, "USD 1,000.00")
     body = {"defense": [one.public_id, two.public_id], "criteria": "reproducible", "reason": "Both are ready to stand."}
     # What was typed is kept.
-    answers(boards.post(address, body | {"reason": ""}), 400, "reproducible", f'value="{one.public_id}" checked')
+    answers(
+        boards.post(address, body | {"reason": ""}),
+        400,
+        "reproducible",
+        f'value="{one.public_id}" id="defense_0" checked',
+    )
     shows(
         plain(boards.post(address, body | {"do": "move"}, follow=True)),
         "A motion to stake defenses: one, two. Moved by you, 1 of 2 votes",
@@ -336,8 +341,12 @@ def test_the_board_stakes_a_batch(blue: Team, boards: Client, at: datetime) -> N
     [
         ({"criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
         ({"defense": ["D-00000"], "criteria": "c", "reason": "r"}, 400, "Choose at least one defense."),
-        ({"stake": "7", "granted": "yes", "reason": "r"}, 400, "Nobody asks for this defense any more."),
-        ({"stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
+        (
+            {"action": "answer", "stake": "7", "granted": "yes", "reason": "r"},
+            400,
+            "Nobody asks for this defense any more.",
+        ),
+        ({"action": "answer", "stake": "x" * 50}, 400, "Nobody asks for this defense any more."),
     ],
 )
 def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str, boards: Client) -> None:
@@ -348,10 +357,16 @@ def test_what_the_board_is_refused(body: dict[str, Any], status: int, said: str,
 def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Client, at: datetime) -> None:
     cast.funded(now=at)
     stake, address = cast.staked(cast.published(blue, now=at), now=at).stakes.get(), "/board/stakes/"
-    staking.return_ask(stake, "we erred", by=cast.captain(blue), now=at)
+    staking.return_request(stake, "we erred", by=cast.captain(blue), now=at)
     answers(boards.get(address), 200, "we erred")
-    answers(boards.post(address, {"stake": stake.pk, "reason": "r"}), 400)
-    told = {"stake": stake.pk, "granted": granted, "reason": "They erred, and say so.", "do": "move"}
+    answers(boards.post(address, {"action": "answer", "stake": stake.pk, "reason": "r"}), 400)
+    told = {
+        "action": "answer",
+        "stake": stake.pk,
+        "granted": granted,
+        "reason": "They erred, and say so.",
+        "do": "move",
+    }
     shows(plain(boards.post(address, told, follow=True)), "An answer is moved already.")
     factories.carried(Case.objects.get(state="open"), factories.user("rosa", "review board"), at)
     stake.refresh_from_db()
@@ -364,7 +379,7 @@ def test_the_board_answers_a_team(granted: str, end: str, blue: Team, boards: Cl
 def test_an_organizer_records_a_payment_and_drops_a_wish(
     blue: Team, captain: User, organizer: Client, at: datetime
 ) -> None:
-    first, second = (staking.stake_ask(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
+    first, second = (staking.stake_request(cast.published(blue, now=at), by=captain, now=at) for _ in range(2))
     late, address = cast.entry(blue, "late one", now=at - 30 * DAY), "/organizer/stakes/"
     page = words(organizer, address)
     shows(page, "USD 1,000.00")
@@ -421,12 +436,12 @@ def test_an_unpublished_defense_is_for_its_team_and_organizers(
 
 
 def test_the_api_takes_a_digest_as_json_and_says_when_it_is_due(captains: Client) -> None:
-    answer, made = called(captains, fields()), Entry.objects.get()
+    answer, made = called(captains, fields()), DefenseEntry.objects.get()
     body = answer.json() | {"due_at": datetime.fromisoformat(answer.json()["due_at"])}
     told = {"id": made.defense.public_id, "due_at": made.due_at, "state": "received", "team": "blue", "stake": None}
     assert answer.status_code == 201 and body.items() >= (told | {"open_source": False}).items()
     again = called(captains, fields())
-    assert (again.status_code, again.json()["id"], Entry.objects.count()) == (200, body["id"], 1)
+    assert (again.status_code, again.json()["id"], DefenseEntry.objects.count()) == (200, body["id"], 1)
 
 
 def test_what_the_api_refuses(captains: Client) -> None:
@@ -444,7 +459,7 @@ def test_what_the_api_refuses(captains: Client) -> None:
         answer = called(captains, body)
         assert (answer.status_code, answer.json()["code"]) == (status, code), why
     answers(called(captains, b"{"), 400)  # no JSON
-    assert not Entry.objects.exists()
+    assert not DefenseEntry.objects.exists()
 
 
 OUT, ALL = {"out"}, {"out", "mine"}
@@ -469,7 +484,7 @@ def test_who_may_hand_in_by_the_api_and_what_is_listed(
     people = {"nobody": cast.person("stan"), "member": cast.member(blue), "organizer": cast.organizer(),
               "rival": cast.captain(cast.team("red")), "board": cast.board()}  # fmt: skip
     client = signed_in(people[who]) if who in people else Client()
-    assert (called(client, fields(name="")).status_code, Entry.objects.count()) == (status, 2), why
+    assert (called(client, fields(name="")).status_code, DefenseEntry.objects.count()) == (status, 2), why
     body = client.get(API).json()
     assert ({row["name"] for row in body}, {row["name"] for row in body if row["received_at"]}) == (seen, told)
     (stake,) = (row["stake"] for row in body if row["name"] == "out")
@@ -481,7 +496,7 @@ def test_a_tasker_calls_nothing_of_it(tara: Tasker, signed_in: Any) -> None:
     """R8."""
     client = signed_in(tara)
     assert (called(client, fields()).status_code, client.get(API).status_code) == (403, 403)
-    assert not Entry.objects.exists()
+    assert not DefenseEntry.objects.exists()
 
 
 @pytest.fixture
@@ -504,15 +519,15 @@ def test_after_so_many_refusals_nothing_is_read(
 ) -> None:
     assert [sender.post(address, wrong(), **JSON).status_code for _ in range(2)] == [400, 400], why
     with monkeypatch.context() as patched:
-        patched.setattr(defense_uploads.Streamed, "new_file", None)  # no file is begun
+        patched.setattr(defense_uploads.StreamedFiles, "new_file", None)  # no file is begun
         answer = sender.post(address, fields(source=file_of(b"no zip")), **JSON)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (429, "too_many_refused", "3600")
-    assert not Entry.objects.exists() and HourCount.objects.get().count == 2
+    assert not DefenseEntry.objects.exists() and HourCount.objects.get().count == 2
 
 
 def test_opening_the_source_is_counted_too(sender: Client) -> None:
     answers(sender.post(NEW, fields()), 303)
-    address = f"{own(Entry.objects.get().defense)}source/"
+    address = f"{own(DefenseEntry.objects.get().defense)}source/"
     sent = [sender.post(address, {"source": file_of(b"no zip")}, **JSON).status_code for _ in range(3)]
     assert sent == [400, 400, 429]
 
@@ -526,11 +541,11 @@ def test_a_stranger_costs_no_team_anything(sender: Client) -> None:
 
 
 @pytest.fixture
-def net(blue: Team) -> Entry:
+def net(blue: Team) -> DefenseEntry:
     return cast.passing(blue, "the net")
 
 
-def test_every_page_and_call_says_so(net: Entry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
+def test_every_page_and_call_says_so(net: DefenseEntry, signed_in: Any, monkeypatch: Any, now: datetime) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     waiting = cast.entry(net.team, "another net")
     trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
@@ -565,7 +580,7 @@ def test_every_page_and_call_says_so(net: Entry, signed_in: Any, monkeypatch: An
 
 
 def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
-    net: Entry, signed_in: Any, now: datetime
+    net: DefenseEntry, signed_in: Any, now: datetime
 ) -> None:
     framework_check(net.defense, passed=False, reason="compiled", by=cast.board(), now=now)
     page = words(signed_in(cast.board()), "/board/frameworks/")
@@ -580,7 +595,7 @@ def test_what_the_board_refused_stays_on_its_list_and_code_is_shown_as_code(
 
 
 @pytest.mark.parametrize("address", [API, "/team/defenses/"])
-def test_a_list_reads_the_conditions_once(address: str, net: Entry, signed_in: Any) -> None:
+def test_a_list_reads_the_conditions_once(address: str, net: DefenseEntry, signed_in: Any) -> None:
     trials.passed(net.defense, TrialKind.PRIVATE, totals=cast.WEAK)
     client = signed_in(cast.captain(net.team))
     client.get(address)

@@ -17,7 +17,7 @@ from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, Stake
 from contest.core.models import Attack, BoardDecision, Break, Stake, StakeBatch
 from contest.defenses import entries, selectors, stake_ends, stake_rows
 from contest.defenses import staking as services
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.ledger.services import account, move
 from contest.prizes.sweeps import prizes_settle
@@ -25,7 +25,7 @@ from labeling.enums import Label
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from scoring.enums import Outcome, RunState
+from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense
 from tests import factories, tables
 from tests.at_once import refusals_at_once, until_waiting
@@ -71,7 +71,7 @@ def next_policy(**numbers: Any) -> None:
 @pytest.fixture
 def asked(defense: Defense) -> Stake:
     """A stake for which the captain asked, and nobody paid yet."""
-    return services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+    return services.stake_request(defense, by=cast.captain(defense.entry.team), now=STAKED)
 
 
 # By the board
@@ -106,10 +106,10 @@ def half_too_small(d: Defense) -> None:
     (lambda d: Defense.objects.filter(pk=d.pk).update(published_at=None), "not_published", "not published"),
     (lambda d: entries.entry_withdraw(d.entry, by=cast.captain(d.entry.team), now=STAKED), "withdrawn", "taken back"),
     (lambda d: cast.staked(d, now=STAKED), "staked", "one stake at a time for a defense"),
-    (lambda d: services.stake_ask(d, by=cast.captain(d.entry.team), now=STAKED), "staked", "its team asked to pay"),
+    (lambda d: services.stake_request(d, by=cast.captain(d.entry.team), now=STAKED), "staked", "its team asked to pay"),
     (lambda d: cast.broken(d, STAKED - 30 * DAY, found=STAKED), "broken", "broken by an old picture"),
     (lambda d: cast.broken(d, STAKED, found=STAKED), "broken", "broken by a new picture"),
-    (lambda d: Entry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
+    (lambda d: DefenseEntry.objects.filter(defense=d).delete(), "no_team", "nobody could win with it"),
     (half_too_small, "not_enough", "the half has one cent too few for both"),
 )
 def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: Defense) -> None:
@@ -138,7 +138,7 @@ def test_a_batch_needs_words_and_only_the_board_stakes_it(defense: Defense) -> N
 
 def test_a_team_stakes_its_own_defense_when_its_payment_is_recorded(asked: Stake, defense: Defense) -> None:
     assert (asked.kind, asked.paid_by, asked.cents) == (StakeKind.TEAM, defense.entry.team, PRIZE)
-    assert list(selectors.stakes_asked()) == [asked] and not selectors.staked(STAKED).exists()
+    assert list(selectors.stakes_requested()) == [asked] and not selectors.staked(STAKED).exists()
     next_policy(attacker_prize_cents=7)
     later, held, by = STAKED + 3 * DAY, balance(ATTACKERS), cast.organizer()
     stake = services.stake_receive(asked, " wire 7 ", by=by, now=later)
@@ -171,8 +171,8 @@ def test_who_asks_who_records_a_payment_and_that_it_says_which(asked: Stake) -> 
         assert refused("invalid", receives, receipt, by=cast.organizer()).field == "receipt"
     for who in (cast.captain(team), cast.board(), cast.person("stan")):
         refused("not_an_organizer", receives, "x", by=who)
-    refused("not_captain", services.stake_ask, asked.defense, by=cast.member(team), now=STAKED)
-    refused("not_yours", services.stake_ask, asked.defense, by=cast.captain(red), now=STAKED)
+    refused("not_captain", services.stake_request, asked.defense, by=cast.member(team), now=STAKED)
+    refused("not_yours", services.stake_request, asked.defense, by=cast.captain(red), now=STAKED)
 
 
 def test_a_wish_is_over_with_a_break_and_nothing_moved(asked: Stake) -> None:
@@ -210,7 +210,7 @@ def test_a_break_ends_the_stake(sent: datetime, end: StakeEnd | None, why: str, 
     cast.broken(at_stake.defense, sent, found=found, by=other.entry.team)
     assert [stake_ends.stakes_end(now=found + days * DAY) for days in (0, 1)] == [end is not None, 0], "once"
     assert end_of(at_stake) == ((end, found) if end else ("", None)), why
-    untold = selectors.standings([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
+    untold = selectors.defense_states([at_stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert (untold[at_stake.defense_id] is DefenseStanding.BROKEN) is bool(end), "known before the release of the week"
 
 
@@ -268,7 +268,7 @@ def test_a_stake_comes_back_when_the_ruling_is_overruled(sent: datetime, at_stak
     assert stake_ends.stakes_end(now=FOUND + DAY) == 1
     assert (end_of(at_stake), at_stake.clock_from) == (("", None), STAKED), "its clock is what it was"
     assert list(selectors.staked(FOUND + DAY)) == [at_stake.defense]
-    assert selectors.standing_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
+    assert selectors.defense_state_of(at_stake.defense, now=factories.NOW) is DefenseStanding.STAKED
     prizes_settle(now=FOUND + DAY)
     assert (balance(at_stake), selectors.breaks_of_stake(at_stake)) == (PRIZE, []), "the money is back on it"
 
@@ -290,7 +290,7 @@ def test_a_class_that_changed_makes_other_answers_mistakes(at_stake: Stake) -> N
     """Overruled from bird to bicycle: who said bicycle is right now, who said bird errs (R22)."""
     image = cast.picture(STAKED + DAY, cast.team("red"))
     ruled(image, label=Label.BIRD)
-    cast.answered(at_stake.defense, image, FOUND, answer=Outcome.BIRD)
+    cast.answered(at_stake.defense, image, FOUND, answer=DefenseAnswer.BIRD)
     assert (breaks_record(now=FOUND), stake_ends.stakes_end(now=FOUND)) == (0, 0)
     ruled(image, label=Label.BICYCLE, number=2)
     assert (breaks_record(now=FOUND + DAY), stake_ends.stakes_end(now=FOUND + DAY)) == (1, 1)
@@ -356,37 +356,37 @@ def returned(stake: Stake, now: datetime, *, granted: bool) -> Stake:
 
 def test_the_board_refuses_and_later_returns_a_defense_that_its_team_asks_for(at_stake: Stake) -> None:
     captain, held = cast.captain(at_stake.defense.entry.team), balance(ATTACKERS)
-    services.return_ask(at_stake, "we found a mistake of ours", by=captain, now=STAKED)
+    services.return_request(at_stake, "we found a mistake of ours", by=captain, now=STAKED)
     assert list(selectors.staked(STAKED + DAY)) == [at_stake.defense], "until the board answers it stays at stake"
     returned(at_stake, STAKED + DAY, granted=False)
     assert (end_of(at_stake), at_stake.return_asked_at) == (("", None), None)
     assert BoardDecision.objects.get(kind=DecisionKind.RETURN).details == {"granted": False}
-    services.return_ask(at_stake, "again", by=captain, now=STAKED + DAY)
+    services.return_request(at_stake, "again", by=captain, now=STAKED + DAY)
     done = returned(at_stake, STAKED + 2 * DAY, granted=True)
     decision, subject = BoardDecision.objects.latest("pk"), {"stake": [done.pk], "defense": [done.defense_id]}
     assert (done.end, done.ended_at) == (StakeEnd.WITHDRAWN, STAKED + 2 * DAY)
     assert (decision.reason, decision.details, decision.subject) == ("fair", {"granted": True}, subject)
     assert (balance(done), balance(ATTACKERS)) == (0, held + PRIZE)
     # What was sent in its time is run still.
-    assert selectors.standing_of(Defense.objects.get(), now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert selectors.defense_state_of(Defense.objects.get(), now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_a_self_staker_that_is_returned_has_its_money_on_its_account(defense: Defense) -> None:
     stake = cast.self_staked(defense, STAKED)
-    services.return_ask(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
+    services.return_request(stake, "r", by=cast.captain(defense.entry.team), now=STAKED)
     returned(stake, STAKED, granted=True)
     assert balance(defense.entry.team) == PRIZE
 
 
 @tables.cases(
     "do code why",
-    (lambda s: services.return_ask(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), "invalid", "why"),
-    (lambda s: services.return_ask(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), "not_captain",
+    (lambda s: services.return_request(s, " ", by=cast.captain(s.defense.entry.team), now=STAKED), "invalid", "why"),
+    (lambda s: services.return_request(s, "r", by=cast.member(s.defense.entry.team), now=STAKED), "not_captain",
      "a member"),
-    (lambda s: services.return_ask(s, "r", by=cast.captain(cast.team("red")), now=STAKED), "not_yours",
+    (lambda s: services.return_request(s, "r", by=cast.captain(cast.team("red")), now=STAKED), "not_yours",
      "another team"),
     (lambda s: returned(s, STAKED, granted=True), "not_asked", "nobody asked"),
-    (lambda s: [services.return_ask(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
+    (lambda s: [services.return_request(s, "r", by=cast.captain(s.defense.entry.team), now=STAKED) for _ in (1, 2)],
      "asked_before", "asked twice"),
     (lambda s: answer_move(s, granted=True, reason="They ask for it in time.", by=cast.organizer(), now=STAKED),
      "not_on_board", "an organizer is not the board"),
@@ -442,7 +442,7 @@ def test_every_standing(at_stake: Stake) -> None:
     cast.staked(won, now=STAKED)
     stake_ends.stake_end(cast.stake(won), StakeEnd.WON, now=UNTIL)
     rows = [Defense.objects.get(pk=each.pk) for each in (received, published, at_stake.defense, broken, back, won)]
-    found = [standing.value for standing in selectors.standings(rows, now=factories.NOW).values()]
+    found = [standing.value for standing in selectors.defense_states(rows, now=factories.NOW).values()]
     assert found == ["received", "published", "staked", "broken", "withdrawn", "won"]
     assert won not in selectors.stakeable(), "who has won is not staked again"
 
@@ -467,7 +467,7 @@ def test_two_batches_with_the_same_defense_lock_in_one_order(defense: Defense) -
 @BESIDE
 @pytest.mark.django_db(transaction=True)
 def test_a_batch_beside_a_team_that_asks(defense: Defense) -> None:
-    asking = partial(services.stake_ask, defense, by=cast.captain(defense.entry.team), now=STAKED)
+    asking = partial(services.stake_request, defense, by=cast.captain(defense.entry.team), now=STAKED)
     told = sorted(refusals_at_once(partial(batch, defense), asking))
     assert (told, Stake.objects.filter(ended_at=None).count()) == (["", "staked"], 1)
 
@@ -486,7 +486,7 @@ def mistaken(defense: Defense) -> None:
 def test_a_break_that_is_being_recorded_is_waited_for(paid: bool, defense: Defense) -> None:
     staking = partial(batch, defense)
     if paid:
-        wish = services.stake_ask(defense, by=cast.captain(defense.entry.team), now=STAKED)
+        wish = services.stake_request(defense, by=cast.captain(defense.entry.team), now=STAKED)
         staking = partial(services.stake_receive, wish, "x", by=cast.organizer(), now=STAKED)
     mistaken(defense)
     with ThreadPoolExecutor(1) as pool:
@@ -535,10 +535,10 @@ def test_two_hand_ins_at_once(
 ) -> None:
     team, policy = defense.entry.team, cast.policy()
     cast.entry(team, now=STAKED)
-    Entry.objects.filter(defense=defense).update(received_at=STAKED)
+    DefenseEntry.objects.filter(defense=defense).update(received_at=STAKED)
 
     def hand_in(number: int) -> None:
-        entries.entry_hand_in(
+        entries.submit_defense(
             team,
             cast.given(name=f"late {number}", image=f"ghcr.io/blue/net@sha256:{number:064x}"),
             by=cast.captain(team),
@@ -547,5 +547,5 @@ def test_two_hand_ins_at_once(
         )
 
     assert sorted(refusals_at_once(*(partial(hand_in, number) for number in numbers))) == said, why
-    left = (selectors.hand_ins_left(team, policy, STAKED), Entry.objects.count(), Defense.objects.count())
+    left = (selectors.submissions_left(team, policy, STAKED), DefenseEntry.objects.count(), Defense.objects.count())
     assert left == (0, there, there), "nothing is left of the one that was refused"

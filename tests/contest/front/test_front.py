@@ -17,8 +17,8 @@ from contest.attacks.selectors import waiting_for_board
 from contest.core.enums import AccountKind, StakeKind
 from contest.core.models import Attack, Member, Release, Stake, Team
 from contest.defenses import selectors
-from contest.defenses.models import Entry
-from contest.defenses.risk_coverage import Point
+from contest.defenses.models import DefenseEntry
+from contest.defenses.risk_coverage import CurvePoint
 from contest.ledger.models import Account, LedgerEntry
 from contest.pages.public.risk_curve import curve
 from labeling.models import Image, Tasker
@@ -56,7 +56,7 @@ def released(week: fixtures.Contest) -> fixtures.Contest:
 
 def staked(defense: Defense, *, opened: bool = True, cents: int = 123_456) -> Stake:
     team = Team.objects.create(name=f"makers of {defense.name}", created_at=MONDAY)
-    Entry.objects.create(
+    DefenseEntry.objects.create(
         team=team, defense=defense, received_at=MONDAY, due_at=MONDAY, licence="MIT",
         opened_at=MONDAY if opened else None,
     )  # fmt: skip
@@ -140,7 +140,7 @@ class TestStakes:
 
 
 def test_a_chart_is_drawn_alike_in_every_language() -> None:
-    points = [Point(0.9, 3, 1, 7), Point(0.5, 6, 2, 7)]
+    points = [CurvePoint(0.9, 3, 1, 7), CurvePoint(0.5, 6, 2, 7)]
     with translation.override("de"):
         german = render_to_string("defenses/_curve.html", {"curve": curve(points)})
     assert german == render_to_string("defenses/_curve.html", {"curve": curve(points)})

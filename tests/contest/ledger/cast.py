@@ -12,7 +12,7 @@ from contest.core.enums import AccountKind, StakeEnd, StakeKind
 from contest.core.models import Attack, Award, BoardDecision, Break, Release, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import stake_ends, staking
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger import deposits, stake_money, withholding
 from contest.ledger.models import Account, Correction, LedgerEntry, Payment
 from contest.ledger.services import account, move
@@ -48,7 +48,7 @@ def defense(name: str, of: Team | None = None, *, opened: bool = True, received:
         name=name, digest=f"sha256:{next(_numbers)}", created_at=received, published_at=received
     )
     if of is not None:
-        Entry.objects.create(
+        DefenseEntry.objects.create(
             team=of, defense=row, received_at=received, due_at=received, opened_at=received if opened else None
         )
     return row
@@ -180,19 +180,19 @@ def settled(stake: Stake) -> int:
 
 def paid(team: Team, by: User, other: User, reference: str = "SEPA 7") -> Payment:
     """One organizer asks for what is due at CLOSED, and the other one pays it."""
-    asked = payments.payment_ask(team=team, by=by, now=CLOSED)
+    asked = payments.payment_request(team=team, by=by, now=CLOSED)
     return payments.payment_pay(payment_id=asked.pk, reference=reference, by=other, now=CLOSED)
 
 
 def corrected(entry: LedgerEntry, cents: int, by: User, other: User, reason: str = "It came once.") -> Correction:
     """One organizer asks for a correction, and the other one confirms it."""
-    asked = corrections.correction_ask(entry=entry.pk, cents=cents, reason=reason, by=by, now=CLOSED)
+    asked = corrections.correction_request(entry=entry.pk, cents=cents, reason=reason, by=by, now=CLOSED)
     return corrections.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
 
 
 def repaid(team: Team, cents: int, by: User, other: User) -> Correction:
     """A team gives back what it owes."""
-    asked = corrections.repayment_ask(team=team, cents=cents, reason="Wire 9.", by=by, now=CLOSED)
+    asked = corrections.repayment_request(team=team, cents=cents, reason="Wire 9.", by=by, now=CLOSED)
     return corrections.correction_confirm(correction_id=asked.pk, by=other, now=CLOSED)
 
 

@@ -24,16 +24,16 @@ from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import account, check, move
+from contest.ledger.services import account, check_ledger_sums, move
 from contest.payments import exports, statements
 from contest.payments.corrections import (
-    correction_ask,
     correction_cancel,
     correction_confirm,
+    correction_request,
     movement,
     movements,
-    owed,
-    repayment_ask,
+    owed_by_teams,
+    repayment_request,
 )
 from contest.payments.payable import payable, payables, payables_of
 from contest.prizes import settlement
@@ -55,7 +55,7 @@ ATTACKERS, DEFENDERS, POOL = AccountKind.ATTACKERS, AccountKind.DEFENDERS, Accou
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 # A deposit ------------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def test_a_payment_that_came_back_is_told_and_can_be_made_again(
     assert (balance(red), payable(red, now=CLOSED).due) == (PRIZE, PRIZE)
     assert prizes_settle(now=CLOSED) == 0, "it is still the team's"
     cast.corrected(cast.deposit(10, olga), 10, olga, olaf)
-    shown = statements.money_figures(told_at=None)
+    shown = statements.money_overview(told_at=None)
     assert (shown.received, shown.paid) == (4 * PRIZE, 0), "what came in and went out counts once"
     cast.paid(red, olaf, olga)
     assert balance(red) == 0
@@ -120,7 +120,7 @@ def test_a_payment_that_came_back_is_told_and_can_be_made_again(
 @pytest.fixture
 def own(olga: User, red: Team, captain: User) -> Stake:
     """A stake whose payment was meant for another one."""
-    asked = staking.stake_ask(cast.defense("own", red), by=captain, now=CLOSED)
+    asked = staking.stake_request(cast.defense("own", red), by=captain, now=CLOSED)
     return staking.stake_receive(asked, "wire 7", by=olga, now=CLOSED)
 
 
@@ -141,14 +141,14 @@ def test_a_payment_for_another_stake_is_taken_off(own: Stake, red: Team, olga: U
 
 def test_after_a_payment_was_taken_off_its_team_asks_again(own: Stake, captain: User, olga: User, olaf: User) -> None:
     cast.corrected(LedgerEntry.objects.get(target__stake=own), own.cents, olga, olaf)
-    again = staking.stake_ask(own.defense, by=captain, now=CLOSED)
+    again = staking.stake_request(own.defense, by=captain, now=CLOSED)
     staking.stake_receive(again, "wire 8", by=olga, now=CLOSED)
     assert balance(again) == own.cents
 
 
 def test_one_that_was_broken_meanwhile_pays_who_broke_it(own: Stake, olga: User, olaf: User) -> None:
     received = LedgerEntry.objects.get(target__stake=own)
-    asked = correction_ask(entry=received.pk, cents=own.cents, reason="Wrong one.", by=olga, now=CLOSED)
+    asked = correction_request(entry=received.pk, cents=own.cents, reason="Wrong one.", by=olga, now=CLOSED)
     cast.broken(own.defense, cast.attack(cast.team("blue"), days=(CLOSED - MONDAY).days + 0.1))
     refused("stake_over", correction_confirm, correction_id=asked.pk, by=olaf, now=CLOSED + timedelta(9))
     assert balance(own) == own.cents
@@ -163,7 +163,7 @@ def owing(red: Team, olga: User, olaf: User) -> Team:
     cast.paid(red, olga, olaf)
     cast.overruled(red.attacks.get().image)
     cast.swept(CLOSED)
-    assert [(each.team, each.cents) for each in owed()] == [(red, PRIZE)]
+    assert [(each.team, each.cents) for each in owed_by_teams()] == [(red, PRIZE)]
     return red
 
 
@@ -174,14 +174,14 @@ def test_what_a_team_gives_back_is_taken_by_the_next_sweep(owing: Team, olga: Us
         assert balance(owing) == cents
         prizes_settle(now=CLOSED)
         assert balance(owing) == 0
-    assert owed() == [] and balance(stake) == PRIZE
+    assert owed_by_teams() == [] and balance(stake) == PRIZE
     entry = LedgerEntry.objects.get(pk=done.entry_id)
     assert (entry.corrects, entry.why) == (None, "Team red gave back what it owes: Wire 9.")
 
 
 def test_nobody_gives_back_more_than_is_owed(owing: Team, olga: User, olaf: User) -> None:
-    refused("less_owed", repayment_ask, team=owing, cents=PRIZE + 1, reason="Wire 9.", by=olga, now=CLOSED)
-    asked = repayment_ask(team=owing, cents=PRIZE, reason="Wire 9.", by=olga, now=CLOSED)
+    refused("less_owed", repayment_request, team=owing, cents=PRIZE + 1, reason="Wire 9.", by=olga, now=CLOSED)
+    asked = repayment_request(team=owing, cents=PRIZE, reason="Wire 9.", by=olga, now=CLOSED)
     cast.overruled(owing.attacks.get().image, label="bird")
     stakes_end(now=CLOSED)
     refused("less_owed", correction_confirm, correction_id=asked.pk, by=olaf, now=CLOSED)
@@ -202,7 +202,7 @@ def call_off(row: Correction, by: User) -> object:
 def test_never_the_same_one_and_no_half_falls_below_zero(olga: User, olaf: User) -> None:
     wrong = cast.deposit(2 * PRIZE, olga)
     cast.staked(cast.defense("net", cast.team("makers")))
-    asked = correction_ask(entry=wrong.pk, cents=2, reason="Twice.", by=olga, now=CLOSED)
+    asked = correction_request(entry=wrong.pk, cents=2, reason="Twice.", by=olga, now=CLOSED)
     assert "another organizer" in refused("same_person", confirm, asked, olga).message
     with pytest.raises(IntegrityError, match="correction_by_two"), transaction.atomic():
         Correction.objects.filter(pk=asked.pk).update(confirmed_by=olga)
@@ -214,17 +214,17 @@ def test_never_the_same_one_and_no_half_falls_below_zero(olga: User, olaf: User)
 def test_one_that_is_over_stays_as_it_is(first: Callable[..., object], olga: User, olaf: User) -> None:
     wrong = cast.deposit(10, olga)
     told = {"entry": wrong.pk, "reason": "Too much.", "now": CLOSED}
-    asked = correction_ask(cents=4, by=olga, **told)
-    refused("correction_open", correction_ask, cents=1, by=olaf, **told)
+    asked = correction_request(cents=4, by=olga, **told)
+    refused("correction_open", correction_request, cents=1, by=olaf, **told)
     first(asked, olaf)
     for second in (confirm, call_off):
         refused("correction_over", second, asked, olaf)
     assert wrong.corrections.count() == (first is confirm)
     if first is confirm:
         assert movement(wrong.corrections.get().pk) is None and [each.left for each in movements(5)] == [6]
-        refused("invalid", correction_ask, cents=7, by=olga, **told)
+        refused("invalid", correction_request, cents=7, by=olga, **told)
         cast.corrected(wrong, 6, olga, olaf)
-        refused("corrected_before", correction_ask, cents=1, by=olga, **told)
+        refused("corrected_before", correction_request, cents=1, by=olga, **told)
 
 
 WRONG = [
@@ -241,14 +241,14 @@ def test_what_is_refused(olga: User) -> None:
     entry = cast.deposit(10, olga)
     for change, why in WRONG:
         told = {"entry": entry.pk, "cents": 10, "reason": "Twice.", "by": olga, "now": CLOSED} | change(entry)
-        assert refused("invalid", correction_ask, **told), why
+        assert refused("invalid", correction_request, **told), why
     assert not Correction.objects.exists()
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_confirm_at_once_one_does(olga: User, olaf: User) -> None:
-    asked = correction_ask(entry=cast.deposit(10, olga).pk, cents=10, reason="Twice.", by=olga, now=CLOSED)
+    asked = correction_request(entry=cast.deposit(10, olga).pk, cents=10, reason="Twice.", by=olga, now=CLOSED)
     third = factories.user("oona", "organizers")
     found = refusals_at_once(partial(confirm, asked, olaf), partial(confirm, asked, third))
     assert sorted(found) == ["", "correction_over"] and balance(ATTACKERS) == 0
@@ -356,7 +356,7 @@ def joint_debt(one: Team, other: Team, rita: User, debt: Debt) -> int:
     debt(one, rita)
     merged(one, other)
     stakes_end(now=LATER), sweep(LATER)
-    (found,) = owed()
+    (found,) = owed_by_teams()
     assert found.team == other and balance(one) == balance(other) == 0
     return found.cents
 
@@ -373,7 +373,7 @@ def test_what_the_one_gives_back_that_is_left_is_taken_for_the_debt(
     cast.repaid(other, joint_debt, olga, olaf)
     assert (balance(other), due(one, other)) == (joint_debt, 0), "it is not the team's, and not paid before it is taken"
     sweep(LATER)
-    assert (owed(), balance(one), balance(other), balance(half)) == ([], 0, 0, had + joint_debt)
+    assert (owed_by_teams(), balance(one), balance(other), balance(half)) == ([], 0, 0, had + joint_debt)
     assert LedgerEntry.objects.get(source__team=other, corrects__target__team=one)
 
 
@@ -384,7 +384,7 @@ def test_what_the_other_earns_is_set_off(
     broken_by(other, "second", at=LATER + timedelta(1))
     now = LATER + timedelta(60)
     sweep(now)
-    assert sum(row.cents for row in owed()) == max(joint_debt - PRIZE, 0)
+    assert sum(row.cents for row in owed_by_teams()) == max(joint_debt - PRIZE, 0)
     assert [(row.balance, row.due) for row in payables_of(other, now=now)] == [
         (max(PRIZE - joint_debt, 0),) * 2,
         (0, 0),
@@ -403,7 +403,7 @@ def test_the_account_that_it_came_to_is_drawn_from_first_and_both_are_held(one: 
     )
     cast.overruled(one.attacks.get().image)
     stakes_end(now=CLOSED), sweep(CLOSED)
-    assert (balance(one), balance(other), balance(stake), owed()) == (0, 300, PRIZE, [])
+    assert (balance(one), balance(other), balance(stake), owed_by_teams()) == (0, 300, PRIZE, [])
 
 
 def assert_the_books_follow(breakers: list[str], story: list[str], *, both: bool) -> None:
@@ -431,9 +431,9 @@ def assert_the_books_follow(breakers: list[str], story: list[str], *, both: bool
             sweep(CLOSED)
     sweep(CLOSED)
     earned, left = PRIZE * (len(breakers) - 1 - both), balance(teams["red"]) + balance(teams["blue"])
-    assert (left, sum(each.cents for each in owed())) == (max(earned - paid, 0), max(paid - earned, 0))
+    assert (left, sum(each.cents for each in owed_by_teams())) == (max(earned - paid, 0), max(paid - earned, 0))
     assert sum(row.due for row in payables(now=CLOSED + timedelta(30))) == left
-    assert prizes_settle(now=CLOSED) == 0 and check().wrong == ()
+    assert prizes_settle(now=CLOSED) == 0 and check_ledger_sums().wrong == ()
 
 
 @tables.cases(

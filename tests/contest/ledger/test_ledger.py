@@ -21,7 +21,7 @@ from contest.core.models import Attack, Case, Member, Team
 from contest.ledger import deposits, nightly_check, stake_money
 from contest.ledger.amounts import cents_of, money
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.services import account, check, move
+from contest.ledger.services import account, check_ledger_sums, move
 from contest.payments import services as payments
 from contest.payments import statements
 from tests import factories, tables
@@ -114,7 +114,7 @@ class WhateverMoves(TestCase):
                 assert late.code == "not_enough"
         balances = dict(Account.objects.values_list("kind", "balance_cents"))
         assert sum(balances.values()) == 0 and all(cents >= 0 for kind, cents in balances.items() if kind != OUTSIDE)
-        assert check().wrong == ()
+        assert check_ledger_sums().wrong == ()
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_a_payment_is_asked_for_and_called_off_by_the_page(red: Team, olga: User
 
 def test_another_organizer_pays_by_the_page(red: Team, captain: User, olga: User, olaf: User, signed_in: Any) -> None:
     first, second = signed_in(olga), signed_in(olaf)
-    address = f"/organizer/money/payments/{payments.payment_ask(team=red, by=olga, now=cast.CLOSED).pk}/"
+    address = f"/organizer/money/payments/{payments.payment_request(team=red, by=olga, now=cast.CLOSED).pk}/"
     assert "Another organizer transfers it" in main(first, address)
     assert first.post(address, {"reference": "SEPA 7"}).status_code == 403
     assert second.post(address, {"reference": " "}).status_code == 400
@@ -255,7 +255,9 @@ def test_the_board_withholds_and_gives_back_by_its_page(red: Team, rita: User, s
     rosa = factories.user("rosa", "review board")
     factories.carried(Case.objects.get(), rosa, timezone.now())
     assert balance(red) == PRIZE - 700
-    done = client.post("/board/withheld/", {"account": of, "return": "1", "reason": WHY, "do": "move"}, follow=True)
+    done = client.post(
+        "/board/withheld/", {"account": of, "action": "return", "reason": WHY, "do": "move"}, follow=True
+    )
     assert "It is moved to give this back." in done.content.decode()
     factories.carried(Case.objects.get(state="open"), rosa, timezone.now())
     assert balance(red) == PRIZE and "Nothing is withheld." in main(client, "/board/withheld/")

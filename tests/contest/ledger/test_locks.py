@@ -27,7 +27,7 @@ from contest.defenses.staking import stake_batch
 from contest.ledger import deposits
 from contest.ledger import services as ledger
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.payments.services import payment_ask, payment_pay
+from contest.payments.services import payment_pay, payment_request
 from contest.prizes import awards, forfeits
 from contest.prizes.sweeps import prizes_settle
 from contest.teams.models import Association
@@ -88,7 +88,7 @@ class Mixed:
     def pay(self, draw: Random) -> None:
         waiting = Payment.objects.filter(paid_at=None, cancelled_at=None).order_by("pk").first()
         if waiting is None:
-            payment_ask(team=Team.objects.get(pk=draw.choice(self.teams).pk), by=self.olga, now=NOW)
+            payment_request(team=Team.objects.get(pk=draw.choice(self.teams).pk), by=self.olga, now=NOW)
         else:
             payment_pay(payment_id=waiting.pk, reference="ref", by=self.olaf, now=NOW)
 
@@ -121,7 +121,7 @@ class Mixed:
         awards.award_give(stake=stake, statement="Unbroken.", reason="All is met.", policy=Policy(), by=by, now=NOW)
 
     def preview(self, draw: Random) -> None:
-        impact_preview.overrule_follows(draw.choice(self.images), OVERRULE_REJECTED, NOW)
+        impact_preview.overrule_impact(draw.choice(self.images), OVERRULE_REJECTED, NOW)
 
 
 @pytest.mark.slow("eight threads")
@@ -131,7 +131,7 @@ def test_eight_threads_of_mixed_work_meet_no_deadlock() -> None:
         wrong = [each for found in pool.map(mixed.play, range(THREADS)) for each in found]
     assert wrong == []
     breaks_derive(now=NOW), cast.swept(NOW)
-    assert prizes_settle(now=NOW) == 0 and ledger.check().wrong == ()
+    assert prizes_settle(now=NOW) == 0 and ledger.check_ledger_sums().wrong == ()
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_no_payment_comes_between_a_share_and_its_set_off() -> None:
     again = Payment.objects.create(team=red, cents=PRIZE, asked_by=olga, asked_at=CLOSED)
     paying = partial(payment_pay, payment_id=again.pk, reference="ref 2", by=olaf, now=NOW)
     assert refusals_at_once(partial(prizes_settle, now=NOW), paying) == ["", "less_due"] and balance(red) == 0
-    assert prizes_settle(now=NOW) == 0 and ledger.check().wrong == ()
+    assert prizes_settle(now=NOW) == 0 and ledger.check_ledger_sums().wrong == ()
 
 
 __all__ = ["makers", "stake"]
@@ -228,7 +228,7 @@ def test_an_award_and_a_deposit_at_once(
     with ThreadPoolExecutor(2) as pool:
         both = [beside(pool, act) for act in (lambda: give(stake, rita), deposit)]
         assert codes([each.result(2 * LONG) for each in both]) == ["", ""]
-    assert (balance(makers), balance(AccountKind.DEFENDERS), ledger.check().wrong) == (HALF, 500, ())
+    assert (balance(makers), balance(AccountKind.DEFENDERS), ledger.check_ledger_sums().wrong) == (HALF, 500, ())
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ def settling(stake: Stake, rita: User) -> Callable[[], Any]:
     """The award is given, and its money follows what is known of a team since."""
     decision = give(stake, rita)[0].decision
     Association.objects.create(team=Team.objects.get(name="others"), reason="x", since=BEFORE, declared_at=AWARDED)
-    assert awards.change_of(decision).flows
+    assert awards.award_change(decision).flows
     return lambda: prizes_settle(now=AWARDED)
 
 
@@ -274,7 +274,7 @@ def test_an_award_of_two_beside_a_batch_of_the_same(
             of_batch = beside(pool, batch)
             until_waiting(2)
         assert codes([each.result(LONG) for each in (of_award, of_batch)]) == ["", ""]
-    assert (set(Stake.objects.values_list("end", flat=True)), ledger.check().wrong) == ({"won"}, ())
+    assert (set(Stake.objects.values_list("end", flat=True)), ledger.check_ledger_sums().wrong) == ({"won"}, ())
 
 
 @pytest.fixture

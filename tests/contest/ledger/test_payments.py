@@ -15,11 +15,11 @@ from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.services import account, check, move
-from contest.ledger.withholding import money_withhold, withheld, withheld_of
+from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.withholding import money_withhold, withheld_amounts, withheld_of
 from contest.payments import corrections, exports
 from contest.payments.payable import payable, payables, payables_of
-from contest.payments.services import payment_ask, payment_cancel, payment_pay
+from contest.payments.services import payment_cancel, payment_pay, payment_request
 from contest.prizes.sweeps import prizes_settle
 from contest.teams.models import Association
 from tests import factories, tables
@@ -46,16 +46,16 @@ def test_nothing_is_due_before_the_appeals_of_the_week_are_closed(
     assert (found.balance, found.due, found.waiting) == (PRIZE, due, PRIZE - due), why
     assert found.weeks == (("2026-W47",) if not due else ()) and payables(now=at) == [found]
     if not due:
-        refused("nothing_due", payment_ask, team=red, by=olga, now=at)
+        refused("nothing_due", payment_request, team=red, by=olga, now=at)
     cast.ruled(cast.attack(cast.team("blue"), days=2).image, "", at=CLOSED - timedelta(1))
     assert [payable(red, now=CLOSED + timedelta(days)).due for days in (0, 6)] == [0, PRIZE], "ruled again: it waits"
 
 
 @pytest.mark.both("a constraint refuses the same organizer")
 def test_two_organizers_pay(red: Team, olga: User, olaf: User) -> None:
-    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    asked = payment_request(team=red, by=olga, now=CLOSED)
     assert (asked.cents, asked.asked_by, balance(red)) == (PRIZE, olga, PRIZE), "nothing moves yet"
-    refused("payment_open", payment_ask, team=red, by=olaf, now=CLOSED)
+    refused("payment_open", payment_request, team=red, by=olaf, now=CLOSED)
     same = refused("same_person", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olga, now=CLOSED)
     assert "another organizer" in same.message
     with pytest.raises(IntegrityError, match="payment_by_two"), transaction.atomic():
@@ -65,7 +65,7 @@ def test_two_organizers_pay(red: Team, olga: User, olaf: User) -> None:
     paid = payment_pay(payment_id=asked.pk, reference=" SEPA 7 ", by=olaf, now=CLOSED)
     assert (paid.paid_by, paid.reference, paid.paid_at) == (olaf, "SEPA 7", CLOSED)
     assert (paid.entry.rule, paid.entry.causes) == ("R34", {"payment": [paid.pk]})
-    assert balance(red) == 0 and check().wrong == ()
+    assert balance(red) == 0 and check_ledger_sums().wrong == ()
 
 
 def pays(payment: Payment, by: User) -> object:
@@ -80,20 +80,20 @@ def cancels(payment: Payment, by: User) -> object:
 def test_a_payment_that_is_over_stays_as_it_is(
     first: Callable[[Payment, User], object], red: Team, olga: User, olaf: User
 ) -> None:
-    asked = payment_ask(team=red, by=olga, now=CLOSED)
+    asked = payment_request(team=red, by=olga, now=CLOSED)
     first(asked, olaf)
     for second in (pays, cancels):
         refused("payment_over", second, asked, olaf)
     assert LedgerEntry.objects.filter(source__team=red).count() == (first is pays)
     asked.refresh_from_db()
     if first is cancels:
-        assert (asked.cancelled_by, payment_ask(team=red, by=olaf, now=CLOSED).cents) == (olaf, PRIZE)
+        assert (asked.cancelled_by, payment_request(team=red, by=olaf, now=CLOSED).cents) == (olaf, PRIZE)
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_mark_it_at_once_one_does(red: Team, olga: User, olaf: User) -> None:
-    asked, third = payment_ask(team=red, by=olga, now=CLOSED), factories.user("oona", "organizers")
+    asked, third = payment_request(team=red, by=olga, now=CLOSED), factories.user("oona", "organizers")
     assert sorted(refusals_at_once(partial(pays, asked, olaf), partial(pays, asked, third))) == ["", "payment_over"]
     assert (balance(red), LedgerEntry.objects.filter(source__team=red).count()) == (0, 1)
 
@@ -111,7 +111,7 @@ def test_four_sweeps_at_once_post_a_share_once(olga: User) -> None:
     cast.all_caught_up()
     posted: list[int] = []
     assert refusals_at_once(*[lambda: posted.append(prizes_settle(now=SETTLED))] * 4) == [""] * 4
-    assert (sum(posted), balance(red), balance(blue), check().wrong) == (3, 3 * 501, 3 * 500, ())
+    assert (sum(posted), balance(red), balance(blue), check_ledger_sums().wrong) == (3, 3 * 501, 3 * 500, ())
 
 
 @pytest.mark.postgres("several at once: SQLite has one writer")
@@ -123,12 +123,12 @@ def test_of_merged_teams_nothing_is_paid_that_a_sweep_takes_at_once(red: Team, o
     cast.all_caught_up()
     prizes_settle(now=SETTLED)
     Team.objects.filter(pk=blue.pk).update(merged_into=red, merged_at=SETTLED)
-    asked = [payment_ask(team=each, by=olga, now=CLOSED) for each in (red, blue)]
+    asked = [payment_request(team=each, by=olga, now=CLOSED) for each in (red, blue)]
     assert [each.cents for each in asked] == [PRIZE, PRIZE]
     Association.objects.create(team=red, since=MONDAY, until=SETTLED, reason="Worked here.", declared_at=CLOSED)
     acts = [*(partial(pays, each, olaf) for each in asked), partial(prizes_settle, now=CLOSED)]
     assert refusals_at_once(*acts) == ["less_due", "", ""]
-    assert (corrections.owed(), balance(red), balance(blue), check().wrong) == ([], 0, 0, ())
+    assert (corrections.owed_by_teams(), balance(red), balance(blue), check_ledger_sums().wrong) == ([], 0, 0, ())
 
 
 # Withheld -------------------------------------------------------------------------------------------------------------
@@ -138,9 +138,14 @@ def test_the_board_withholds_with_a_public_reason_and_gives_back(red: Team, rita
     entry = cast.withheld(red, 1_000, rita)
     assert (entry.rule, entry.decision.kind, entry.causes) == ("R38", "withhold", {"team": [red.pk]})  # type: ignore[union-attr]
     assert (balance(red), balance(AccountKind.WITHHELD)) == (PRIZE - 1_000, 1_000)
-    assert [(each.account, each.cents) for each in withheld()] == [(cast.account_of(red), 1_000)]
+    assert [(each.account, each.cents) for each in withheld_amounts()] == [(cast.account_of(red), 1_000)]
     back = cast.given_back(red, rita)
-    assert (back.details["cents"], balance(red), balance(AccountKind.WITHHELD), withheld()) == (1_000, PRIZE, 0, [])
+    assert (back.details["cents"], balance(red), balance(AccountKind.WITHHELD), withheld_amounts()) == (
+        1_000,
+        PRIZE,
+        0,
+        [],
+    )
     assert BoardDecision.objects.get(kind="return").reason == "Cleared up."
 
 
@@ -169,24 +174,28 @@ def test_what_is_withheld_of_one_team_is_missing_to_no_other(
     prizes_settle(now=SETTLED)
     assert {name: balance(Team.objects.get(name=name)) for name in got} == got, why
     assert balance(AccountKind.WITHHELD) == 10_000 - sum(got.values())
-    assert prizes_settle(now=SETTLED) == 0 and check().wrong == ()
+    assert prizes_settle(now=SETTLED) == 0 and check_ledger_sums().wrong == ()
     cast.given_back(two_broke_it, rita, team=cheat, now=SETTLED)
     prizes_settle(now=SETTLED)
     assert {balance(Team.objects.get(name=name)) for name in ("red", "blue")} == {5_000}
-    assert (withheld(), withheld_of(cast.account_of(two_broke_it), cheat)) == ([], None)
+    assert (withheld_amounts(), withheld_of(cast.account_of(two_broke_it), cheat)) == ([], None)
 
 
 def test_what_is_withheld_of_a_share_grows_with_it_up_to_what_was_decided(two_broke_it: Stake, rita: User) -> None:
     red, blue = Team.objects.filter(name__in=["red", "blue"]).order_by("pk")
     cast.withheld(two_broke_it, 8_000, rita, team=red, now=MONDAY)
     prizes_settle(now=SETTLED)
-    assert [each.cents for each in withheld()] == [5_000]
+    assert [each.cents for each in withheld_amounts()] == [5_000]
     green = cast.team("green")
     Team.objects.filter(pk=red.pk).update(merged_into=green, merged_at=CLOSED)
-    assert withheld()[0].team == green, "it stays withheld of a team that was merged"
+    assert withheld_amounts()[0].team == green, "it stays withheld of a team that was merged"
     cast.overruled(blue.attacks.get().image)
     prizes_settle(now=CLOSED)
-    assert (balance(green) + balance(red), balance(blue), [each.cents for each in withheld()]) == (2_000, 0, [8_000])
+    assert (balance(green) + balance(red), balance(blue), [each.cents for each in withheld_amounts()]) == (
+        2_000,
+        0,
+        [8_000],
+    )
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
@@ -220,12 +229,12 @@ def test_only_the_board_withholds_and_only_what_is_there(red: Team, olga: User, 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", "−1"])
 def test_no_cell_is_read_as_a_formula(cell: str) -> None:
-    assert exports.guarded(["ok", cell]) == ("ok", f"'{cell}")
+    assert exports.formula_guarded(["ok", cell]) == ("ok", f"'{cell}")
 
 
 def test_what_is_due_as_a_file(red: Team, olga: User) -> None:
     Team.objects.filter(pk=red.pk).update(name="=red")
-    payment_ask(team=red, by=olga, now=CLOSED)
+    payment_request(team=red, by=olga, now=CLOSED)
     (row,) = exports.payable_rows(currency="USD", now=CLOSED)
     assert row[1:7] == ("'=red", "USD", "100.01", "0.00", "", "100.01") and row[7] == "olga"
     (waits,) = exports.payable_rows(currency="USD", now=SETTLED)
@@ -285,8 +294,8 @@ def test_what_waits_of_merged_teams_is_held_back_once_and_listed_as_the_action_d
     listed = payables(now=now)
     assert [(row.team.name, row.due, row.waiting) for row in listed] == [("abe", PRIZE, 0), ("zed", 0, PRIZE)]
     assert {row.team: row for row in listed} == {row.team: row for row in payables_of(abe, now=now)}
-    assert payment_ask(team=abe, by=olga, now=now).cents == PRIZE
-    refused("nothing_due", payment_ask, team=zed, by=olga, now=now)
+    assert payment_request(team=abe, by=olga, now=now).cents == PRIZE
+    refused("nothing_due", payment_request, team=zed, by=olga, now=now)
 
 
 # What is not due any more ---------------------------------------------------------------------------------------------
@@ -321,21 +330,21 @@ def sent(makers: Team) -> Attack:
 def test_what_is_not_due_any_more_is_neither_asked_for_nor_paid(
     change: Callable[[Attack], object], why: str, sent: Attack, olga: User
 ) -> None:
-    asked = payment_ask(team=sent.team, by=olga, now=CLOSED)
+    asked = payment_request(team=sent.team, by=olga, now=CLOSED)
     change(sent)
     olaf = factories.user("olaf", "organizers")
     refused("less_due", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olaf, now=CLOSED)
     payment_cancel(payment_id=asked.pk, by=olaf, now=CLOSED)
-    assert refused("nothing_due", payment_ask, team=sent.team, by=olga, now=CLOSED), why
+    assert refused("nothing_due", payment_request, team=sent.team, by=olga, now=CLOSED), why
     later = payable(sent.team, now=CLOSED + 60 * DAY)
     assert (later.balance, later.due) == (PRIZE, 0), "whenever"
-    assert prizes_settle(now=CLOSED) == 1 and corrections.owed() == []
+    assert prizes_settle(now=CLOSED) == 1 and corrections.owed_by_teams() == []
 
 
 def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack, olga: User, olaf: User) -> None:
     """Another team shares it since; its week is closed again when nobody has swept."""
     stake, blue = Stake.objects.get(), cast.team("blue")
-    asked = payment_ask(team=sent.team, by=olga, now=CLOSED)
+    asked = payment_request(team=sent.team, by=olga, now=CLOSED)
     cast.broken(stake.defense, cast.attack(blue, days=8.5))
     refused("less_due", payment_pay, payment_id=asked.pk, reference="SEPA 7", by=olaf, now=CLOSED)
     payment_cancel(payment_id=asked.pk, by=olaf, now=CLOSED)

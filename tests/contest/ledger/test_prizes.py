@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.prizes.differences import Flows, Position, flows
-from contest.prizes.shares import BreakFact, Outcome, StakeFact, attacker_shares, defender_shares, split, stake_due
+from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
+from contest.prizes.shares import (
+    BreakInput,
+    StakeInput,
+    StakeOutcome,
+    attacker_shares,
+    defender_shares,
+    split,
+    stake_due,
+)
 from tests import tables
 from tests.contest.ledger.cast import MONDAY
 
@@ -17,13 +25,13 @@ RED, BLUE, GREEN = 1, 2, 3
 W46, W47, W48 = "2026-W46", "2026-W47", "2026-W48"
 
 
-def sent(team: int | None, days: float = 0, week: str = W47, **more: bool) -> BreakFact:
-    return BreakFact(team, MONDAY + timedelta(days=days), week, **more)
+def sent(team: int | None, days: float = 0, week: str = W47, **more: bool) -> BreakInput:
+    return BreakInput(team, MONDAY + timedelta(days=days), week, **more)
 
 
-def stake(cents: int = 100, **changes: object) -> StakeFact:
+def stake(cents: int = 100, **changes: object) -> StakeInput:
     facts = {"cents": cents, "week": W47, "until": None, "over": True, "broken": True, "back_to": None}
-    return StakeFact(**(facts | changes))  # type: ignore[arg-type]
+    return StakeInput(**(facts | changes))  # type: ignore[arg-type]
 
 
 @tables.cases(
@@ -44,7 +52,7 @@ def stake(cents: int = 100, **changes: object) -> StakeFact:
     ([sent(RED, -0.3), sent(BLUE)], {RED: 50, BLUE: 50}, "of its week and before the stake: counts too"),
     ([], {}, "no break, no share"),
 )
-def test_who_shares_the_attacker_prize(breaks: list[BreakFact], shares: dict[int, int], why: str) -> None:
+def test_who_shares_the_attacker_prize(breaks: list[BreakInput], shares: dict[int, int], why: str) -> None:
     for order in permutations(breaks):
         assert attacker_shares(100, order) == shares, why
 
@@ -58,7 +66,7 @@ def test_who_shares_the_attacker_prize(breaks: list[BreakFact], shares: dict[int
     (101, [sent(BLUE), sent(RED)], {RED: 51, BLUE: 50}, "at one instant: the lower number"),
 )
 def test_odd_cents_go_one_each_in_the_order_of_receipt(
-    cents: int, breaks: list[BreakFact], shares: dict[int, int], why: str
+    cents: int, breaks: list[BreakInput], shares: dict[int, int], why: str
 ) -> None:
     assert attacker_shares(cents, breaks) == shares, why
 
@@ -68,23 +76,65 @@ UNTIL = MONDAY + timedelta(days=30)
 
 @tables.cases(
     "facts breaks outcome teams held why",
-    (stake(over=False), [], Outcome.HELD, {}, 100, "in force"),
-    (stake(over=False), [sent(RED)], Outcome.HELD, {}, 100, "in force, whatever was found: its end comes first"),
-    (stake(), [sent(RED)], Outcome.BROKEN, {RED: 100}, 0, "broken by a paid team"),
-    (stake(), [sent(RED, paid=False)], Outcome.BROKEN, {}, 0, "only unpaid: to the attackers' half"),
-    (stake(back_to=RED), [sent(BLUE)], Outcome.BROKEN, {BLUE: 100}, 0, "self-staked and broken: the attackers have it"),
-    (stake(back_to=RED), [sent(BLUE, paid=False)], Outcome.BROKEN, {}, 0, "self-staked, only unpaid: not given back"),
-    (stake(back_to=RED, broken=False), [], Outcome.RETURNED, {RED: 100}, 0, "self-staked and unbroken: given back"),
-    (stake(broken=False), [], Outcome.RETURNED, {}, 0, "the board's and unbroken: to the attackers' half"),
-    (stake(), [], Outcome.HELD, {}, 100, "ended as broken, and no break holds any more"),
-    (stake(back_to=RED), [sent(BLUE, -7, W46)], Outcome.BEFORE, {RED: 100}, 0, "broken in a week before the stake"),
-    (stake(), [sent(RED), sent(BLUE, -7, W46)], Outcome.BEFORE, {}, 0, "before it: later ones broke nothing staked"),
-    (stake(back_to=RED), [sent(BLUE, -0.3)], Outcome.BROKEN, {BLUE: 100}, 0, "of its own week, sent before it"),
-    (stake(broken=False, until=UNTIL), [sent(RED, 30)], Outcome.RETURNED, {}, 0, "sent when the time was over"),
-    (stake(broken=False, until=UNTIL), [sent(RED, 29.99)], Outcome.BROKEN, {RED: 100}, 0, "found late, sent in time"),
+    (stake(over=False), [], StakeOutcome.HELD, {}, 100, "in force"),
+    (stake(over=False), [sent(RED)], StakeOutcome.HELD, {}, 100, "in force, whatever was found: its end comes first"),
+    (stake(), [sent(RED)], StakeOutcome.BROKEN, {RED: 100}, 0, "broken by a paid team"),
+    (stake(), [sent(RED, paid=False)], StakeOutcome.BROKEN, {}, 0, "only unpaid: to the attackers' half"),
+    (
+        stake(back_to=RED),
+        [sent(BLUE)],
+        StakeOutcome.BROKEN,
+        {BLUE: 100},
+        0,
+        "self-staked, broken: the attackers have it",
+    ),
+    (
+        stake(back_to=RED),
+        [sent(BLUE, paid=False)],
+        StakeOutcome.BROKEN,
+        {},
+        0,
+        "self-staked, only unpaid: not returned",
+    ),
+    (
+        stake(back_to=RED, broken=False),
+        [],
+        StakeOutcome.RETURNED,
+        {RED: 100},
+        0,
+        "self-staked and unbroken: returned",
+    ),
+    (stake(broken=False), [], StakeOutcome.RETURNED, {}, 0, "the board's and unbroken: to the attackers' half"),
+    (stake(), [], StakeOutcome.HELD, {}, 100, "ended as broken, and no break holds any more"),
+    (
+        stake(back_to=RED),
+        [sent(BLUE, -7, W46)],
+        StakeOutcome.BEFORE,
+        {RED: 100},
+        0,
+        "broken in an earlier week",
+    ),
+    (
+        stake(),
+        [sent(RED), sent(BLUE, -7, W46)],
+        StakeOutcome.BEFORE,
+        {},
+        0,
+        "before it: later ones do not count",
+    ),
+    (stake(back_to=RED), [sent(BLUE, -0.3)], StakeOutcome.BROKEN, {BLUE: 100}, 0, "of its own week, sent before it"),
+    (stake(broken=False, until=UNTIL), [sent(RED, 30)], StakeOutcome.RETURNED, {}, 0, "sent when the time was over"),
+    (
+        stake(broken=False, until=UNTIL),
+        [sent(RED, 29.99)],
+        StakeOutcome.BROKEN,
+        {RED: 100},
+        0,
+        "found late, sent in time",
+    ),
 )
 def test_what_becomes_of_a_stake(
-    facts: StakeFact, breaks: list[BreakFact], outcome: Outcome, teams: dict[int, int], held: int, why: str
+    facts: StakeInput, breaks: list[BreakInput], outcome: StakeOutcome, teams: dict[int, int], held: int, why: str
 ) -> None:
     due = stake_due(facts, breaks)
     assert (due.outcome, due.teams, due.held) == (outcome, teams, held), why
@@ -95,7 +145,7 @@ def test_the_defenders_share_in_the_order_of_receipt_of_their_entries() -> None:
 
 
 facts = st.builds(
-    BreakFact,
+    BreakInput,
     team=st.none() | st.integers(1, 5),
     received_at=st.integers(0, 40).map(lambda hours: MONDAY + timedelta(hours=hours)),
     week=st.sampled_from([W46, W47, W48]),
@@ -114,7 +164,7 @@ def test_a_split_loses_no_cent_and_is_even(cents: int, order: list[int]) -> None
 
 @given(st.integers(0, 10**9), st.lists(facts, max_size=8), st.randoms())
 def test_shares_do_not_depend_on_the_order_in_which_facts_are_read(
-    cents: int, rows: list[BreakFact], rng: object
+    cents: int, rows: list[BreakInput], rng: object
 ) -> None:
     shares, shuffled = attacker_shares(cents, rows), list(rows)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -124,78 +174,98 @@ def test_shares_do_not_depend_on_the_order_in_which_facts_are_read(
 
 @given(st.integers(0, 10**9), st.lists(facts, max_size=8), st.booleans(), st.booleans(), st.none() | st.integers(1, 5))
 def test_what_is_due_and_held_is_never_more_than_the_stake(
-    cents: int, rows: list[BreakFact], over: bool, broken: bool, back_to: int | None
+    cents: int, rows: list[BreakInput], over: bool, broken: bool, back_to: int | None
 ) -> None:
     due = stake_due(stake(cents, over=over, broken=broken, back_to=back_to), rows)
     assert 0 <= sum(due.teams.values()) + due.held <= cents and min([*due.teams.values(), 0]) == 0
 
 
-def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> Position:
+def at(got: dict[int, int] | None = None, *, hub: int = 0, **more: object) -> MoneyPosition:
     facts = {"cents": 100, "got": got or {}, "there": got or {}, "hub": hub, "withheld": 0, "lendable": 1000} | more
-    return Position(**facts)  # type: ignore[arg-type]
+    return MoneyPosition(**facts)  # type: ignore[arg-type]
 
 
 @tables.cases(
     "position due held expected why",
-    (at(hub=100), {RED: 100}, 0, Flows({}, 0, {RED: 100}, 0, {}), "first posting"),
-    (at({RED: 100}), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "posted: nothing left"),
-    (at({RED: 100}), {RED: 50, BLUE: 50}, 0, Flows({RED: 50}, 0, {BLUE: 50}, 0, {}), "another team of the same week"),
-    (at({RED: 100}), {BLUE: 100}, 0, Flows({RED: 100}, 0, {BLUE: 100}, 0, {}), "an earlier week"),
-    (at({RED: 100}), {}, 100, Flows({RED: 100}, 0, {}, 0, {}), "overruled: back on the stake"),
-    (at({RED: 100}), {}, 0, Flows({RED: 100}, 0, {}, 100, {}), "not paid after all: to the half"),
-    (at(hub=100), {}, 0, Flows({}, 0, {}, 100, {}), "only unpaid breakers"),
+    (at(hub=100), {RED: 100}, 0, MoneyFlows({}, 0, {RED: 100}, 0, {}), "first posting"),
+    (at({RED: 100}), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "posted: nothing left"),
+    (
+        at({RED: 100}),
+        {RED: 50, BLUE: 50},
+        0,
+        MoneyFlows({RED: 50}, 0, {BLUE: 50}, 0, {}),
+        "another team of the same week",
+    ),
+    (at({RED: 100}), {BLUE: 100}, 0, MoneyFlows({RED: 100}, 0, {BLUE: 100}, 0, {}), "an earlier week"),
+    (at({RED: 100}), {}, 100, MoneyFlows({RED: 100}, 0, {}, 0, {}), "overruled: back on the stake"),
+    (at({RED: 100}), {}, 0, MoneyFlows({RED: 100}, 0, {}, 100, {}), "not paid after all: to the half"),
+    (at(hub=100), {}, 0, MoneyFlows({}, 0, {}, 100, {}), "only unpaid breakers"),
     (
         at({RED: 100}, there={RED: 30}),
         {BLUE: 100},
         0,
-        Flows({RED: 30}, 70, {BLUE: 100}, 0, {RED: 70}),
+        MoneyFlows({RED: 30}, 70, {BLUE: 100}, 0, {RED: 70}),
         "paid out: the half advances what is owed to it",
     ),
     (
         at({RED: 100}, there={}, lendable=20),
         {BLUE: 100},
         0,
-        Flows({}, 20, {BLUE: 20}, 0, {RED: 100}),
+        MoneyFlows({}, 20, {BLUE: 20}, 0, {RED: 100}),
         "the half advances what it has",
     ),
     (
         at({RED: 70, BLUE: 100}, there={RED: 10, BLUE: 100}),
         {BLUE: 100},
         0,
-        Flows({RED: 10}, 0, {}, 10, {RED: 60}),
+        MoneyFlows({RED: 10}, 0, {}, 10, {RED: 60}),
         "what comes in later repays the half",
     ),
-    (at(), {RED: 100}, 0, Flows({}, 100, {RED: 100}, 0, {}), "returned to the half before: it comes back from there"),
-    (at(), {}, 100, Flows({}, 100, {}, 0, {}), "returned to the half before, and in force again"),
-    (at(hub=0, withheld=100), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
-    (at(hub=40, withheld=60), {}, 100, Flows({}, 0, {}, 0, {}), "in force and withheld in part"),
-    (at(hub=40, withheld=60), {RED: 100}, 0, Flows({}, 0, {RED: 40}, 0, {}), "withheld in part: the rest is given"),
-    (at(cents=0, lendable=1000), {RED: 100}, 0, Flows({}, 0, {}, 0, {}), "never funded: nothing is given"),
-    (at(hub=40), {RED: 50}, 0, Flows({}, 10, {RED: 50}, 0, {}), "the half adds what the stake lacks"),
-    (at({RED: 100}), {RED: 100, BLUE: 20}, 0, Flows({}, 0, {}, 0, {}), "the half lends no money of other stakes"),
-    (at(hub=30, lendable=0), {RED: 20, BLUE: 80}, 0, Flows({}, 0, {RED: 20, BLUE: 10}, 0, {}), "served in order"),
+    (
+        at(),
+        {RED: 100},
+        0,
+        MoneyFlows({}, 100, {RED: 100}, 0, {}),
+        "returned to the half before: it comes back from there",
+    ),
+    (at(), {}, 100, MoneyFlows({}, 100, {}, 0, {}), "returned to the half before, and in force again"),
+    (at(hub=0, withheld=100), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "withheld by the board: it waits"),
+    (at(hub=40, withheld=60), {}, 100, MoneyFlows({}, 0, {}, 0, {}), "in force and withheld in part"),
+    (
+        at(hub=40, withheld=60),
+        {RED: 100},
+        0,
+        MoneyFlows({}, 0, {RED: 40}, 0, {}),
+        "withheld in part: the rest is given",
+    ),
+    (at(cents=0, lendable=1000), {RED: 100}, 0, MoneyFlows({}, 0, {}, 0, {}), "never funded: nothing is given"),
+    (at(hub=40), {RED: 50}, 0, MoneyFlows({}, 10, {RED: 50}, 0, {}), "the half adds what the stake lacks"),
+    (at({RED: 100}), {RED: 100, BLUE: 20}, 0, MoneyFlows({}, 0, {}, 0, {}), "the half lends no money of other stakes"),
+    (at(hub=30, lendable=0), {RED: 20, BLUE: 80}, 0, MoneyFlows({}, 0, {RED: 20, BLUE: 10}, 0, {}), "served in order"),
     (
         at(hub=100, decided={RED: 20}),
         {RED: 50},
         0,
-        Flows({}, 0, {RED: 30}, 50, {}, {}, {RED: 20}),
+        MoneyFlows({}, 0, {RED: 30}, 50, {}, {}, {RED: 20}),
         "withheld of one: what is left over goes to the half",
     ),
     (
         at(hub=50, lendable=0, decided={RED: 60}),
         {RED: 100},
         0,
-        Flows({}, 0, {RED: 40}, 0, {}, {}, {RED: 10}),
+        MoneyFlows({}, 0, {RED: 40}, 0, {}, {}, {RED: 10}),
         "too little: given first, withheld of the rest",
     ),
 )
-def test_what_is_posted(position: Position, due: dict[int, int], held: int, expected: Flows, why: str) -> None:
+def test_what_is_posted(
+    position: MoneyPosition, due: dict[int, int], held: int, expected: MoneyFlows, why: str
+) -> None:
     assert flows(due, held, position) == expected, why
 
 
 @pytest.mark.parametrize("kind", ["taken", "released", "advanced", "given", "withheld", "returned"])
 def test_each_kind_of_flow_is_something_to_post_and_a_debt_is_not(kind: str) -> None:
-    nothing = Flows({}, 0, {}, 0, {RED: 5})
+    nothing = MoneyFlows({}, 0, {}, 0, {RED: 5})
     assert not nothing
     assert replace(nothing, **{kind: 5 if kind in ("advanced", "returned") else {RED: 5}})
 
@@ -210,11 +280,11 @@ class Books:
     got: dict[int, int] = field(default_factory=dict)
     outside: int = 0
 
-    def position(self) -> Position:
+    def position(self) -> MoneyPosition:
         there = {team: max(min(got, self.teams[team]), 0) for team, got in self.got.items()}
-        return Position(100, dict(self.got), there, self.hub, 0, self.half)
+        return MoneyPosition(100, dict(self.got), there, self.hub, 0, self.half)
 
-    def post(self, asked: Flows) -> None:
+    def post(self, asked: MoneyFlows) -> None:
         for team, cents in asked.taken.items():
             self.move(team, -cents)
         self.half, self.hub = self.half - asked.advanced, self.hub + asked.advanced
@@ -272,7 +342,7 @@ def test_whoever_is_not_withheld_has_exactly_the_share_whatever_the_order(
     hub, half, got, aside = 100, 500, dict[int, int](), dict[int, int]()
     for teams, decided in steps:
         due = shares(teams)
-        lies = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        lies = MoneyPosition(100, got, got, hub, sum(aside.values()), half, aside, decided)
         asked = flows(due, 0, lies)
         for team in (1, 2, 3):
             got[team] = got.get(team, 0) + asked.given.get(team, 0) - asked.taken.get(team, 0)
@@ -283,11 +353,11 @@ def test_whoever_is_not_withheld_has_exactly_the_share_whatever_the_order(
             kept = min(decided.get(team, 0), due.get(team, 0))
             assert (got[team], aside[team]) == (due.get(team, 0) - kept, kept)
         assert hub == 0 and asked.owed == {}
-        after = Position(100, got, got, hub, sum(aside.values()), half, aside, decided)
+        after = MoneyPosition(100, got, got, hub, sum(aside.values()), half, aside, decided)
         assert not flows(due, 0, after), "posted: nothing is left to post"
 
 
 def test_what_is_withheld_stays_while_nobody_is_due() -> None:
-    lies = Position(100, {}, {}, 40, 60, 1000, {RED: 60}, {RED: 60})
+    lies = MoneyPosition(100, {}, {}, 40, 60, 1000, {RED: 60}, {RED: 60})
     assert not flows({}, 100, lies), "in force"
-    assert flows({}, 0, lies) == Flows({}, 0, {}, 100, {}, {RED: 60}, {}), "over, and red has no share of it"
+    assert flows({}, 0, lies) == MoneyFlows({}, 0, {}, 100, {}, {RED: 60}, {}), "over, and red has no share of it"

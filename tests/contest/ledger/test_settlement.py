@@ -10,15 +10,15 @@ from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet, Sum
 
 from adjudication.counting import Ballot
-from contest.board.impact_preview import overrule_follows
+from contest.board.impact_preview import overrule_impact
 from contest.core.breaks import breaks_derive
 from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
-from contest.ledger.dry_run import Book
+from contest.ledger.dry_run import Ledger
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import account, check, move
+from contest.ledger.services import account, check_ledger_sums, move
 from contest.operations.tasks import settle_prizes
-from contest.pages.board.case_words import following
+from contest.pages.board.case_words import impact_sentences
 from contest.payments import statements
 from contest.prizes import prize_facts, settlement
 from contest.prizes.sweeps import prizes_settle
@@ -59,7 +59,7 @@ def stake(red: Team, maker: Team) -> Stake:
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 def broke(stake: Stake, by: Team, days: float = 1, **more: object) -> Attack:
@@ -312,7 +312,7 @@ def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
     """Settling these stakes fails when it is done."""
     real = settlement._settled
 
-    def fails(row: prize_facts.Found, book: Book, now: datetime) -> bool:
+    def fails(row: prize_facts.StakeWithBreaks, book: Ledger, now: datetime) -> bool:
         done = real(row, book, now)
         if row.stake in bad:
             raise RuntimeError("a row that nobody expected")
@@ -371,7 +371,7 @@ def test_a_ruling_that_asks_for_more_runs_posts_nothing_before_they_are_there(ma
     cast.ruled(image, "")
     cast.answered(stake.defense, image, 0, at=SETTLED, rounds=2)
     for now in (SETTLED, NOW):
-        derived = as_derived(overrule_follows(image, BIRD, now))
+        derived = as_derived(overrule_impact(image, BIRD, now))
         assert derived == by_doing(image, BIRD, now)
         assert derived[2] == {stake.pk: ("", "broken")} and derived[3] == [], "broken, and nobody is paid yet"
 
@@ -385,12 +385,12 @@ def test_what_cannot_be_posted_is_said_before_the_decision(makers: Team, monkeyp
     cast.ended(other, StakeEnd.VOID)
     move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=other), 1, rule="R36", why="More.", causes={},
          now=SETTLED)  # fmt: skip
-    assert overrule_follows(image, BIRD, NOW).unposted == ()
+    assert overrule_impact(image, BIRD, NOW).unposted == ()
     unsettled(monkeypatch, bad, other)
-    found = overrule_follows(image, BIRD, NOW)
+    found = overrule_impact(image, BIRD, NOW)
     assert found.unposted == (bad.defense,), "and not the one that the picture does not concern"
     assert {each.causes["stake"][0] for each in found.entries} == {good.pk}
-    said = [each.words for each in following(found, [], currency="USD")]
+    said = [each.text for each in impact_sentences(found, [], currency="USD")]
     assert "Money for bad cannot be settled now" in " ".join(said)
 
 
@@ -443,7 +443,7 @@ class World:
         """What is derived is what doing it comes to, and looking writes nothing."""
         before = LedgerEntry.objects.count()
         for ballot in (REJECTED, BIRD, BICYCLE):
-            assert as_derived(overrule_follows(image, ballot, NOW)) == by_doing(image, ballot, NOW), ballot
+            assert as_derived(overrule_impact(image, ballot, NOW)) == by_doing(image, ballot, NOW), ballot
         assert LedgerEntry.objects.count() == before
 
 
@@ -458,6 +458,6 @@ def test_settled_once_is_settled(seed: int, steps: int) -> None:
     for _ in range(steps):
         world.step()
     world.sweep()
-    assert prizes_settle(now=CLOSED) == 0 and check().wrong == ()
+    assert prizes_settle(now=CLOSED) == 0 and check_ledger_sums().wrong == ()
     world.look_ahead(world.draw.choice(world.sent).image)
     assert all(balance(stake) >= 0 for stake in Stake.objects.all())

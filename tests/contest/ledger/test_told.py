@@ -15,8 +15,8 @@ from contest.core.enums import AccountKind
 from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
-from contest.ledger.services import account, check, move
-from contest.payments.statements import Money, debts, entries, money_figures
+from contest.ledger.services import account, check_ledger_sums, move
+from contest.payments.statements import MoneyOverview, debts, entries, money_overview
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.releases.services import release_week
@@ -116,14 +116,14 @@ def broken(made: Broken) -> Broken:
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert check().wrong == ()
+    assert check_ledger_sums().wrong == ()
 
 
 def page() -> str:
     return main(Client(), "/money/")
 
 
-def adds_up(shown: Money, why: str = "") -> None:
+def adds_up(shown: MoneyOverview, why: str = "") -> None:
     """All sums are those of the rows that are listed."""
     assert shown.received - shown.paid == (sum(shown.balances.values()) + shown.staked + shown.held), why
     assert shown.untold >= 0 and shown.withheld_untold >= 0, why
@@ -156,12 +156,12 @@ def test_until_the_release_the_page_does_not_name_who_broke_it(
     shown = page()
     secrets = (" red", ">red", "Red ", broken.red.public_id, broken.attack.public_id, "2026-W47", "Looked into")
     assert lacking(shown, *secrets) == [*secrets], why
-    adds_up(money_figures(told_at=CLOSED), why)
+    adds_up(money_overview(told_at=CLOSED), why)
     cast.released("2026-W47")
     shown = page()
     assert "team red" in shown and "release of" not in shown, why
-    told = money_figures(told_at=CLOSED)
-    assert told.paid == money_figures(told_at=None).paid, why
+    told = money_overview(told_at=CLOSED)
+    assert told.paid == money_overview(told_at=None).paid, why
     adds_up(told, why)
 
 
@@ -181,14 +181,14 @@ def both(broken: Broken) -> Broken:
 
 
 def test_a_payment_of_both_leaves_what_is_told_as_it_was(both: Broken) -> None:
-    before = money_figures(told_at=CLOSED)
+    before = money_overview(told_at=CLOSED)
     assert ([(each.team, each.cents) for each in before.teams], both.pays().cents) == ([(both.red, PRIZE)], 2 * PRIZE)
-    after = money_figures(told_at=CLOSED)
+    after = money_overview(told_at=CLOSED)
     assert (after.teams, after.held, after.paid) == (before.teams, before.held, 0) and after.waits and not before.waits
     assert "What a team was paid, gave back or had withheld" in page()
     adds_up(after)
     cast.released("2026-W47")
-    told = money_figures(told_at=CLOSED)
+    told = money_overview(told_at=CLOSED)
     assert (told.teams, told.held, told.paid, told.waits) == ((), 0, 2 * PRIZE, False)
 
 
@@ -197,7 +197,7 @@ def test_a_payment_from_before_the_share_stays_listed(broken: Broken) -> None:
     broken.settled()
     broken.pays()
     broken.breaks_late()
-    shown = money_figures(told_at=CLOSED)
+    shown = money_overview(told_at=CLOSED)
     assert (balance(broken.red), shown.paid, shown.teams, shown.held) == (PRIZE, PRIZE, (), PRIZE)
     assert "Paid to team red." in page()
 
@@ -206,14 +206,14 @@ def test_what_is_set_off_against_a_told_debt_is_owed_still(broken: Broken) -> No
     cast.released("2026-W47")
     for happens in (Broken.settled, Broken.pays, Broken.owed):
         happens(broken)
-    assert [each.cents for each in money_figures(told_at=CLOSED).debts] == [PRIZE]
+    assert [each.cents for each in money_overview(told_at=CLOSED).debts] == [PRIZE]
     broken.breaks_late()
     assert list(debts()) == [] and balance(broken.red) == 0
-    shown = money_figures(told_at=CLOSED)
+    shown = money_overview(told_at=CLOSED)
     assert [(each.team, each.cents) for each in shown.debts] == [(broken.red, PRIZE)]
     adds_up(shown)
     cast.released(Attack.objects.order_by("-received_at")[0].week)
-    assert money_figures(told_at=CLOSED).debts == ()
+    assert money_overview(told_at=CLOSED).debts == ()
 
 
 # A winner -------------------------------------------------------------------------------------------------------------
@@ -223,10 +223,10 @@ def test_an_award_that_a_late_break_takes_is_told_with_its_week(broken: Broken) 
     broken.settled()
     stake = cast.staked(cast.caught_up(cast.defense("won", cast.team("winners"))))
     give(all_met(stake), broken.rita)
-    before, follow = money_figures(told_at=CLOSED), page().count("follows from a break")
+    before, follow = money_overview(told_at=CLOSED), page().count("follows from a break")
     found_late(stake, broken.red)
     sweep()
-    after = money_figures(told_at=CLOSED)
+    after = money_overview(told_at=CLOSED)
     assert (after.balances, after.teams, after.held) == (before.balances, before.teams, before.held)
     adds_up(after)
     shown = page()

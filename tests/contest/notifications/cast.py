@@ -12,7 +12,7 @@ from contest.core.enums import MessageKind
 from contest.core.models import Member, Team
 from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
-from contest.outbox.writing import write
+from contest.outbox.writing import notify
 from tests import factories
 
 NOW = factories.NOW
@@ -42,11 +42,11 @@ def reviewer(name: str = "rita") -> User:
 
 def told(to: Any, kind: MessageKind = MessageKind.CASE_OPENED, *, now: datetime = NOW, **more: Any) -> int:
     facts = {"week": "2026-W47", "at": "now", "error": "full"} if kind == MessageKind.RELEASE_FAILED else CASE
-    return write(to, kind, about=more.pop("about", "/board/"), now=now, **{**facts, **more})
+    return notify(to, kind, about=more.pop("about", "/board/"), now=now, **{**facts, **more})
 
 
 def news(to: Any, *, now: datetime = NOW) -> int:
-    return write(to, MessageKind.TEAM_NEWS, about="/team/", now=now, what="left", who="gus", team={"name": "red"})
+    return notify(to, MessageKind.TEAM_NEWS, about="/team/", now=now, what="left", who="gus", team={"name": "red"})
 
 
 def sent(now: datetime = NOW) -> list[EmailMessage]:

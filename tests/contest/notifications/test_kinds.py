@@ -15,8 +15,8 @@ from contest.core.models import Team
 from contest.outbox.kinds import GROUPS, KINDS, kinds_of, missing_facts
 from contest.outbox.letters import mail_of
 from contest.outbox.models import Message
-from contest.outbox.text import COLOURS, SHAPES, Piece, paragraphs
-from contest.outbox.writing import write
+from contest.outbox.text import COLOURS, SHAPES, TextPart, paragraphs
+from contest.outbox.writing import notify
 from tests import factories
 from tests.contest.notifications.cast import team
 from tests.contest.pages import lacking
@@ -266,7 +266,7 @@ def red() -> Team:
 
 
 def mail(red: Team, kind: K, facts: dict[str, Any]) -> EmailMultiAlternatives:
-    assert write(red, kind, about="/team/", now=factories.NOW, **facts) == 1
+    assert notify(red, kind, about="/team/", now=factories.NOW, **facts) == 1
     made = mail_of(Message.objects.get())
     assert made is not None
     return made
@@ -297,7 +297,7 @@ def test_every_kind_has_a_sample_a_group_and_its_facts() -> None:
 def test_a_fact_that_is_missing_is_refused(red: Team) -> None:
     for kind, facts, _ in SAMPLES:
         with pytest.raises(TypeError, match=f"lacks {(name := KINDS[kind].facts[-1])}"):
-            write(red, kind, about="/", now=factories.NOW, **{key: facts[key] for key in facts if key != name})
+            notify(red, kind, about="/", now=factories.NOW, **{key: facts[key] for key in facts if key != name})
     assert not Message.objects.exists()
 
 
@@ -328,26 +328,26 @@ def test_letters_have_the_colours_and_shapes_of_the_pages() -> None:
 
 
 SITE = "https://unanimous.example"
-TEXTS: list[tuple[str, list[list[list[Piece]]], str]] = [
+TEXTS: list[tuple[str, list[list[list[TextPart]]], str]] = [
     ("", [], "nothing"),
-    ("a\nb\n\n\nc\n", [[[Piece("a")], [Piece("b")]], [[Piece("c")]]], "paragraphs and lines"),
+    ("a\nb\n\n\nc\n", [[[TextPart("a")], [TextPart("b")]], [[TextPart("c")]]], "paragraphs and lines"),
     (
         f"See {SITE}/x/.",
-        [[[Piece("See "), Piece(f"{SITE}/x/", href=f"{SITE}/x/"), Piece(".")]]],
+        [[[TextPart("See "), TextPart(f"{SITE}/x/", href=f"{SITE}/x/"), TextPart(".")]]],
         "a full stop is no part of a link",
     ),
-    (f"{SITE}.evil.example/x", [[[Piece(f"{SITE}.evil.example/x")]]], "another site with our name in front"),
-    ("https://evil.example/", [[[Piece("https://evil.example/")]]], "another site"),
-    ("✓ valid: a bird", [[[Piece("valid", look="valid"), Piece(": a bird")]]], "a state with words behind it"),
-    ("⚡ broke net: one", [[[Piece("broke net", look="broken"), Piece(": one")]]], "up to the colon"),
-    ("○ until Tue 12:00 UTC", [[[Piece("until Tue 12:00 UTC", look="open")]]], "a colon in a time is none"),
-    ("so ✓ valid", [[[Piece("so ✓ valid")]]], "in the middle of a line it is a word"),
-    ("✓", [[[Piece("✓")]]], "a shape alone"),
+    (f"{SITE}.evil.example/x", [[[TextPart(f"{SITE}.evil.example/x")]]], "another site with our name in front"),
+    ("https://evil.example/", [[[TextPart("https://evil.example/")]]], "another site"),
+    ("✓ valid: a bird", [[[TextPart("valid", look="valid"), TextPart(": a bird")]]], "a state with words behind it"),
+    ("⚡ broke net: one", [[[TextPart("broke net", look="broken"), TextPart(": one")]]], "up to the colon"),
+    ("○ until Tue 12:00 UTC", [[[TextPart("until Tue 12:00 UTC", look="open")]]], "a colon in a time is none"),
+    ("so ✓ valid", [[[TextPart("so ✓ valid")]]], "in the middle of a line it is a word"),
+    ("✓", [[[TextPart("✓")]]], "a shape alone"),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected", "why"), TEXTS, ids=[row[2] for row in TEXTS])
-def test_a_text_is_taken_apart(text: str, expected: list[list[list[Piece]]], why: str) -> None:
+def test_a_text_is_taken_apart(text: str, expected: list[list[list[TextPart]]], why: str) -> None:
     assert paragraphs(text, SITE) == expected, why
 
 

@@ -18,16 +18,16 @@ from django.test.utils import CaptureQueriesContext
 
 from accounts.roles import ORGANIZERS, REVIEW_BOARD
 from common.errors import InvalidInput
-from common.mail import send
+from common.mail import send_letter
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
 from contest.core.models import Member, Release, Team
 from contest.core.roles import Roles, roles_of
 from contest.outbox import posting
 from contest.outbox.models import Digest, Message, MessagePreference
 from contest.outbox.posting import NOBODY
-from contest.outbox.preferences import groups_for, wishes_of, wishes_set
+from contest.outbox.preferences import groups_for, preferences_of, preferences_set
 from contest.outbox.sending import digests_make, messages_send
-from contest.outbox.writing import take_back, write
+from contest.outbox.writing import notify, retract
 from contest.releases.models import Announcement, ReleaseLetter, Subscriber
 from tests import factories
 from tests.at_once import at_once
@@ -58,7 +58,7 @@ def carl(red: Team) -> User:
 
 
 def wish(user: User, **groups: str) -> None:
-    wishes_set(user, {MessageGroup(name): rate for name, rate in groups.items()})
+    preferences_set(user, {MessageGroup(name): rate for name, rate in groups.items()})
 
 
 def letters(now: datetime = NOW) -> list[tuple[str, str]]:
@@ -115,7 +115,7 @@ def test_who_stepped_aside_later_has_never_heard_of_it() -> None:
     rita, rolf = reviewer(), reviewer("rolf")
     told([rita, rolf], about="/board/cases/C-1/")
     told([rita, rolf], about="/board/cases/C-2/")
-    assert take_back("/board/cases/C-1/", users=[rita]) == 1
+    assert retract("/board/cases/C-1/", users=[rita]) == 1
     assert list(rita.messages.values_list("about", flat=True)) == ["/board/cases/C-2/"]  # type: ignore[attr-defined]
     assert names() == ["rita", "rolf", "rolf"]
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_chosen_is_refused_and_nothing_kept(carl: User) -> None:
         with pytest.raises(InvalidInput) as refused:
             wish(carl, attacks="digest", **{group: rate})
         assert refused.value.field == group
-        assert {each.rate for each in wishes_of(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
+        assert {each.rate for each in preferences_of(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
 
 
 def test_what_waits_follows_a_new_wish(carl: User) -> None:
@@ -241,7 +241,7 @@ def test_a_message_that_cannot_be_made_is_in_the_letter_by_its_kind(
 ) -> None:
     told(daily)
     Message.objects.update(kind=MessageKind.ATTACK_RECEIVED.value, facts={})
-    monkeypatch.setattr("contest.outbox.letters.written", Mock(side_effect=KeyError("amount")))
+    monkeypatch.setattr("contest.outbox.letters.write_message", Mock(side_effect=KeyError("amount")))
     assert ["Receipts" in str(letter.body) for letter in sent(MORNING)] == [True]
 
 
@@ -276,7 +276,7 @@ def test_of_many_sweeps_at_once_each_letter_leaves_once() -> None:
 def test_of_many_who_tell_the_same_at_once_one_does() -> None:
     red = team("red", "carl", "rosa")
     for number in range(5):
-        act = partial(write, red, MessageKind.CASE_OPENED, about="/", now=NOW, key=f"C-{number}", **CASE)
+        act = partial(notify, red, MessageKind.CASE_OPENED, about="/", now=NOW, key=f"C-{number}", **CASE)
         at_once(act, act, act)
     assert Message.objects.count() == 10
 
@@ -512,7 +512,7 @@ def test_the_demo_s_other_letters_are_shown_and_no_other_folder_s(
 ) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     settings.EMAIL_FILE_PATH = str(tmp_path)
-    send(EmailMessage("You are invited", "Open the link: grüße\n", to=["nell@example.org"]))
+    send_letter(EmailMessage("You are invited", "Open the link: grüße\n", to=["nell@example.org"]))
     mail.outbox = []
 
     def letter_of(row: Message) -> EmailMessage:

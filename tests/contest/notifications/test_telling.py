@@ -18,8 +18,8 @@ from contest.notifications.sweeps import notify_of_facts
 from contest.notifications.verdicts import notify_valid, notify_verdicts
 from contest.operations.tasks import tell_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
-from contest.outbox.letters import written
-from contest.outbox.models import Message, Told
+from contest.outbox.letters import write_message
+from contest.outbox.models import Message, NotifiedFact
 from contest.outbox.posting import MOST_TRIES
 from contest.releases.models import ReleaseBuild
 from contest.teams.models import Entitlement, EntitlementStep
@@ -85,7 +85,7 @@ def twice(tell: Callable[..., int], now: datetime) -> list[int]:
 
 def text_of(kind: MessageKind, user: str) -> str:
     """The one message of a kind that somebody has, in words."""
-    return "{0.title}\n{0.text}".format(written(Message.objects.get(kind=kind, user__username=user)))
+    return "{0.title}\n{0.text}".format(write_message(Message.objects.get(kind=kind, user__username=user)))
 
 
 # Verdicts ------------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_a_week_that_takes_long_is_told_in_parts_and_each_verdict_once(red: Team
     cast.ruled(second.image, at=LATER + DAY)
     assert notify_verdicts(now=LATER + DAY) == 1
     ids = [attack.public_id, second.public_id]
-    texts = (written(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
+    texts = (write_message(each).text for each in Message.objects.filter(user__username="carl").order_by("pk"))
     assert [lacking(text, *ids) for text in texts] == [ids[1:], ids[:1]]
 
 
@@ -350,5 +350,5 @@ def test_of_many_sweeps_at_once_each_fact_is_told_once() -> None:
     cast.released("2026-W47")
     at_once(*[partial(notify_of_facts, now=LATER)] * 4)
     kinds = Message.objects.exclude(user__username="olga").values_list("kind", flat=True)
-    assert (notify_of_facts(now=LATER), Told.objects.count()) == (0, 16)
+    assert (notify_of_facts(now=LATER), NotifiedFact.objects.count()) == (0, 16)
     assert sorted(kinds) == sorted([VERDICTS, VALID, BROKE, BROKEN])

@@ -12,9 +12,9 @@ from django.core.cache import cache
 from contest.core.enums import MessageKind
 from contest.core.stuck_panels import ADVICE, CAUSES, read_stuck_groups
 from contest.notifications.organizers import notify_stuck_panels
-from contest.operations.deadlines import in_words, read_deadlines
+from contest.operations.deadlines import deadline_words, read_deadlines
 from contest.operations.metrics import pipeline_metrics
-from contest.outbox.letters import written
+from contest.outbox.letters import write_message
 from contest.outbox.models import Message
 from labeling.enums import AssignmentState, PanelState, StuckCause, TaskerState
 from labeling.models import Assignment, Panel, Tasker, VoidedResponse, Voiding
@@ -100,7 +100,7 @@ def test_too_little_to_go_by_is_said_plainly(
     ],
 )
 def test_a_chance_is_never_told_as_certain(chance: float | None, words: str) -> None:
-    assert in_words(chance) == words
+    assert deadline_words(chance) == words
 
 
 class TestWithACrew:
@@ -248,14 +248,14 @@ def gauges(now: datetime) -> dict[str, float]:
 
 def test_organizers_are_written_to_once_of_each_panel_and_cause(olga: Any, stuck: Panel, now: datetime) -> None:
     assert [notify_stuck_panels(now=now) for _ in range(2)] == [1, 0]
-    letter = written(Message.objects.get(kind=MessageKind.PANELS_STUCK))
+    letter = write_message(Message.objects.get(kind=MessageKind.PANELS_STUCK))
     assert letter.title == "Nobody left may finish 1 picture"
     assert not lacking(letter.text, WHY, DO, stuck.image.public_id)
     assert notify_stuck_panels(now=now + DAY) == 0, "nothing new"
     another = factories.panel(dealt_at=now)
     assert [notify_stuck_panels(now=now + timedelta(hours=2)) for _ in range(2)] == [0, 0], "once a day at most"
     assert notify_stuck_panels(now=now + DAY) == 1, "another picture"
-    assert another.image.public_id in written(Message.objects.latest("pk")).text
+    assert another.image.public_id in write_message(Message.objects.latest("pk")).text
     Tasker.objects.update(state=TaskerState.PAUSED)
     assert notify_stuck_panels(now=now + DAY) == 1, "another cause"
     Tasker.objects.update(state=TaskerState.QUALIFIED, person=None)

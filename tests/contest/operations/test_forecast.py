@@ -4,15 +4,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contest.operations.forecast import DAYS, Task, Worker, chance_of_all, forecast, like_the_middle_one, usual_hours
+from contest.operations.forecast import (
+    DAYS,
+    Task,
+    TaskerPace,
+    chance_of_all,
+    forecast,
+    like_the_middle_one,
+    usual_hours,
+)
 
 
-def worker(key: int, *per_day: int, at: int = 12) -> Worker:
+def worker(key: int, *per_day: int, at: int = 12) -> TaskerPace:
     """Somebody who gave so many answers on each day, all in one hour of it."""
-    return Worker(key, tuple(tuple(count if hour == at else 0 for hour in range(24)) for count in per_day))
+    return TaskerPace(key, tuple(tuple(count if hour == at else 0 for hour in range(24)) for count in per_day))
 
 
-def steady(key: int, per_day: int = 100, at: int = 12) -> Worker:
+def steady(key: int, per_day: int = 100, at: int = 12) -> TaskerPace:
     return worker(key, *[per_day] * DAYS, at=at)
 
 
@@ -39,7 +47,7 @@ CREW = [steady(key) for key in range(3)]
     ],
 )
 def test_the_chance_to_finish_everything(
-    tasks: list[Task], workers: list[Worker], hours: float, low: float, high: float, why: str
+    tasks: list[Task], workers: list[TaskerPace], hours: float, low: float, high: float, why: str
 ) -> None:
     found = forecast(tasks, workers, hours=hours).of_all(range(len(tasks)))
     assert low <= found <= high, why
@@ -83,7 +91,7 @@ def test_somebody_new_is_judged_by_the_days_they_have() -> None:
         ([Task(1)] * 100, [steady(0, 1)], None, "a hundred days are farther than is told"),
     ],
 )
-def test_the_usual_pace(tasks: list[Task], workers: list[Worker], hours: float | None, why: str) -> None:
+def test_the_usual_pace(tasks: list[Task], workers: list[TaskerPace], hours: float | None, why: str) -> None:
     assert usual_hours(tasks, workers) == hours, why
 
 
@@ -96,7 +104,7 @@ DAY = st.lists(st.integers(0, 12), min_size=24, max_size=24).map(tuple)
 PAST = st.lists(DAY, min_size=1, max_size=DAYS).map(tuple)
 KEYS = range(5)
 CREWS = st.lists(PAST, min_size=1, max_size=len(KEYS)).map(
-    lambda pasts: [Worker(key, days) for key, days in zip(KEYS, pasts, strict=False)]
+    lambda pasts: [TaskerPace(key, days) for key, days in zip(KEYS, pasts, strict=False)]
 )
 SEEN = st.frozensets(st.sampled_from(list(KEYS)), max_size=3)
 TASKS = st.lists(st.builds(Task, st.integers(1, 4), SEEN), max_size=24)
@@ -105,7 +113,7 @@ HOURS = st.floats(0, 80)
 
 @settings(max_examples=30)
 @given(TASKS, CREWS, HOURS)
-def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], workers: list[Worker], hours: float) -> None:
+def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], workers: list[TaskerPace], hours: float) -> None:
     fewer, more = (forecast(tasks, each, hours=hours) for each in (workers[:-1], workers))
     queues = [range(count) for count in range(len(tasks) + 1)]
     assert all(fewer.of_all(queue) <= more.of_all(queue) for queue in queues)
@@ -115,7 +123,7 @@ def test_one_more_tasker_never_lowers_the_chance(tasks: list[Task], workers: lis
 @settings(max_examples=30)
 @given(TASKS, CREWS, HOURS, HOURS)
 def test_a_later_deadline_never_lowers_a_chance(
-    tasks: list[Task], workers: list[Worker], hours: float, longer: float
+    tasks: list[Task], workers: list[TaskerPace], hours: float, longer: float
 ) -> None:
     sooner, later = (forecast(tasks, workers, hours=each) for each in sorted((hours, longer)))
     assert all(a <= b for a, b in zip(sooner.chances, later.chances, strict=True))
@@ -123,6 +131,6 @@ def test_a_later_deadline_never_lowers_a_chance(
 
 @settings(max_examples=30)
 @given(TASKS, CREWS, HOURS)
-def test_less_left_never_lowers_the_chance_of_all(tasks: list[Task], workers: list[Worker], hours: float) -> None:
+def test_less_left_never_lowers_the_chance_of_all(tasks: list[Task], workers: list[TaskerPace], hours: float) -> None:
     chances = [chance_of_all(tasks[:count], workers, hours=hours) for count in range(len(tasks), -1, -7)]
     assert chances == sorted(chances) and chance_of_all([], workers, hours=hours) == 1

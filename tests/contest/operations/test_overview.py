@@ -137,7 +137,7 @@ def test_days_are_those_of_the_contests_zone(tara: Tasker, now: datetime) -> Non
     # 03:00 UTC on the 18th is still the 17th in New York.
     factories.response(tara, factories.panel(), now=datetime(2026, 11, 18, 3, tzinfo=UTC))
     for zone, day in (("UTC", "Wed 18 Nov 2026"), ("America/New_York", "Tue 17 Nov 2026")):
-        days = throughput.days(now=now, zone=zone)
+        days = throughput.throughput_by_day(now=now, zone=zone)
         assert (len(days), [each.name for each in days if each.answers]) == (throughput.DAYS, [day])
 
 

@@ -15,21 +15,21 @@ from adjudication.models import Ruling
 from contest.core.models import Case
 from contest.core.weeks import week_at, week_called
 from contest.operations.disagreement import read_disagreement
-from contest.operations.flagged_taskers import noticed
-from contest.operations.gold_supply import Left, Suspicious, gold_health
-from contest.operations.hanging_leases import hanging
-from contest.operations.late_cases import cases
+from contest.operations.flagged_taskers import flagged_taskers
+from contest.operations.gold_supply import GoldLeft, SuspiciousGold, gold_supply
+from contest.operations.hanging_leases import hanging_leases
+from contest.operations.late_cases import case_backlog
 from contest.operations.picture_ages import panel_ages
-from contest.operations.waiting_items import Waits, for_somebody, in_line, oldest_first
+from contest.operations.waiting_items import WaitingItem, in_line, oldest_first, waiting_items
 from labeling.models import (
     Assignment,
     GoldMark,
+    MonitoringEvent,
+    MonitoringRule,
     Panel,
     Question,
     StateChange,
     Tasker,
-    WatchEvent,
-    WatchRule,
 )
 from policy.numbers import Policy
 from scoring.models import Defense, Run
@@ -95,7 +95,7 @@ def test_leases_that_hang_say_what_helps_the_oldest_first(
     leased(otto, since=now - 9 * HOUR, until=now - 8 * HOUR)
     leased(uma, since=now - HOUR, until=now + HOUR)  # it is in use
     leased(factories.tasker("ann"), since=now - HOUR, until=now - timedelta(seconds=30))  # the next sweep has it
-    over, long = hanging(now=now)
+    over, long = hanging_leases(now=now)
     assert (over.what, over.since) == ("1 picture held by taskers beyond the end of the lease", now - 8 * HOUR)
     assert "./unanimous work" in over.help and not over.page
     what = f"{held.image.public_id} held and renewed by {tara.public_id}"
@@ -111,7 +111,7 @@ def a_run(created: datetime, **told: Any) -> Run:
 def test_work_whose_scorer_is_silent_hangs(now: datetime) -> None:
     for lease in (now - HOUR, now + HOUR):
         a_run(now - HOUR, state="running", worker="gpu-1", lease_until=lease)
-    (silent,) = hanging(now=now)
+    (silent,) = hanging_leases(now=now)
     assert (silent.page, silent.since) == ("scoring-queue", now - HOUR)
     assert silent.what.endswith("of Small CNN: gpu-1 is silent")
 
@@ -129,7 +129,7 @@ def test_gold_is_counted_by_how_worn_it_is(now: datetime) -> None:
         factories.gold(uses=uses)
     factories.gold(held_at=now, uses=2)
     factories.gold(retired_at=now, retired_because="leaked", uses=2)
-    found = gold_health(Policy(gold_most_uses=10), now=now)
+    found = gold_supply(Policy(gold_most_uses=10), now=now)
     assert (found.usable, found.uses_left, found.worn, found.used_up, found.held) == (4, 10 + 3 + 2 + 1, 2, 2, 1)
 
 
@@ -139,8 +139,8 @@ def test_what_is_left_is_told_per_tasker_and_for_how_long_it_lasts(tara: Tasker,
     for known in pictures[:2]:
         answered_gold(tara, known, right=True, now=now - HOUR)
     factories.tasker("long gone")
-    found = gold_health(Policy(), now=now)
-    assert found.left == (Left(tara.public_id, 2, 2), Left(otto.public_id, 4, 0))
+    found = gold_supply(Policy(), now=now)
+    assert found.left == (GoldLeft(tara.public_id, 2, 2), GoldLeft(otto.public_id, 4, 0))
     assert ([each.days for each in found.left], found.taskers, found.short) == ([7, None], 2, 2)
 
 
@@ -158,8 +158,8 @@ def test_gold_that_many_fail_is_suspicious(right: int, asked: int, suspicious: b
     known = factories.gold()
     for number in range(asked):
         answered_gold(factories.tasker(f"g{number}"), known, right=number < right, now=now)
-    expected = (Suspicious(known.image.public_id, right, asked),) if suspicious else ()
-    assert gold_health(Policy(), now=now).suspicious == expected, why
+    expected = (SuspiciousGold(known.image.public_id, right, asked),) if suspicious else ()
+    assert gold_supply(Policy(), now=now).suspicious == expected, why
 
 
 # Disagreement -------------------------------------------------------------------------------------------------------
@@ -221,17 +221,17 @@ def test_without_answers_to_compare_there_is_no_share(tara: Tasker, now: datetim
 def test_taskers_to_look_at_are_the_paused_and_those_a_rule_fired_for(
     tara: Tasker, otto: Tasker, uma: Tasker, now: datetime
 ) -> None:
-    rule = WatchRule.objects.create(
+    rule = MonitoringRule.objects.create(
         name="Too fast", collector="fast_share", window=20, minimum=15, comparison=">", threshold=0.5,
         action="warn", words="Take your time.", created_at=now,
     )  # fmt: skip
     for hours, tasker in ((2, otto), (3, otto), (200, uma)):
-        WatchEvent.objects.create(rule=rule, tasker=tasker, action="warn", figures={}, fired_at=now - hours * HOUR)
+        MonitoringEvent.objects.create(rule=rule, tasker=tasker, action="warn", figures={}, fired_at=now - hours * HOUR)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     StateChange.objects.create(
         tasker=tara, before="qualified", after="paused", code="paused", reason="r", changed_at=now - 9 * HOUR
     )
-    first, second = noticed(now=now)
+    first, second = flagged_taskers(now=now)
     assert (first.public_id, first.paused, first.rules, first.last) == (tara.public_id, True, (), now - 9 * HOUR)
     told = (otto.public_id, ("Too fast",), 2, now - 2 * HOUR)
     assert (second.public_id, second.rules, second.events, second.last) == told
@@ -251,7 +251,7 @@ def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now:
     case(now, now + 25 * HOUR)
     case(now, now - HOUR, state="closed", closed_at=now)
     case(now, now - HOUR, state="panel")
-    found = cases(now=now)
+    found = case_backlog(now=now)
     assert (found.open, found.oldest) == (4, now - 30 * HOUR)
     assert (found.with_taskers, found.late, found.without_quorum) == (1, 1, 1)
     assert [(each.public_id, each.late, each.soon, each.without_quorum) for each in found.listed] == [
@@ -268,14 +268,16 @@ def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now:
 def test_what_waits_is_told_with_since_when_the_oldest_does(tara: Tasker, now: datetime) -> None:
     for hours in (3, 30):
         Question.objects.create(tasker=tara, text="Is a weathercock a bird?", asked_at=now - hours * HOUR)
-    assert for_somebody(now=now) == (Waits("organizer-questions", "2 questions without an answer", now - 30 * HOUR),)
+    assert waiting_items(now=now) == (
+        WaitingItem("organizer-questions", "2 questions without an answer", now - 30 * HOUR),
+    )
 
 
 def test_lines_that_go_on_by_themselves_are_told_too(now: datetime) -> None:
     for hours, state in ((1, "queued"), (5, "queued"), (9, "finished"), (2, "dead")):
         a_run(now - hours * HOUR, state=state, finished_at=now - hours * HOUR)
     case(now - HOUR, now + HOUR)
-    found = list(in_line(to_release=week_called("2026-W45"), board=cases(now=now)))
+    found = list(in_line(to_release=week_called("2026-W45"), board=case_backlog(now=now)))
     assert [(each.words, each.since, each.fragment) for each in found] == [
         ("2 runs wait for a scorer", now - 5 * HOUR, ""),
         ("1 run gave up", now - 2 * HOUR, "dead-runs"),
@@ -285,7 +287,11 @@ def test_lines_that_go_on_by_themselves_are_told_too(now: datetime) -> None:
 
 
 def test_the_oldest_comes_first_and_what_has_no_time_before_it(now: datetime) -> None:
-    young, old, timeless = Waits("a", "young", now), Waits("b", "old", now - HOUR), Waits("c", "timeless")
+    young, old, timeless = (
+        WaitingItem("a", "young", now),
+        WaitingItem("b", "old", now - HOUR),
+        WaitingItem("c", "timeless"),
+    )
     assert oldest_first((young, timeless, old)) == (timeless, old, young)
 
 
@@ -409,4 +415,4 @@ def test_a_member_of_the_board_finds_their_conflicts_from_every_page(signed_in: 
     client = signed_in(factories.user("rita", "review board"))
     for address in ("/", "/board/", "/board/awards/", "/board/withheld/"):
         assert 'href="/board/conflicts/"' in client.get(address).content.decode(), address
-    assert "Your conflicts: the teams that you do not judge" in client.get("/board/").content.decode()
+    assert "Your conflicts: the teams that you do not judge" in main(client, "/board/")

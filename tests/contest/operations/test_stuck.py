@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
 
-from contest.core.scoring_words import SILENT_AFTER, Missing, missing, stuck, why_stuck
-from contest.defenses.models import Entry
+from contest.core.scoring_words import SILENT_AFTER, MissingCapacity, missing, stuck, why_stuck
+from contest.defenses.models import DefenseEntry
 from contest.operations.overview import read_overview
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
@@ -46,19 +46,19 @@ def trial(of: Defense, now: datetime, **values: Any) -> Trial:
 
 JUST, LONG = timedelta(0), SILENT_AFTER + timedelta(seconds=1)
 FLEETS = [
-    ([], Missing.SCORER, "there never was one"),
-    ([("docker", LONG)], Missing.SCORER, "the only one is silent"),
+    ([], MissingCapacity.SCORER, "there never was one"),
+    ([("docker", LONG)], MissingCapacity.SCORER, "the only one is silent"),
     ([("docker", SILENT_AFTER)], None, "just not silent yet"),
-    ([("", JUST)], Missing.ENGINE, "its engine does not answer"),
-    ([("process", JUST)], Missing.ENGINE, "it runs the shipped defenses alone"),
-    ([("", JUST), ("docker", LONG)], Missing.ENGINE, "the one with the engine is silent"),
+    ([("", JUST)], MissingCapacity.ENGINE, "its engine does not answer"),
+    ([("process", JUST)], MissingCapacity.ENGINE, "it runs the shipped defenses alone"),
+    ([("", JUST), ("docker", LONG)], MissingCapacity.ENGINE, "the one with the engine is silent"),
     ([("", JUST), ("docker", JUST)], None, "one of two is enough"),
 ]
 
 
 @pytest.mark.parametrize(("fleet", "what", "why"), FLEETS, ids=[row[2] for row in FLEETS])
 def test_what_no_scorer_offers(
-    fleet: list[tuple[str, timedelta]], what: Missing | None, why: str, now: datetime
+    fleet: list[tuple[str, timedelta]], what: MissingCapacity | None, why: str, now: datetime
 ) -> None:
     for number, (runtime, ago) in enumerate(fleet):
         fixtures.scorer(str(number), now, runtime=runtime, seen_at=now - ago)
@@ -135,9 +135,9 @@ def test_a_team_is_told_and_that_it_has_nothing_to_do(signed_in: Any, now: datet
     trial(defense, now)
     client, address = signed_in(cast.captain(blue)), f"/team/defenses/{defense.public_id}/"
     assert not lacking(words(client, address), NO_SCORER, "You need to do nothing.")
-    Entry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
+    DefenseEntry.objects.update(withdrawn_at=now, withdrawn_by=cast.captain(blue))
     assert NO_SCORER not in words(client, address), "nobody waits for one that was taken back"
-    Entry.objects.update(withdrawn_at=None, withdrawn_by=None)
+    DefenseEntry.objects.update(withdrawn_at=None, withdrawn_by=None)
     fixtures.scorer("one", now, runtime="docker")
     assert "You need to do nothing." not in words(client, address)
 

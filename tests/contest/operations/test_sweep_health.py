@@ -13,7 +13,7 @@ from common import sweep_runs
 from common.models import SweepRun
 from common.outages import OutageLog
 from common.queues import Sweep, sweep
-from common.sweep_runs import SweepLog, sweep_ages
+from common.sweep_runs import SweepLog, seconds_since_sweeps
 from contest.operations.metrics import pipeline_metrics
 from contest.operations.overview import read_overview
 from contest.operations.pipeline import SWEEPS
@@ -83,7 +83,7 @@ def test_a_failure_is_noted_at_once_and_its_end_too() -> None:
         raise ValueError("again")
     assert began is not None and SweepRun.objects.get().failing_since == began, "another process keeps since when"
     probe(0).run()
-    assert sweep_ages()["probe"].failing is None
+    assert seconds_since_sweeps()["probe"].failing is None
 
 
 @pytest.mark.parametrize("error", [OperationalError("the server closed the connection"), InterfaceError("closed")])

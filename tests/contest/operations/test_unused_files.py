@@ -23,9 +23,9 @@ from common.models import AuditEntry
 from contest.attacks.services import attack_receive, attack_withdraw
 from contest.core.models import Attack, Team
 from contest.defenses import entries
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.operations import unused_files
-from contest.operations.unused_files import NAMED_BY, unused_find, unused_remove
+from contest.operations.unused_files import NAMED_BY, find_unused_files, remove_unused_files
 from labeling.enums import Label, Origin
 from labeling.models import Image
 from labeling.pictures.intake import import_picture
@@ -107,7 +107,7 @@ def test_who_puts_a_file_is_known() -> None:
 # One file of each kind ------------------------------------------------------------------------------------------------
 
 
-def hand_in(team: Team, folder: Path, now: datetime, name: str = "steadfast", *, closed: bool = False) -> Entry:
+def hand_in(team: Team, folder: Path, now: datetime, name: str = "steadfast", *, closed: bool = False) -> DefenseEntry:
     """A defense with a file of each kind, without source where it is `closed`."""
     weights = folder / f"{name}.weights"
     weights.write_bytes(name.encode())
@@ -119,7 +119,7 @@ def hand_in(team: Team, folder: Path, now: datetime, name: str = "steadfast", *,
         training_code=staking.zipped(folder / f"{name}-train.zip", "train.py"),
         weights=weights,
     )
-    return entries.entry_hand_in(team, given, by=staking.captain(team), policy=staking.policy(now), now=now)[0]
+    return entries.submit_defense(team, given, by=staking.captain(team), policy=staking.policy(now), now=now)[0]
 
 
 def send(team: Team, data: bytes, now: datetime) -> Attack:
@@ -153,7 +153,7 @@ def keys() -> set[str]:
 
 
 def test_nothing_is_unused_in_a_world_that_names_every_file(world: None) -> None:
-    found = unused_find(before=EVER)
+    found = find_unused_files(before=EVER)
     assert [file.key for file in found.unused] == []
     # two attacks of one picture, a photograph and its file, a private one, and the four files of a defense
     assert (found.named, found.unknown, len(keys())) == (10, 0, 10)
@@ -162,7 +162,7 @@ def test_nothing_is_unused_in_a_world_that_names_every_file(world: None) -> None
 def test_no_column_can_be_left_out(world: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for naming in NAMED_BY:
         monkeypatch.setattr(unused_files, "NAMED_BY", tuple(each for each in NAMED_BY if each is not naming))
-        found = unused_find(before=EVER)
+        found = find_unused_files(before=EVER)
         assert found.unused or found.unknown, f"a file of the world is named by {naming.model}.{naming.column} alone"
 
 
@@ -171,7 +171,7 @@ def test_a_withdrawn_attack_keeps_its_file(world: None) -> None:
     first, copy = Attack.objects.order_by("pk")
     attack_withdraw(attack=first, by=attacking.captain(first.team), now=first.received_at + timedelta(seconds=1))
     assert Image.objects.get(pk=first.image_id).original_sha256 == copy.original_sha256
-    assert unused_find(before=EVER).unused == []
+    assert find_unused_files(before=EVER).unused == []
 
 
 # The command ----------------------------------------------------------------------------------------------------------
@@ -262,12 +262,12 @@ def test_a_store_of_another_database_is_left_alone(now: datetime) -> None:
 def test_a_database_that_takes_no_row_is_no_reason_to_remove_a_file(now: datetime) -> None:
     """It may be a copy of the contest's own, whose lock keeps no upload out."""
     path, read_only = leave(), {"sqlite": "PRAGMA query_only = 1", "postgresql": "SET TRANSACTION READ ONLY"}
-    found = unused_find(before=EVER)
+    found = find_unused_files(before=EVER)
     with connection.cursor() as cursor:
         cursor.execute(read_only[connection.vendor])
     try:
         with pytest.raises(DatabaseError, match="read-?only"):
-            unused_remove(found.unused, now=now)
+            remove_unused_files(found.unused, now=now)
     finally:
         if connection.vendor == "sqlite":
             connection.cursor().execute("PRAGMA query_only = 0")
@@ -281,7 +281,7 @@ def test_what_was_removed_before_the_store_failed_is_in_the_trail(now: datetime)
     (store.folder / "originals" / "cd" / OTHER_SHA).mkdir(parents=True)  # a file that cannot be removed
     files = [StoredFile(LEFT, 4, now), StoredFile(original_key(OTHER_SHA), 5, now)]
     with pytest.raises(OSError, match=OTHER_SHA):
-        unused_remove(files, now=now)
+        remove_unused_files(files, now=now)
     assert not path.exists()
     assert AuditEntry.objects.get().private == {"files": [file.key for file in files], "bytes": 9}
 
@@ -291,7 +291,7 @@ def test_more_files_than_a_batch_are_all_removed(now: datetime) -> None:
     for number in range(121):
         picture_store().put(original_key(f"{number:064x}"), b"x")
     told: list[str] = []
-    assert len(unused_remove(unused_find(before=EVER).unused, now=now, progress=told.append)) == 121
+    assert len(remove_unused_files(find_unused_files(before=EVER).unused, now=now, progress=told.append)) == 121
     assert told == ["50 of 121 removed", "100 of 121 removed", "121 of 121 removed"]
     assert keys() == set() and AuditEntry.objects.count() == 3
 
@@ -307,8 +307,8 @@ def test_a_bucket_is_cleaned_as_a_folder_is(
     bucket.put_object(Key=f"elsewhere/{LEFT}", Body=b"another's")
     picture_store().put(LEFT, b"left")
     assert "0 of 3 files are named by no row" in run("--remove"), "it is new"
-    found = unused_find(before=EVER).unused
-    unused_remove(found, now=now)
+    found = find_unused_files(before=EVER).unused
+    remove_unused_files(found, now=now)
     assert ([file.key for file in found], keys()) == ([LEFT], kept)
     assert {each.key for each in bucket.objects.all()} == {
         f"elsewhere/{LEFT}",
@@ -324,7 +324,7 @@ def attack(now: datetime) -> None:
 
 
 def open_source(folder: Path, now: datetime) -> None:
-    entry = Entry.objects.get(defense__name="closed")
+    entry = DefenseEntry.objects.get(defense__name="closed")
     source, training = staking.zipped(folder / "later.zip"), staking.zipped(folder / "later-train.zip", "fit.py")
     entries.source_open(entry, source, by=staking.captain(entry.team), now=now, training_code=training)
 
@@ -334,7 +334,7 @@ WRITERS: dict[str, Callable[[Path, datetime], object]] = {
     "a photograph": lambda folder, now: import_photograph(now),
     "a private picture": lambda folder, now: add_private(now),
     "a team's defense": lambda folder, now: hand_in(Team.objects.get(name="yellow"), folder, now),
-    "an organizer's defense": lambda folder, now: submitted_files.defense_hand_in(
+    "an organizer's defense": lambda folder, now: submitted_files.submit_files(
         staking.archive(folder / "ours"), name="ours", source=staking.zipped(folder / "ours.zip"), weights=[], now=now
     ),
     "the source of a closed defense": open_source,
@@ -356,7 +356,7 @@ def in_a_thread(act: Callable[[], object]) -> threading.Thread:
 
 def remover(now: datetime) -> threading.Thread:
     """Begin to remove whatever no row names, however new it is."""
-    return in_a_thread(lambda: unused_remove(unused_find(before=EVER).unused, now=now))
+    return in_a_thread(lambda: remove_unused_files(find_unused_files(before=EVER).unused, now=now))
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adjudication.models import Ruling
 from common.queues import sweep
 from contest.management.commands import work
-from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, Rounds
+from contest.management.commands.work import MOST_SECONDS_BETWEEN_ROUNDS, SweepRounds
 from contest.operations import pipeline
 from contest.operations.metrics import pipeline_metrics
 from labeling.models import Assignment, Tasker
@@ -48,7 +48,7 @@ def _write_elsewhere() -> None:
 @pytest.mark.both("commits are heard of by a mark in the database")
 def test_sweeps_run_after_changes_work_failures_and_fifteen_seconds() -> None:
     seconds = [0.0]
-    rounds = Rounds(lambda: seconds[0])
+    rounds = SweepRounds(lambda: seconds[0])
     assert rounds.is_due(), "the first round, whatever happened before"
     rounds.ended(again=False)
     assert not rounds.is_due(), "nothing was written"
@@ -96,20 +96,20 @@ def test_the_worker_notices_what_others_commit_from_one_round_to_the_next(monkey
 
 
 def test_what_another_scorer_holds_is_said_with_its_end(now: datetime) -> None:
-    assert pipeline.held_elsewhere(now=now) == ""
+    assert pipeline.is_locked_elsewhere(now=now) == ""
     scoring_cast.publish(now, "always-abstain")
     scoring_cast.valid_pictures(1)
     scoring_cast.plan(now)
-    assert pipeline.held_elsewhere(now=now) == "", "what waits is held by nobody"
+    assert pipeline.is_locked_elsewhere(now=now) == "", "what waits is held by nobody"
     run = scoring.run_claim(worker="other", now=now)
     assert run is not None and (until := run.lease_until) is not None
-    said = pipeline.held_elsewhere(now=now)
+    said = pipeline.is_locked_elsewhere(now=now)
     assert said.startswith(f"1 run held by another scorer until {until:%a} {until.day}")
     assert f"{until:%H:%M:%S} UTC at the latest" in said and "settle again then" in said
     cast.ask(cast.container(), TrialKind.SMOKE, now)
     assert trials.trial_claim(worker="other", now=now) is not None
-    assert pipeline.held_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
-    assert pipeline.held_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
+    assert pipeline.is_locked_elsewhere(now=now).startswith("1 run and 1 trial held by another scorer")
+    assert pipeline.is_locked_elsewhere(now=until + timedelta(days=1)) == "", "silence is no lease"
 
 
 def _unapplied() -> None:

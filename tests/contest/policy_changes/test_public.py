@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from contest.policy_changes.numbers import NUMBERS
-from contest.policy_changes.services import Draft, policy_call_back, policy_record
+from contest.policy_changes.services import PolicyDraft, policy_call_back, policy_record
 from labeling.models import Tasker
 from policy.numbers import Policy
 from tests import factories
@@ -26,7 +26,7 @@ def versions(module_world: Path) -> None:
     factories.policy_version()
     olga, now = factories.user("olga", "organizers"), timezone.now()
     for base, numbers, why in ((1, {}, "Nine <days>"), (2, {"panel_size": 5}, "Five")):
-        draft = Draft(Policy(appeal_days=9, **numbers), base, now + timedelta(days=base), why)
+        draft = PolicyDraft(Policy(appeal_days=9, **numbers), base, now + timedelta(days=base), why)
         policy_record(draft, by=olga, zone="UTC", now=now)
     policy_call_back(3, reason="Not five", by=olga, now=now)
 

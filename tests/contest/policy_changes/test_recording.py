@@ -21,8 +21,8 @@ from common.errors import DomainError
 from common.models import AuditEntry
 from contest.ledger.models import LedgerEntry
 from contest.policy_changes.numbers import NUMBERS
-from contest.policy_changes.selectors import State, history, holding
-from contest.policy_changes.services import AHEAD, Draft, policy_call_back, policy_draft, policy_record
+from contest.policy_changes.selectors import PolicyState, numbers_in_force, policy_history
+from contest.policy_changes.services import AHEAD, PolicyDraft, policy_call_back, policy_draft, policy_record
 from labeling.models import Tasker
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
@@ -44,12 +44,12 @@ NOW, DAY = factories.NOW, timedelta(days=1)  # a Wednesday at noon
 def record(
     by: User, *, base: int = 1, since: datetime = NOW + DAY, now: datetime = NOW, reason: str = "why", **numbers: Any
 ) -> PolicyVersion:
-    newest = history(now=now)[0].policy
-    return policy_record(Draft(replace(newest, **numbers), base, since, reason), by=by, zone="UTC", now=now)
+    newest = policy_history(now=now)[0].policy
+    return policy_record(PolicyDraft(replace(newest, **numbers), base, since, reason), by=by, zone="UTC", now=now)
 
 
-def states(now: datetime = NOW) -> dict[int, State]:
-    return {each.version: each.state for each in history(now=now)}
+def states(now: datetime = NOW) -> dict[int, PolicyState]:
+    return {each.version: each.state for each in policy_history(now=now)}
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_version_holds_from_its_moment_on(olga: User) -> None:
     assert policy_in_force(NOW + DAY - timedelta(microseconds=1)).version == 1
     assert policy_in_force(NOW + DAY).policy == Policy(min_box_fraction=Fraction(1, 5))
     found = (states(), states(NOW + DAY))
-    assert found == ({2: State.TO_COME, 1: State.IN_FORCE}, {2: State.IN_FORCE, 1: State.PAST})
+    assert found == ({2: PolicyState.TO_COME, 1: PolicyState.IN_FORCE}, {2: PolicyState.IN_FORCE, 1: PolicyState.PAST})
 
 
 def recorded(by: User, *acts: Callable[[User], object], **numbers: Any) -> None:
@@ -84,7 +84,7 @@ def back(version: int, after: timedelta = timedelta(0), reason: str = "why") -> 
 def in_yen(by: User) -> None:
     """Draft another currency, with money in the ledger."""
     cast.deposit(100, by)
-    policy_draft(Draft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=by, zone="UTC", now=NOW)
+    policy_draft(PolicyDraft(Policy(currency="JPY"), 1, NOW + DAY, "why"), by=by, zone="UTC", now=NOW)
 
 
 SHORT, READ = NOW + AHEAD - timedelta(microseconds=1), DAY - AHEAD + timedelta(microseconds=1)
@@ -156,8 +156,8 @@ def test_one_that_is_to_come_is_called_back_by_one_that_goes_on(olga: User) -> N
     record(olga, appeal_days=8, time_zone="Asia/Tokyo")
     row = policy_call_back(2, reason="a mistake", by=olga, now=NOW)
     assert (row.version, row.in_force_from, row.reason, row.recorded_by) == (3, NOW, "a mistake", olga)
-    newest, never, first = history(now=NOW + 2 * DAY)
-    assert states(NOW + 2 * DAY) == {3: State.IN_FORCE, 2: State.NEVER, 1: State.PAST}
+    newest, never, first = policy_history(now=NOW + 2 * DAY)
+    assert states(NOW + 2 * DAY) == {3: PolicyState.IN_FORCE, 2: PolicyState.NEVER, 1: PolicyState.PAST}
     assert [each.replaced_by for each in (newest, never, first)] == [None, 3, None]
     assert (newest.changes, newest.before) == ((), first)
     assert [change.number.name for change in never.changes] == ["appeal_days", "time_zone"]
@@ -196,13 +196,13 @@ def test_each_number_names_the_version_that_brought_it(olga: User) -> None:
     record(olga, appeal_days=8)
     record(olga, base=2, since=NOW + 2 * DAY, board_days=20)
     record(olga, base=3, since=NOW + 9 * DAY, appeal_days=9)
-    held = {each.number.name: each for each in holding(history(now=NOW + 3 * DAY))}
+    held = {each.number.name: each for each in numbers_in_force(policy_history(now=NOW + 3 * DAY))}
     told = {name: (each.words, each.version) for name, each in held.items() if each.version > 1}
     assert told == {"appeal_days": ("8 days", 2), "board_days": ("20 days", 3)}
     coming = {name: [(words, to.version) for words, to in held[name].coming] for name in ("appeal_days", "panel_size")}
     assert coming == {"appeal_days": [("9 days", 4)], "panel_size": []}
     olga.delete()
-    assert history(now=NOW)[0].row.recorded_by is None, "a deleted account leaves the version"
+    assert policy_history(now=NOW)[0].row.recorded_by is None, "a deleted account leaves the version"
 
 
 # Whatever is recorded -------------------------------------------------------------------------------------------------
@@ -227,12 +227,12 @@ def test_whatever_is_recorded_nothing_holds_backwards(olga: User, steps: Sequenc
         now += timedelta(minutes=minutes)
         looked.append(now)
         before = [policy_at(moment) for moment in looked]
-        rows, newest = list(PolicyVersion.objects.order_by("version").values()), history(now=now)[0].version
+        rows, newest = list(PolicyVersion.objects.order_by("version").values()), policy_history(now=now)[0].version
         try:
             if step is None:
                 row = policy_call_back(newest, reason="why", by=olga, now=now)
             else:
-                draft = Draft(step[0], newest, now + timedelta(minutes=step[1]), "why")
+                draft = PolicyDraft(step[0], newest, now + timedelta(minutes=step[1]), "why")
                 row = policy_record(draft, by=olga, zone="UTC", now=now)
         except DomainError:
             assert list(PolicyVersion.objects.order_by("version").values()) == rows, "a refusal records nothing"
@@ -241,11 +241,11 @@ def test_whatever_is_recorded_nothing_holds_backwards(olga: User, steps: Sequenc
         assert list(PolicyVersion.objects.exclude(pk=row.pk).order_by("version").values()) == rows, "only added"
         assert step is None or Policy.from_json(PolicyVersion.objects.get(pk=row.pk).numbers) == step[0]
         # Versions that hold follow each other without a gap, and one is in force; it is the one that decides.
-        held = [each for each in reversed(history(now=now)) if each.state is not State.NEVER]
+        held = [each for each in reversed(policy_history(now=now)) if each.state is not PolicyState.NEVER]
         since = [each.since for each in held]
         assert ([each.until for each in held], since) == ([*since[1:], None], sorted(set(since)))
         assert [policy_in_force(each.since).version for each in held] == [each.version for each in held]
-        assert [each.version for each in held if each.state is State.IN_FORCE] == [policy_in_force(now).version]
+        assert [each.version for each in held if each.state is PolicyState.IN_FORCE] == [policy_in_force(now).version]
 
 
 # Two organizers at once -----------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_calling_back_beside_recording(olga: User) -> None:
         forget_versions()
         recording(olga, 1, 1, 9)()
         assert sorted(at_once(lambda: back(2)(olga) and "", recording(olga, 2, 2, 10))) == ["", "policy_changed"]
-        assert len(history(now=NOW)) == 3
+        assert len(policy_history(now=NOW)) == 3
 
 
 # The currency, which is fixed once money moved (R34) ------------------------------------------------------------------
@@ -343,7 +343,7 @@ def fields(page: str) -> Mapping[str, str]:
 def meanwhile(by: User, days: int = 1, **numbers: Any) -> PolicyVersion:
     """A version of somebody else."""
     now = timezone.now()
-    since, base = now + timedelta(days=days), history(now=now)[0].version
+    since, base = now + timedelta(days=days), policy_history(now=now)[0].version
     return record(by, base=base, since=since, now=now, reason="Meanwhile", **numbers)
 
 

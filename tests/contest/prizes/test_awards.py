@@ -12,14 +12,14 @@ from contest.board.examinations import queue_of
 from contest.board.motion_factories import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, Award, Break, Member, Stake, Team
-from contest.defenses.models import Entry
-from contest.defenses.selectors import standing_of, standings, unbroken_until
+from contest.defenses.models import DefenseEntry
+from contest.defenses.selectors import defense_state_of, defense_states, unbroken_until
 from contest.ledger import services as ledger
 from contest.ledger.models import LedgerEntry
 from contest.payments import payable
-from contest.payments.statements import debts, money_figures
-from contest.prizes.awards import award_give, change_of, rerun_begin
-from contest.prizes.checklist import checklist, contenders, own_conditions, ready, why_never
+from contest.payments.statements import debts, money_overview
+from contest.prizes.awards import award_change, award_give, rerun_begin
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, never_reason, own_conditions
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.models import Examination
 from contest.prizes.sweeps import prizes_settle
@@ -30,7 +30,7 @@ from contest.teams.selectors import is_paid_throughout
 from labeling.models import Image
 from policy.numbers import Policy
 from scoring.enums import RerunState
-from scoring.models import Defense, Prediction, Rerun, Superseded
+from scoring.models import Defense, Prediction, Rerun, SupersededPrediction
 from tests import factories, tables
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, MONDAY, PRIZE, balance
@@ -47,7 +47,7 @@ NOW = OVER + timedelta(30)
 @pytest.fixture(autouse=True)
 def nothing_is_lost(db: None) -> object:
     yield
-    assert ledger.check().wrong == ()
+    assert ledger.check_ledger_sums().wrong == ()
 
 
 def run_again(stake: Stake, answer: int = 1, *, state: RerunState = RerunState.APPLIED) -> Rerun:
@@ -58,7 +58,7 @@ def run_again(stake: Stake, answer: int = 1, *, state: RerunState = RerunState.A
         if old.round == 1:
             cast.answered(stake.defense, old.image, answer, at=began, rerun=rerun)
         new = Prediction.objects.get(rerun=rerun, image=old.image, round=old.round)
-        Superseded.objects.create(prediction=old, by=new, rerun=rerun)
+        SupersededPrediction.objects.create(prediction=old, by=new, rerun=rerun)
     return rerun
 
 
@@ -69,7 +69,7 @@ def all_met(stake: Stake) -> Stake:
 
 def lines(stake: Stake) -> dict[str, bool]:
     stake = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
-    return {each.name: each.passed for each in checklist(stake, policy=POLICY, now=NOW)}
+    return {each.name: each.passed for each in award_checklist(stake, policy=POLICY, now=NOW)}
 
 
 def unmet(stake: Stake) -> set[str]:
@@ -158,14 +158,14 @@ def test_its_lines_say_their_figures(
 ) -> None:
     story(stake)
     fresh = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
-    figures = {each.name: each.figures for each in checklist(fresh, policy=POLICY, now=NOW)}
+    figures = {each.name: each.figures for each in award_checklist(fresh, policy=POLICY, now=NOW)}
     assert {name: text for name, text in words.items() if text not in figures[name]} == {}, why
 
 
 @tables.cases(
     "story lines_unmet why",
     (
-        lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None),
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
         {"unbroken", "source", "weeks", "appeals"},
         "closed source cannot win (R33)",
     ),
@@ -312,14 +312,14 @@ def test_a_break_found_late_takes_the_award_back_and_pays_the_attackers(stake: S
     (award,) = give(all_met(stake), rita)
     red = cast.team("red")
     found_late(stake, red)
-    change = change_of(award.decision)
+    change = award_change(award.decision)
     assert ([row.stake for row in change.lost], change.kept) == ([stake], ()) and sweep() == 2 and sweep() == 0
     accounts = (makers, red, AccountKind.DEFENDERS, AccountKind.ATTACKERS)
     assert [balance(each) for each in accounts] == [0, PRIZE, HALF, HALF - PRIZE]
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.cents, back.decision) == ("R37", HALF, award.decision)
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.BROKEN
-    untold = standings([stake.defense], breaks=Break.objects.none(), now=factories.NOW)
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.BROKEN
+    untold = defense_states([stake.defense], breaks=Break.objects.none(), now=factories.NOW)
     assert untold[stake.defense_id] is DefenseStanding.WON, "the week of the break is not released"
 
 
@@ -327,7 +327,7 @@ def test_a_break_sent_when_its_time_was_over_takes_no_award(stake: Stake, makers
     give(all_met(stake), rita)
     cast.broken(stake.defense, cast.attack(cast.team("red"), days=90))
     assert sweep() == 0 and balance(makers) == HALF
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
 
 
 def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
@@ -339,11 +339,11 @@ def test_what_was_paid_out_of_a_lost_award_is_owed_and_told_with_the_break(
     found_late(stake, cast.team("red"))
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, 5)
-    assert change_of(award.decision).flows.owed == {makers.pk: HALF - 5}
+    assert award_change(award.decision).flows.owed == {makers.pk: HALF - 5}
     assert [(each.team, each.stake, each.cents) for each in debts()] == [(makers, stake, HALF - 5)]
-    assert money_figures(told_at=NOW).debts == (), "the late break is of a week that is not released"
+    assert money_overview(told_at=NOW).debts == (), "the late break is of a week that is not released"
     cast.released(*{each.week for each in Attack.objects.all()})
-    assert money_figures(told_at=NOW).debts == tuple(debts())
+    assert money_overview(told_at=NOW).debts == tuple(debts())
 
 
 @pytest.mark.parametrize(
@@ -413,7 +413,7 @@ def test_the_re_run_of_all_attacks_begins_when_its_time_is_over(stake: Stake, ol
 
 def test_without_an_owner_nobody_wins(makers: Team) -> None:
     stake = cast.staked(Defense.objects.create(name="x", digest="sha256:x", created_at=BEFORE, published_at=BEFORE))
-    assert contenders(now=NOW) == [] and not ready(own_conditions(stake, policy=POLICY, now=NOW))
+    assert contenders(now=NOW) == [] and not is_ready_for_award(own_conditions(stake, policy=POLICY, now=NOW))
 
 
 DAY = timedelta(1)
@@ -435,7 +435,7 @@ def test_an_association_anywhere_in_its_time_makes_it_unpaid(
     all_met(stake)
     associated(makers, since, until, BEFORE)
     assert lines(stake)["team"] is paid, why
-    assert contenders(now=NOW) == ([stake] if paid else []) and bool(why_never(stake, now=NOW)) is not paid
+    assert contenders(now=NOW) == ([stake] if paid else []) and bool(never_reason(stake, now=NOW)) is not paid
 
 
 def test_of_a_merged_team_counts_what_it_was_part_of_at_the_time(makers: Team) -> None:
@@ -453,18 +453,18 @@ def test_one_declared_after_the_award_takes_it_back(stake: Stake, makers: Team, 
     (award,) = give(all_met(stake), rita)
     associated(makers, NOW + DAY, declared=NOW + DAY)
     assert prizes_settle(now=NOW + DAY) == 0 and balance(makers) == HALF, "one from after the award changes nothing"
-    made, change = associated(makers, BEFORE, declared=NOW + DAY), change_of(award.decision)
+    made, change = associated(makers, BEFORE, declared=NOW + DAY), award_change(award.decision)
     assert ([row.stake for row in change.unpaid], change.lost, change.kept) == ([stake], (), ())
     later = NOW + 2 * DAY
     assert prizes_settle(now=later) == 1 and prizes_settle(now=later) == 0
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
     back = LedgerEntry.objects.get(corrects__source__kind="defenders")
     assert (back.rule, back.causes) == ("R27", {"award": [award.pk], "team": [makers.pk]})
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
     made.until = BEFORE + DAY
     made.save()
     assert prizes_settle(now=later) == 1 and balance(makers) == HALF, "declared wrongly, and corrected"
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.WON
 
 
 def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: Stake, makers: Team, rita: User) -> None:
@@ -476,7 +476,7 @@ def test_the_leaderboard_tells_it_from_the_day_on_which_it_was_declared(stake: S
     facts = read_facts()
     states = [leaderboard(facts, at).defenses[0].state for at in (NOW, NOW + DAY)]
     assert states == [DefenseStanding.WON, DefenseStanding.PUBLISHED]
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_a_self_staker_keeps_the_own_stake(makers: Team, rita: User) -> None:

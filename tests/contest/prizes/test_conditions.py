@@ -18,10 +18,10 @@ from contest.board.models import CaseParty
 from contest.core.enums import VoteChoice
 from contest.core.models import Case, Stake, Team
 from contest.core.weeks import week_at
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import stakes_end
-from contest.prizes.award_order import StakeTime, groups_in_order, waits_for
-from contest.prizes.checklist import checklist, contenders
+from contest.prizes.award_order import StakeTime, prize_groups, waits_for
+from contest.prizes.checklist import award_checklist, contenders
 from contest.prizes.examined_pictures import ExaminedShare, examined_share
 from contest.prizes.models import Examination
 from labeling.enums import PanelState, ReportKind
@@ -35,6 +35,7 @@ from tests import factories, tables
 from tests.contest.board import cast as board
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, CLOSED, MONDAY
+from tests.contest.pages import main
 from tests.contest.prizes.cast import confirm
 from tests.contest.prizes.test_awards import (
     NOW,
@@ -138,7 +139,7 @@ def test_the_page_counts_the_pictures_that_the_award_waits_for(stake: Stake) -> 
 
 
 def _figures(stake: Stake, name: str) -> str:
-    return next(each.figures for each in checklist(stake, policy=Policy(), now=NOW) if each.name == name)
+    return next(each.figures for each in award_checklist(stake, policy=Policy(), now=NOW) if each.name == name)
 
 
 def test_a_picture_first_sent_in_time_counts_though_it_was_sent_again_later(stake: Stake) -> None:
@@ -246,9 +247,14 @@ def test_equal_instants_of_two_batches_share_and_a_closed_one_is_behind(makers: 
         ("time",),
         "its 90 days",
     ),
-    (lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None), "source", ("team",), "the source"),
     (
-        lambda s: Entry.objects.filter(defense=s.defense).update(opened_at=None),
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
+        "source",
+        ("team",),
+        "the source",
+    ),
+    (
+        lambda s: DefenseEntry.objects.filter(defense=s.defense).update(opened_at=None),
         "unbroken",
         ("team",),
         "the clock begins with the source",
@@ -281,7 +287,7 @@ def test_what_is_not_met_names_who_can_meet_it(
 ) -> None:
     story(stake)
     fresh = Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=stake.pk)
-    found = {each.name: each for each in checklist(fresh, policy=Policy(), now=NOW)}
+    found = {each.name: each for each in award_checklist(fresh, policy=Policy(), now=NOW)}
     assert not found[name].passed and found[name].who == who, why
     assert all(each.who for each in found.values() if not each.passed), "nothing waits for nobody"
     assert not any(each.who for each in found.values() if each.passed)
@@ -334,13 +340,13 @@ def closed_one(number: int, batch: int | None = None) -> StakeTime:
     ),
 )
 def test_the_order(stakes: list[StakeTime], expected: list[tuple[int, ...]], why: str) -> None:
-    assert [group.stakes for group in groups_in_order(stakes, now=LATE)] == expected, why
+    assert [group.stakes for group in prize_groups(stakes, now=LATE)] == expected, why
 
 
 def test_a_time_is_over_exactly_at_its_end() -> None:
     end = MONDAY + TIME
-    assert [group.stakes for group in groups_in_order([at_stake(1)], now=end)] == [(1,)]
-    assert groups_in_order([at_stake(1)], now=end - timedelta(microseconds=1)) == []
+    assert [group.stakes for group in prize_groups([at_stake(1)], now=end)] == [(1,)]
+    assert prize_groups([at_stake(1)], now=end - timedelta(microseconds=1)) == []
 
 
 days = st.integers(0, 6)  # few, so that instants are often equal
@@ -362,7 +368,7 @@ def contests(draw: st.DrawFn) -> list[StakeTime]:
 @given(contests(), st.integers(86, 104))
 def test_waiting_never_forms_a_cycle(stakes: list[StakeTime], after: int) -> None:
     now = MONDAY + timedelta(after)
-    groups = groups_in_order(stakes, now=now)
+    groups = prize_groups(stakes, now=now)
     due = {each.stake: each for each in stakes if each.is_due(now)}
 
     assert sorted(number for group in groups for number in group.stakes) == sorted(due), "the groups part the stakes"
@@ -471,7 +477,7 @@ def test_what_was_confirmed_counts_not_while_the_board_has_a_case_of_it(
     assert not lines(stake)["examined"] and not lines(stake)["appeals"], "nothing is awarded meanwhile"
     queue = queue_of(stake.defense, ben, now=NOW)
     assert (list(queue.mine), queue.by_others, queue.in_cases) == ([], 0, 1)
-    page = signed_in(ben).get(address(stake)).content.decode()
+    page = main(signed_in(ben), address(stake))
     assert "2 of 3 confirmed, 66 %" in page and "1 waits for a case" in page
     board.votes(case, [rita, ben], choice, NOW)
     board.decide(case, ben, NOW)

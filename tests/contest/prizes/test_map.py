@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from contest.core.models import Case, Conflict, Stake, Team
+from contest.core.models import Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account
 from labeling.models import Tasker
 from tests import factories
@@ -48,10 +48,10 @@ AWARDS: dict[Make, str] = {
 }
 ACTS = {
     "award": {"statement": "It stood against all that was sent for ninety days.", "reason": WHY, "do": "move"},
-    "end": {"end": "1", "reason": WHY, "do": "move"},
-    "withhold": {"withhold": "1", "reason": WHY, "do": "move"},
-    "forfeit": {"forfeit": "1", "reason": WHY, "do": "move"},
-    "rerun": {"rerun": "1"},
+    "end": {"action": "end", "reason": WHY, "do": "move"},
+    "withhold": {"action": "withhold", "reason": WHY, "do": "move"},
+    "forfeit": {"action": "forfeit", "reason": WHY, "do": "move"},
+    "rerun": {"action": "rerun"},
 }
 WITHHELD: tuple[Make, ...] = (withholding, withholding_a_share, giving_back, giving_an_award_back)
 NAME = "The Lab of Names"
@@ -83,7 +83,7 @@ class People:
             "recused": factories.user("rex", "review board"),
         }
         for role, team in (("tied to others", others), ("recused", self.team)):
-            Conflict.objects.create(
+            ConflictOfInterest.objects.create(
                 member=self.people[role], team=team, kind="other", since=cast.BEFORE, declared_at=NOW
             )
         self.case = self.motion.move(rita) if moved else None
@@ -169,7 +169,7 @@ def withheld_form(people: People) -> dict[str, str]:
     of = {"stake": subject["stake"][0]} if "stake" in subject else {"team": people.team}
     form = {"account": str(Account.objects.get(**of).pk), "team": people.team.public_id, "reason": WHY, "do": "move"}
     award = {"award": str(subject["award"][0])} if "award" in subject else {}
-    return form | award | ({"return": "1"} if people.motion.kind == "return" else {"sum": "5.00"})
+    return form | award | ({"action": "return"} if people.motion.kind == "return" else {"sum": "5.00"})
 
 
 def test_an_award_that_is_shared_shows_nothing_of_the_team_that_is_stepped_aside_for(signed_in: Any) -> None:

@@ -12,15 +12,15 @@ from contest.board.motion_factories import award_move, award_withhold_move, end_
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
 from contest.defenses.models import StakeChange
-from contest.defenses.selectors import staked, standing_of
-from contest.defenses.stake_rows import stake_shown
+from contest.defenses.selectors import defense_state_of, staked
+from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, move
 from contest.ledger.withholding import withholdings
 from contest.prizes import awards as services
 from contest.prizes import checklist, withheld_awards
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.prizes.lost_races import awards_that_stand, ending_of, race_end
+from contest.prizes.lost_races import awards_in_force, race_close, race_ending
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
@@ -67,14 +67,14 @@ def forfeit(award: Award, rita: User, now: datetime = NOW) -> list[LedgerEntry]:
 
 
 def end_race(of: Stake, rita: User, *, now: datetime = NOW, reason: str = "The race is over.") -> Stake:
-    return race_end(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
+    return race_close(stake=of, reason=reason, by=factories.mandate("end", rita, now), now=now)
 
 
 # The race -------------------------------------------------------------------------------------------------------------
 
 
 def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> None:
-    assert ending_of(other, now=NOW) is None, "it may still win"
+    assert race_ending(other, now=NOW) is None, "it may still win"
     give(all_met(stake), rita)
     ended = end_race(other, rita)
     assert (ended.end, ended.ended_at, StakeChange.objects.get(stake=other).end) == ("overtaken", NOW, "overtaken")
@@ -82,7 +82,7 @@ def test_what_lost_the_race_is_ended(stake: Stake, other: Stake, rita: User) -> 
     assert (decision.reason, decision.details) == ("The race is over.", {"end": "overtaken"})
     assert decision.subject == {"stake": [other.pk], "defense": [other.defense_id]}
     assert balance(other) == PRIZE, "until the week of its end is settled"
-    assert standing_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    assert defense_state_of(other.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
 
 
 def test_the_money_of_what_lost_the_race_returns_and_a_picture_from_before_is_paid(other: Stake, rita: User) -> None:
@@ -117,7 +117,7 @@ def test_only_the_board_ends_its_own_stakes_and_gives_a_reason(
         refused("may_win", end_race, each, rita)
     assert not BoardDecision.objects.filter(kind="end").exists() and not paid.ended_at and withholdings() == []
     later = cast.staked(cast.defense("later", makers), at=NOW + DAY)
-    assert ending_of(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
+    assert race_ending(later, now=NOW + 2 * DAY) is None, "an award from before the stake ends no race"
 
 
 def lost_and_settled(award: Award, rita: User) -> None:
@@ -145,8 +145,8 @@ def test_the_race_is_over_while_the_award_stands(
     (award,) = give(all_met(stake), rita)
     then(award, rita)
     later = NOW + 2 * DAY
-    assert (ending_of(Stake.objects.get(pk=other.pk), now=later) is not None) is over, why
-    assert [each.pk for each in awards_that_stand(Award.objects.all())] == ([award.pk] if over else []), why
+    assert (race_ending(Stake.objects.get(pk=other.pk), now=later) is not None) is over, why
+    assert [each.pk for each in awards_in_force(Award.objects.all())] == ([award.pk] if over else []), why
     if not over:
         refused("may_win", end_race, other, rita, now=later)
 
@@ -157,7 +157,7 @@ def test_the_race_is_over_while_one_of_the_batch_has_the_prize(two: tuple[Stake,
     third = cast.staked(cast.defense("third", cast.team("third")), at=MONDAY + DAY)
     give(all_met(late), rita)
     found_late(early, cast.team("red"))
-    assert ending_of(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
+    assert race_ending(third, now=NOW + 2 * DAY).why == "late was awarded the prize while this was at stake."
 
 
 @pytest.fixture
@@ -176,10 +176,10 @@ def rosa() -> User:
 
 
 def test_the_board_moves_by_the_page_to_end_it(stake: Stake, other: Stake, rita: User, board: Client) -> None:
-    address, form = f"/board/awards/{other.pk}/", {"end": "1", "reason": "The race is over for it."}
+    address, form = f"/board/awards/{other.pk}/", {"action": "end", "reason": "The race is over for it."}
     assert "End this stake" not in read(board, address)
     give(all_met(stake), rita)
-    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"forfeit": "1", "reason": "x"})]
+    refusals = [board.post(address, wrong) for wrong in (form | {"reason": ""}, {"action": "forfeit", "reason": "x"})]
     assert [each.status_code for each in refusals] == [400, 404]
     assert "net was awarded the prize while this was at stake" in plain(refusals[0])
     done = plain(board.post(address, form | MOVE, follow=True))
@@ -194,7 +194,7 @@ def test_a_stake_that_was_ended_says_so_on_its_page(stake: Stake, other: Stake, 
     assert Stake.objects.get(pk=other.pk).end == StakeEnd.OVERTAKEN
     address = f"/board/awards/{other.pk}/"
     assert "The stake is over: overtaken." in read(board, address)
-    assert board.post(address, {"end": "1", "reason": "The race is over for it."}).status_code == 409
+    assert board.post(address, {"action": "end", "reason": "The race is over for it."}).status_code == 409
 
 
 # Withheld for good ----------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def test_of_two_winners_of_a_team_one_is_withheld(makers: Team, rita: User) -> N
     assert [withholdable(awards[each]) for each in (first, second)] == [0, HALF // 2]
     forfeit(awards[first], rita)
     assert (prizes_settle(now=NOW), balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF // 2, HALF // 2 + 1)
-    standing = [standing_of(each.defense, now=factories.NOW) for each in (first, second)]
+    standing = [defense_state_of(each.defense, now=factories.NOW) for each in (first, second)]
     assert standing == [DefenseStanding.PUBLISHED, DefenseStanding.WON]
 
 
@@ -313,15 +313,15 @@ def test_what_is_withheld_of_one_award_is_no_part_of_another(
     withhold(other, rita)
     assert (withholdable(award), forfeitable(award)) == (0, 0)
     associated(makers)
-    assert services.change_of(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
-    assert services.change_of(other.decision).flows.owed == {}, "it was not"
+    assert services.award_change(award.decision).flows.owed == {makers.pk: HALF}, "it was paid out, and is owed whole"
+    assert services.award_change(other.decision).flows.owed == {}, "it was not"
 
 
 def test_who_forfeits_an_award_has_not_won(withheld: Award, stake: Stake, rita: User) -> None:
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.WON, "it may be given back"
     forfeit(withheld, rita, NOW + DAY)
-    assert standing_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
-    ended = stake_shown(Stake.objects.get(pk=stake.pk), NOW + DAY)
+    assert defense_state_of(stake.defense, now=factories.NOW) is DefenseStanding.PUBLISHED
+    ended = stake_row(Stake.objects.get(pk=stake.pk), NOW + DAY)
     assert ended.end_words == "awarded the prize, which the board took back"
     states = [leaderboard(read_facts(), at).defenses for at in (NOW + DAY / 2, NOW + DAY)]
     told = [{each.name: each.state for each in rows}["net"] for rows in states]
@@ -332,7 +332,7 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
     forfeit(withheld, rita)
     found_late(stake, cast.team("red"))
     sweep()
-    change = services.change_of(withheld.decision)
+    change = services.award_change(withheld.decision)
     assert (change.flows.owed, withheld_awards.forfeited_of(withheld.decision)) == (
         {},
         {stake.defense.entry.team_id: HALF},
@@ -343,14 +343,14 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
 def test_what_is_withheld_of_a_lost_award_is_no_debt(withheld: Award, stake: Stake, makers: Team, rita: User) -> None:
     found_late(stake, cast.team("red"))
     sweep()
-    assert services.change_of(withheld.decision).flows.owed == {}, "it was not paid out"
+    assert services.award_change(withheld.decision).flows.owed == {}, "it was not paid out"
     cast.given_back(makers, rita, award=withheld, now=NOW)
     sweep()
     assert (balance(makers), balance(AccountKind.DEFENDERS)) == (0, HALF)
 
 
 def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client) -> None:
-    address, form = f"/board/awards/{withheld.stake_id}/", {"forfeit": "1", "reason": CHEATED}
+    address, form = f"/board/awards/{withheld.stake_id}/", {"action": "forfeit", "reason": CHEATED}
     shown = read(board, address)
     assert "Withheld for good" in shown and "Withhold it" not in shown, "all of it is withheld"
     assert board.post(address, form | {"reason": ""}).status_code == 400
@@ -367,7 +367,7 @@ def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client)
 def test_the_board_withholds_it_by_the_page(stake: Stake, makers: Team, rita: User, board: Client) -> None:
     (award,) = give(all_met(stake), rita)
     cast.withheld(makers, 1, rita, now=NOW)
-    address, form = f"/board/awards/{stake.pk}/", {"withhold": "1", "reason": CHEATED}
+    address, form = f"/board/awards/{stake.pk}/", {"action": "withhold", "reason": CHEATED}
     wrong = board.post(address, form | {"reason": ""})
     assert wrong.status_code == 400 and "USD 500.00 of this award are on the team" in plain(wrong)
     done = board.post(address, form | MOVE, follow=True).content.decode()
@@ -390,10 +390,15 @@ def test_the_board_gives_a_withheld_award_back_by_the_page(
         and "its award for" in read(board, "/money/")
     )
     assert "taken back since" not in read(board, "/board/awards/")
-    given = {"account": Account.objects.get(team=makers).pk, "award": withheld.pk, "return": "1", "reason": CHEATED}
+    given = {
+        "account": Account.objects.get(team=makers).pk,
+        "award": withheld.pk,
+        "action": "return",
+        "reason": CHEATED,
+    }
     listed = board.post("/board/withheld/", given | MOVE, follow=True).content.decode()
     assert "A motion about what is returned: team makers, net. Moved by you" in listed
-    assert listed.count('name="return"') == 1 and "It is moved to give this back." in listed
+    assert listed.count('value="return"') == 1 and "It is moved to give this back." in listed
     factories.carried(Case.objects.get(motion="return", state="open"), rosa(), NOW)
     assert [(each.award, each.cents) for each in withholdings()] == [(None, 1)]
 
@@ -410,9 +415,9 @@ def test_the_checklist_says_what_is_not_met_and_it_is_refused(stake: Stake, boar
 
 def test_the_re_run_is_begun_by_the_page(stake: Stake, rita: User, board: Client) -> None:
     valid_and_not_run_again(stake)
-    done = board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}, follow=True)
+    done = board.post(f"/board/awards/{stake.pk}/", {"action": "rerun"}, follow=True)
     assert "is being prepared" in plain(done) and Rerun.objects.get().asked_by == rita
-    assert board.post(f"/board/awards/{stake.pk}/", {"rerun": "1"}).status_code == 409
+    assert board.post(f"/board/awards/{stake.pk}/", {"action": "rerun"}).status_code == 409
 
 
 def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: Client) -> None:
@@ -423,7 +428,7 @@ def test_the_award_by_the_page(stake: Stake, olga: User, signed_in: Any, board: 
     assert board.post(address, form | {"statement": ""}).status_code == 400
     moved = board.post(address, form, follow=True).content.decode()
     assert "A motion to award the prize: net. Moved by you, 1 of 2 votes" in moved and 'name="statement"' not in moved
-    assert "The award is moved." in moved and not Award.objects.exists()
+    assert "The award is moved, and is before the board, above." in moved and not Award.objects.exists()
 
 
 def test_an_award_and_what_a_late_break_makes_of_it_are_told_by_the_pages(

@@ -26,24 +26,24 @@ from adjudication.counting import Ballot
 from adjudication.mirror import LIST
 from adjudication.models import Ruling
 from common.audit.trail import audit
-from contest.board.cases import image_held, picture_case, vote_cast
+from contest.board.cases import lock_image, picture_case, vote_cast
 from contest.board.decisions import case_decide, cases_close
-from contest.board.models import Appeal, CaseDecision, Statement
+from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.motions import motion_drop, motion_open
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Case, Stake, StakeBatch, Team
-from contest.defenses.models import Entry
+from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
-from contest.releases.selectors import as_listed, releases
-from contest.releases.services import Released, release_week
+from contest.releases.selectors import listed_releases, releases
+from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures.addresses import pixels_of
-from scoring.enums import Fault, Outcome, RerunState, RunState, TrialKind
-from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, Superseded, Trial
+from scoring.enums import DefenseAnswer, Fault, RerunState, RunState, TrialKind
+from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.board import cast as board
@@ -64,8 +64,8 @@ def two_weeks() -> cast.Contest:
     cast.labeled(contest, "of the next week", second, cast.CASES["valid bird"])
     cast.ruled(contest.panels["of the next week"], at=LATER + timedelta(hours=2))
     cautious, wrong = contest.defenses
-    cast.scored(cautious, second, [Outcome.ABSTAIN, Outcome.BIRD, Outcome.BIRD])
-    cast.scored(wrong, second, [Outcome.BIRD, Outcome.BIRD])
+    cast.scored(cautious, second, [DefenseAnswer.ABSTAIN, DefenseAnswer.BIRD, DefenseAnswer.BIRD])
+    cast.scored(wrong, second, [DefenseAnswer.BIRD, DefenseAnswer.BIRD])
     cast.faulted(wrong, second, 3, Fault.CRASHED)
     _teams(contest)
     _lost_proof(contest)
@@ -114,7 +114,9 @@ def _teams(contest: cast.Contest) -> None:
     Attack.objects.create(team=blue, image=second, withdrawn_at=LATER + timedelta(hours=1), **sent)
     Attack.objects.filter(pk=first.pk).update(week=W47.name)
     entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
-    Entry.objects.create(team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry)
+    DefenseEntry.objects.create(
+        team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry
+    )
 
 
 def _outside(contest: cast.Contest) -> None:
@@ -122,8 +124,8 @@ def _outside(contest: cast.Contest) -> None:
     image = cast.picture(43)
     cast.labeled(contest, "taken in", image, cast.CASES["valid bird"])
     made, (cautious, wrong) = cast.ruled(contest.panels["taken in"]), contest.defenses
-    cast.scored(cautious, image, [Outcome.ABSTAIN] * 3)
-    answers = cast.scored(wrong, image, [Outcome.BIRD, Outcome.BICYCLE, Outcome.BICYCLE])
+    cast.scored(cautious, image, [DefenseAnswer.ABSTAIN] * 3)
+    answers = cast.scored(wrong, image, [DefenseAnswer.BIRD, DefenseAnswer.BICYCLE, DefenseAnswer.BICYCLE])
     at = cast.MONDAY + timedelta(hours=3)
     Break.objects.create(defense=wrong, image=image, ruling=made, prediction=answers[1], found_at=at)
 
@@ -145,10 +147,10 @@ def _lost_proof(contest: cast.Contest) -> None:
             "pixels_sha256", "defense_digest", "device", "batch_size", "batch", "row", "latency_us", "round",
         )}  # fmt: skip
         new = Prediction.objects.create(
-            item=item, image=image, defense=wrong, rerun=rerun, answer=Outcome.BICYCLE, score_bicycle=0.5,
+            item=item, image=image, defense=wrong, rerun=rerun, answer=DefenseAnswer.BICYCLE, score_bicycle=0.5,
             score_bird=0.25, seed=7, attempt=1, predicted_at=LATER, **same,
         )  # fmt: skip
-        Superseded.objects.create(prediction=before, by=new, rerun=rerun)
+        SupersededPrediction.objects.create(prediction=before, by=new, rerun=rerun)
     # What was found while another answer stood there: nothing of it is in force.
     lost_run = Run.objects.create(
         defense=wrong, rerun=Rerun.objects.create(state=RerunState.CANCELLED, **asked), round=1,
@@ -156,9 +158,9 @@ def _lost_proof(contest: cast.Contest) -> None:
     )  # fmt: skip
     item = RunItem.objects.create(run=lost_run, rerun=lost_run.rerun, defense=wrong, round=1, image=image, position=0)
     lost = Prediction.objects.create(
-        item=item, image=image, defense=wrong, rerun=lost_run.rerun, round=1, answer=Outcome.BIRD, score_bicycle=0,
-        score_bird=1, pixels_sha256=image.pixels_sha256, defense_digest=wrong.digest, device="cpu", batch_size=16,
-        batch=0, row=0, seed=9, attempt=1, latency_us=1, predicted_at=cast.MONDAY,
+        item=item, image=image, defense=wrong, rerun=lost_run.rerun, round=1, answer=DefenseAnswer.BIRD,
+        score_bicycle=0, score_bird=1, pixels_sha256=image.pixels_sha256, defense_digest=wrong.digest,
+        device="cpu", batch_size=16, batch=0, row=0, seed=9, attempt=1, latency_us=1, predicted_at=cast.MONDAY,
     )  # fmt: skip
     Break.objects.create(defense=wrong, image=image, ruling=image.rulings.get(), prediction=lost, found_at=cast.MONDAY)
 
@@ -191,7 +193,7 @@ def _money(contest: cast.Contest) -> None:
     )
 
 
-def released(out: Path) -> list[Released]:
+def released(out: Path) -> list[ReleaseResult]:
     """Publish both weeks, and the first once more after an answer came late."""
     made = [release_week(week, out=out, now=NOW - timedelta(days=1, minutes=9)) for week in (W47, W48)]
     panel = factories.panel(cast.picture(42), dealt_at=cast.MONDAY)
@@ -201,7 +203,7 @@ def released(out: Path) -> list[Released]:
     return [*made, release_week(W47, out=out, now=NOW - timedelta(hours=2))]
 
 
-def copied(made: Sequence[Released], out: Path) -> list[Released]:
+def copied(made: Sequence[ReleaseResult], out: Path) -> list[ReleaseResult]:
     """Releases that a module shares, as one test has them: with rows and a folder of its own."""
     return [
         replace(each, folder=out / each.folder.name, archive=out / each.archive.name) for each in deepcopy(list(made))
@@ -247,7 +249,7 @@ def two_weeks_of_the_board() -> cast.Contest:
 def opened(image: Image, now: datetime = LATER) -> Case:
     ruling = Ruling.objects.filter(image=image).order_by("-number")[0]
     with transaction.atomic():
-        return picture_case(image=image_held(image.pk), ruling=ruling, by=None, now=now)
+        return picture_case(image=lock_image(image.pk), ruling=ruling, by=None, now=now)
 
 
 def appeal(case: Case, by: Team, *, defense: Any = None, marks: Sequence[Any] = ()) -> Appeal:
@@ -267,7 +269,7 @@ def overruled(contest: cast.Contest, members: Sequence[User], red: Team, blue: T
     """A valid picture is rejected, against one vote whose words are public."""
     case = opened(contest.images["valid bird"])
     appeal(case, blue, defense=contest.defenses[0], marks=MARKS)
-    Statement.objects.create(case=case, team=red, words=ANSWER, sent_at=LATER + HOUR)
+    AppealStatement.objects.create(case=case, team=red, words=ANSWER, sent_at=LATER + HOUR)
     board.vote(case, members[2], UPHOLD, LATER + HOUR, words=DISSENT, public=True)
     votes(case, members, TRUNCATED, TRUNCATED, hours=3)
 
@@ -288,7 +290,7 @@ def asked(contest: cast.Contest, members: Sequence[User], red: Team) -> None:
         board.rule(made.panel, now=CLOSED - HOUR)
     assert cases_close(now=CLOSED) == 2
     for defense in contest.defenses:
-        cast.scored(defense, contest.images["uncertain"], [Outcome.ABSTAIN] * 3)
+        cast.scored(defense, contest.images["uncertain"], [DefenseAnswer.ABSTAIN] * 3)
 
 
 def moved(members: Sequence[User], red: Team, blue: Team) -> None:
@@ -320,13 +322,13 @@ def kept_back() -> tuple[str, ...]:
 # Another machine ------------------------------------------------------------------------------------------------------
 
 
-def mirror_of(into: Path, made: Sequence[Released]) -> Path:
+def mirror_of(into: Path, made: Sequence[ReleaseResult]) -> Path:
     """What `release_mirror` leaves, without the network."""
     into.mkdir()
     for each in made:
         copy_folder(each.folder, into / each.folder.name)
         (into / each.archive.name).write_bytes(each.archive.read_bytes())
-    (into / LIST).write_text(json.dumps({"releases": [as_listed(each) for each in releases()]}))
+    (into / LIST).write_text(json.dumps({"releases": [listed_releases(each) for each in releases()]}))
     return into
 
 

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from contest.releases.services import Released
+from contest.releases.services import ReleaseResult
 from tests.contest.record import cast, decided
 from tests.contest.record.decided import TODAY, Decided
 
 
 @pytest.fixture(scope="module")
-def two_weeks_released(module_world: Path) -> list[Released]:
+def two_weeks_released(module_world: Path) -> list[ReleaseResult]:
     """Both weeks, and errata of the first."""
     cast.two_weeks()
     return cast.released(module_world / "releases")
 
 
 @pytest.fixture
-def parts(two_weeks_released: list[Released], settings: Any, db: None) -> list[Released]:
+def parts(two_weeks_released: list[ReleaseResult], settings: Any, db: None) -> list[ReleaseResult]:
     """The releases of this test: it may change rows and files."""
     return cast.copied(two_weeks_released, settings.RELEASE_DIR)
 

@@ -127,10 +127,10 @@ class TestAWeekThatIsOver:
 
     def test_a_week_is_built_when_it_is_over_and_once_at_a_time(self, contest: Contest, olga: User) -> None:
         early = cast.W47.end - timedelta(microseconds=1)
-        refused("week_not_over", builds.build_ask, cast.W47, by=olga, now=early)
+        refused("week_not_over", builds.build_request, cast.W47, by=olga, now=early)
         assert not ReleaseBuild.objects.exists()
-        builds.build_ask(cast.W47, by=olga, now=cast.NOW)
-        refused("release_running", builds.build_ask, cast.W47, by=olga, now=cast.NOW)
+        builds.build_request(cast.W47, by=olga, now=cast.NOW)
+        refused("release_running", builds.build_request, cast.W47, by=olga, now=cast.NOW)
 
     def test_what_came_after_a_release_is_told_and_published_as_errata(
         self, contest: Contest, organizer: Client, clock: Clock, settings: Any
@@ -207,7 +207,7 @@ def test_an_outage_is_logged_once_however_many_signs_of_life_fail(
     monkeypatch.setattr(builds.connection, "close", lambda: None)  # this test's own
     with structlog.testing.capture_logs() as logged:
         for _ in range(4):
-            builds._sign(rows, builds.Stage("images", 4, 9), cast.NOW)
+            builds._sign(rows, builds.BuildStage("images", 4, 9), cast.NOW)
     assert [line["event"] for line in logged] == events, why
     told = {"stage": "images", "done": 4, "total": 9, "seen_at": cast.NOW}
     assert rows.update.call_args.kwargs == told, "and it goes on"

@@ -19,7 +19,7 @@ from contest.core.models import Attack, BoardDecision, Case, Stake, Team
 from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.selectors import changed_since, unreleased_weeks
-from contest.releases.services import Released, release_week
+from contest.releases.services import ReleaseResult, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger, cells, rows, table
 from tests.contest import release_fixtures
@@ -31,19 +31,19 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(scope="module")
-def published(module_world: Path) -> tuple[Contest, list[Released]]:
+def published(module_world: Path) -> tuple[Contest, list[ReleaseResult]]:
     contest = cast.two_weeks_of_the_board()
     return contest, [release_week(week, out=module_world / "releases", now=cast.NOW) for week in (cast.W47, cast.W48)]
 
 
 @pytest.fixture
-def contest(published: tuple[Contest, list[Released]], db: None) -> Contest:
+def contest(published: tuple[Contest, list[ReleaseResult]], db: None) -> Contest:
     """Two weeks in which the board was at work; both are released."""
     return deepcopy(published[0])
 
 
 @pytest.fixture
-def made(published: tuple[Contest, list[Released]], settings: Any, db: None) -> list[Released]:
+def made(published: tuple[Contest, list[ReleaseResult]], settings: Any, db: None) -> list[ReleaseResult]:
     return cast.copied(published[1], settings.RELEASE_DIR)
 
 
@@ -56,14 +56,14 @@ def case_on(folder: Path, image: Any) -> dict[str, str]:
 
 
 @pytest.mark.both("the bytes of a release, whichever database it is made from")
-def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[Released]) -> None:
+def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[ReleaseResult]) -> None:
     assert [verify(each.folder).differences for each in made] == [[], []]
     assert made[0].release.counts.items() >= {"appeals": 2, "statements": 1, "cases": 4, "motions": 0}.items()
     assert made[1].release.counts.items() >= {"appeals": 0, "cases": 0, "motions": 3, "examinations": 2}.items()
     assert "2 appeals, 4 cases and 0 motions of the board checked" in verify(made[0].folder).figures
 
 
-def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: Contest) -> None:
+def test_an_overrule_says_all_but_who_voted(made: list[ReleaseResult], contest: Contest) -> None:
     folder, image = made[0].folder, contest.images["valid bird"]
     row = case_on(folder, image)
     assert row.items() >= {
@@ -81,7 +81,7 @@ def test_an_overrule_says_all_but_who_voted(made: list[Released], contest: Conte
     assert (answer["case_id"], answer["words"]) == (row["case_id"], f"'{cast.ANSWER}")
 
 
-def test_more_taskers_name_the_panel_and_what_came_of_it(made: list[Released], contest: Contest) -> None:
+def test_more_taskers_name_the_panel_and_what_came_of_it(made: list[ReleaseResult], contest: Contest) -> None:
     told = {"outcome": "more_taskers", "made_ruling_number": "", "result_ruling_number": "2"}
     told["closed_at"] = written.time(cast.CLOSED)
     for case, panel in (("valid bicycle", "1"), ("uncertain", "2")):
@@ -89,7 +89,7 @@ def test_more_taskers_name_the_panel_and_what_came_of_it(made: list[Released], c
         assert row.items() >= (told | {"asked_panel": panel}).items(), case
 
 
-def test_motions_and_confirmations_are_of_their_week_with_what_was_done(made: list[Released]) -> None:
+def test_motions_and_confirmations_are_of_their_week_with_what_was_done(made: list[ReleaseResult]) -> None:
     before, week = (each.folder for each in made)
     told = {row["outcome"]: row for row in table(week, form.MOTIONS)}
     assert set(told) == {"carried", "lost", "dropped"} and told["lost"]["explanation"] == "'=As said."
@@ -102,7 +102,7 @@ def test_motions_and_confirmations_are_of_their_week_with_what_was_done(made: li
     assert (one["defense_id"], one["ruling_number"]) == ("D-00001", "1")
 
 
-def test_no_file_says_who_voted_nor_what_waits(made: list[Released]) -> None:
+def test_no_file_says_who_voted_nor_what_waits(made: list[ReleaseResult]) -> None:
     for path in [path for each in made for path in each.folder.glob("*.*")]:
         said = path.read_bytes().decode("utf-8", "replace")
         assert not [word for word in cast.kept_back() if word in said], path.name
@@ -156,7 +156,7 @@ def test_a_week_with_a_motion_or_a_confirmation_alone_is_released(
     assert (len(table(folder, name)), verify(folder).differences) == (1, [])
 
 
-def test_what_happens_in_a_later_week_makes_no_errata(made: list[Released], settings: Any) -> None:
+def test_what_happens_in_a_later_week_makes_no_errata(made: list[ReleaseResult], settings: Any) -> None:
     late = cast.W48.end
     Stake.objects.filter(end="won").update(ended_at=late)
     Team.objects.filter(name="green").update(merged_at=late)
@@ -394,7 +394,7 @@ FORGERIES: dict[str, tuple[int, Forgery, str, str]] = {
 
 @pytest.mark.parametrize(("week", "forge", "file", "words"), FORGERIES.values(), ids=FORGERIES)
 def test_a_forgery_is_found_although_the_hashes_fit(
-    week: int, forge: Forgery, file: str, words: str, made: list[Released]
+    week: int, forge: Forgery, file: str, words: str, made: list[ReleaseResult]
 ) -> None:
     forger = Forger(made[week].folder, release_fixtures.Contest([]))
     forge(forger)
@@ -411,7 +411,7 @@ def test_a_forgery_is_found_although_the_hashes_fit(
     ],
 )
 def test_a_rule_book_that_the_revision_has_not_is_found(
-    values: dict[str, Any], words: str, made: list[Released]
+    values: dict[str, Any], words: str, made: list[ReleaseResult]
 ) -> None:
     Forger(made[1].folder, release_fixtures.Contest([])).manifest(lambda manifest: manifest.update(values))
     assert [line for line in verify(made[1].folder).differences if words in line]

@@ -16,8 +16,8 @@ from django.utils.http import http_date
 
 from common import outages
 from contest.core.models import Release
-from contest.releases.services import Released
-from contest.web.byte_ranges import Span, Unsatisfiable, span_of
+from contest.releases.services import ReleaseResult
+from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, span_of
 from tests.contest.pages import lacking, main, plain
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ TABLE = "/releases/release-2026-W47/responses.csv"
 
 
 @pytest.fixture
-def made(parts: list[Released]) -> Released:
+def made(parts: list[ReleaseResult]) -> ReleaseResult:
     return parts[0]
 
 
@@ -50,7 +50,7 @@ HEADERS = {
 }
 
 
-def test_a_stranger_gets_the_very_bytes(made: Released, client: Client) -> None:
+def test_a_stranger_gets_the_very_bytes(made: ReleaseResult, client: Client) -> None:
     for address, content_type in CONTENT_TYPES.items():
         path = made.folder.parent / address.removeprefix("/releases/")
         answer = client.get(address)
@@ -63,7 +63,7 @@ def test_a_stranger_gets_the_very_bytes(made: Released, client: Client) -> None:
     assert (answer["Content-Type"], _body(answer)) == ("image/png", path.read_bytes())
 
 
-def test_a_broken_download_goes_on_unless_another_file_came_before(made: Released, client: Client) -> None:
+def test_a_broken_download_goes_on_unless_another_file_came_before(made: ReleaseResult, client: Client) -> None:
     whole = made.archive.read_bytes()
     asked = {"range": "bytes=1000-", "if-range": client.head(ZIP)["ETag"]}
     rest = client.get(ZIP, headers=asked)
@@ -78,13 +78,13 @@ def test_a_broken_download_goes_on_unless_another_file_came_before(made: Release
     assert (answer.status_code, answer["Cache-Control"], answer["Content-Range"]) == told
 
 
-def test_the_date_of_publication_stands_for_the_file_too(made: Released, client: Client) -> None:
+def test_the_date_of_publication_stands_for_the_file_too(made: ReleaseResult, client: Client) -> None:
     held = http_date(made.release.released_at.timestamp())
     asked = ({"range": "bytes=5-9", "if-range": held}, {"if-modified-since": held})
     assert [client.get(TABLE, headers=each).status_code for each in asked] == [206, 304]
 
 
-def test_who_has_it_is_told_so(made: Released, client: Client) -> None:
+def test_who_has_it_is_told_so(made: ReleaseResult, client: Client) -> None:
     tag = client.get(TABLE)["ETag"]
     for known in (tag, f'"x", {tag}', f"W/{tag}", "*"):
         answer = client.get(TABLE, headers={"if-none-match": known, "range": "bytes=0-1"})
@@ -92,7 +92,7 @@ def test_who_has_it_is_told_so(made: Released, client: Client) -> None:
     assert client.get(TABLE, headers={"if-none-match": '"x"'}).status_code == 200
 
 
-def test_a_head_has_no_body_and_all_headers(made: Released, client: Client) -> None:
+def test_a_head_has_no_body_and_all_headers(made: ReleaseResult, client: Client) -> None:
     asked, told = client.head(ZIP, headers={"range": "bytes=0-9"}), client.get(ZIP)
     assert (asked.status_code, asked.content) == (200, b""), "a range is for GET"
     alike = ("Content-Length", "ETag", "Last-Modified", "Content-Type", "Accept-Ranges")
@@ -117,7 +117,7 @@ NO_FILES = [
 ]
 
 
-def test_nothing_but_the_files_of_a_release_has_an_address(made: Released, client: Client) -> None:
+def test_nothing_but_the_files_of_a_release_has_an_address(made: ReleaseResult, client: Client) -> None:
     for place in (made.folder, made.folder.parent, made.folder.parent.parent):
         (place / "secret.txt").write_text("secret")
     addresses = [f"/releases/release-2026-W47/{path}" for path in NO_FILES]
@@ -127,7 +127,7 @@ def test_nothing_but_the_files_of_a_release_has_an_address(made: Released, clien
     assert {each: client.get(each).status_code for each in addresses} == dict.fromkeys(addresses, 404)
 
 
-def test_what_is_no_plain_file_is_not_found(made: Released, client: Client, tmp_path: Path) -> None:
+def test_what_is_no_plain_file_is_not_found(made: ReleaseResult, client: Client, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("secret")
     for path, address in ((made.archive, ZIP), (made.folder / "responses.csv", TABLE)):
         path.unlink()
@@ -154,7 +154,7 @@ OPENING = [
 
 @pytest.mark.parametrize(("number", "status", "why"), OPENING, ids=[row[2] for row in OPENING])
 def test_only_a_file_that_is_not_there_is_not_found(
-    number: int, status: int, why: str, made: Released, client: Client, monkeypatch: Any
+    number: int, status: int, why: str, made: ReleaseResult, client: Client, monkeypatch: Any
 ) -> None:
     real = os.open
 
@@ -170,12 +170,12 @@ def test_only_a_file_that_is_not_there_is_not_found(
         assert (answer.status_code, "Retry-After" in answer, said) == (status, status == 503, status == 503), why
 
 
-def test_only_reading_is_allowed(made: Released, client: Client) -> None:
+def test_only_reading_is_allowed(made: ReleaseResult, client: Client) -> None:
     for address in (ZIP, TABLE, "/releases/", "/weeks/2026-W47/", "/feeds/releases.atom"):
         assert client.post(address).status_code == 405
 
 
-def test_the_list_shows_the_chain_and_the_page_every_file(parts: list[Released], client: Client) -> None:
+def test_the_list_shows_the_chain_and_the_page_every_file(parts: list[ReleaseResult], client: Client) -> None:
     listed = client.get("/releases/").content.decode()
     for part in parts:
         release = part.release
@@ -188,7 +188,7 @@ def test_the_list_shows_the_chain_and_the_page_every_file(parts: list[Released],
     assert "is the first" in listed and listed.index("errata 1") < listed.index("release-2026-W48")
 
 
-def test_a_long_list_of_pictures_comes_in_pages(made: Released, client: Client, monkeypatch: Any) -> None:
+def test_a_long_list_of_pictures_comes_in_pages(made: ReleaseResult, client: Client, monkeypatch: Any) -> None:
     monkeypatch.setattr("contest.pages.public.release_views.FILES_SHOWN", 4)
     names = sorted(path.name for path in (made.folder / "images").iterdir())
     for number in (1, 2, 3):
@@ -196,7 +196,9 @@ def test_a_long_list_of_pictures_comes_in_pages(made: Released, client: Client, 
         assert [name for name in names if name in page] == names[4 * number - 4 : 4 * number]
 
 
-def test_the_api_lists_the_releases_and_leads_to_the_file(parts: list[Released], settings: Any, client: Client) -> None:
+def test_the_api_lists_the_releases_and_leads_to_the_file(
+    parts: list[ReleaseResult], settings: Any, client: Client
+) -> None:
     rows = client.get("/api/v1/releases/").json()["releases"]
     assert [row["name"] for row in rows] == [part.release.name for part in parts]
     assert [row["previous_sha256"] for row in rows] == ["", *(row["manifest_sha256"] for row in rows[:-1])]
@@ -221,7 +223,7 @@ def _text(element: ElementTree.Element, name: str) -> str:
     return found.text or ""
 
 
-def test_the_atom_feed_has_what_the_standard_asks_for(parts: list[Released]) -> None:
+def test_the_atom_feed_has_what_the_standard_asks_for(parts: list[ReleaseResult]) -> None:
     answer = Client().get("/feeds/releases.atom")
     assert answer["Content-Type"] == "application/atom+xml; charset=utf-8"
     feed = ElementTree.fromstring(answer.content)
@@ -240,7 +242,9 @@ def test_the_atom_feed_has_what_the_standard_asks_for(parts: list[Released]) -> 
         assert entry.find(f"{ATOM}link").get("href").endswith(f"/releases/{part.name}/")  # type: ignore[union-attr]
 
 
-def test_the_json_feed_has_what_the_standard_asks_for_and_the_same_names(parts: list[Released], settings: Any) -> None:
+def test_the_json_feed_has_what_the_standard_asks_for_and_the_same_names(
+    parts: list[ReleaseResult], settings: Any
+) -> None:
     answer = Client().get("/feeds/releases.json")
     feed = json.loads(answer.content)
     told = ("application/feed+json", "https://jsonfeed.org/version/1.1")
@@ -259,7 +263,7 @@ def test_the_json_feed_has_what_the_standard_asks_for_and_the_same_names(parts: 
 
 
 @pytest.mark.parametrize("address", ["/feeds/releases.atom", "/feeds/releases.json"])
-def test_a_reader_that_has_it_is_told_so_and_an_empty_feed_is_a_feed(address: str, parts: list[Released]) -> None:
+def test_a_reader_that_has_it_is_told_so_and_an_empty_feed_is_a_feed(address: str, parts: list[ReleaseResult]) -> None:
     answer = Client().get(address)
     again = Client().get(address, headers={"if-modified-since": answer["Last-Modified"]})
     assert (again.status_code, again.content) == (304, b"")
@@ -292,7 +296,7 @@ def test_a_reader_that_has_it_is_told_so_and_an_empty_feed_is_a_feed(address: st
     ],
 )
 def test_what_is_asked_for(header: str, asked: tuple[int, int] | None, why: str) -> None:
-    assert span_of(header, 100) == (Span(*asked) if asked else None), why
+    assert span_of(header, 100) == (ByteRange(*asked) if asked else None), why
 
 
 @pytest.mark.parametrize(
@@ -300,5 +304,5 @@ def test_what_is_asked_for(header: str, asked: tuple[int, int] | None, why: str)
 )
 def test_bytes_that_are_not_there(header: str, size: int) -> None:
     assert span_of("", size) is None, "also of an empty file all can be asked for"
-    with pytest.raises(Unsatisfiable):
+    with pytest.raises(UnsatisfiableRange):
         span_of(header, size)

@@ -20,12 +20,12 @@ from django.core.management import call_command
 
 from adjudication import mirror
 from adjudication.verifier import mirror_zip
-from adjudication.verifier.chain import check_listed, read_listed
+from adjudication.verifier.chain import check_listed_release, read_release_list
 from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
-from contest.releases.selectors import as_listed, releases
-from contest.releases.services import Released
+from contest.releases.selectors import listed_releases, releases
+from contest.releases.services import ReleaseResult
 from contest.web import file_responses
 from tests.contest.pages import lacking
 from tests.contest.record import cast
@@ -46,7 +46,7 @@ Again = Callable[[str], Run]
 
 
 @pytest.fixture
-def url(parts: list[Released]) -> Iterator[str]:
+def url(parts: list[ReleaseResult]) -> Iterator[str]:
     with cast.served() as address:
         yield address
 
@@ -66,7 +66,7 @@ def run(here: Path, capsys: Any) -> Again:
 
 
 def test_all_is_fetched_once_and_checked_each_time(
-    parts: list[Released], here: Path, url: str, run: Again, monkeypatch: pytest.MonkeyPatch
+    parts: list[ReleaseResult], here: Path, url: str, run: Again, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run(url) == SAME
     for part in parts:
@@ -102,10 +102,10 @@ class Wire:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.cuts, self.after, self.sent = 0, 0, 0
-        self._read = file_responses.Part.read
-        monkeypatch.setattr(file_responses.Part, "read", lambda part, size=-1: self.read(part, size))
+        self._read = file_responses.FileSlice.read
+        monkeypatch.setattr(file_responses.FileSlice, "read", lambda part, size=-1: self.read(part, size))
 
-    def read(self, part: file_responses.Part, size: int) -> bytes:
+    def read(self, part: file_responses.FileSlice, size: int) -> bytes:
         data = self._read(part, min(size, 1_000) if size > 0 else 1_000)
         self.sent += len(data)
         if self.cuts and self.sent >= self.after:
@@ -119,14 +119,14 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     return Wire(monkeypatch)
 
 
-def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[Released], wire: Wire, url: str, run: Again) -> None:
+def test_a_cut_wire_costs_only_what_was_in_flight(parts: list[ReleaseResult], wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 3, 4_000
     assert (run(url), wire.cuts) == (SAME, 0)
     whole = sum(part.archive.stat().st_size for part in parts)
     assert whole <= wire.sent <= whole + 3 * 1_000, "each byte once, but for those that were lost"
 
 
-def test_an_interrupted_run_goes_on(parts: list[Released], here: Path, wire: Wire, url: str, run: Again) -> None:
+def test_an_interrupted_run_goes_on(parts: list[ReleaseResult], here: Path, wire: Wire, url: str, run: Again) -> None:
     wire.cuts, wire.after = 100, 5_000
     status, differences, _ = run(url)
     assert status == mirror.DIFFERENT and "not fetched" in differences[0]
@@ -151,7 +151,7 @@ def test_what_lay_here_and_is_of_no_use_is_fetched_anew(note: bytes, here: Path,
     assert not list(here.glob("*.etag")) and not list(here.glob("*.part"))
 
 
-def test_a_past_that_was_rewritten_is_found(parts: list[Released], url: str, run: Again) -> None:
+def test_a_past_that_was_rewritten_is_found(parts: list[ReleaseResult], url: str, run: Again) -> None:
     run(url)
     of_second = Release.objects.filter(pk=parts[1].release.pk)
     of_second.update(manifest_sha256="0" * 64)
@@ -168,7 +168,9 @@ def test_a_past_that_was_rewritten_is_found(parts: list[Released], url: str, run
     assert f"list: {ERRATA}: recorded nothing" in differences[0]
 
 
-def test_a_release_whose_file_is_not_there_is_told(parts: list[Released], here: Path, url: str, run: Again) -> None:
+def test_a_release_whose_file_is_not_there_is_told(
+    parts: list[ReleaseResult], here: Path, url: str, run: Again
+) -> None:
     parts[1].archive.unlink()
     status, differences, _ = run(url)
     assert status == mirror.DIFFERENT and differences[0].startswith(f"{SECOND}: not fetched: HTTP Error 404")
@@ -218,9 +220,9 @@ class _Answer(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(parts: list[Released]) -> Iterator[Server]:
+def server(parts: list[ReleaseResult]) -> Iterator[Server]:
     """It begins as an honest one."""
-    rows = [as_listed(each) for each in releases()]
+    rows = [listed_releases(each) for each in releases()]
     with Server(rows, {each.folder.name: each.archive.read_bytes() for each in parts}) as contest:
         Thread(target=contest.serve_forever, args=(0.05,), daemon=True).start()
         yield contest
@@ -258,12 +260,12 @@ def test_a_list_that_is_not_what_the_manifests_say_is_told(
 
 def test_a_release_under_another_name_is_told(server: Server, run: Again, here: Path) -> None:
     run(server.url)
-    first, second, errata = map(read_listed, server.rows)
+    first, second, errata = map(read_release_list, server.rows)
     manifest, found = read_manifest(here / SECOND), Findings()
-    check_listed(second, first, manifest, found)
+    check_listed_release(second, first, manifest, found)
     assert found.differences == []
-    check_listed(second, errata, manifest, found)
-    check_listed(replace(second, name=ERRATA), first, manifest, found)
+    check_listed_release(second, errata, manifest, found)
+    check_listed_release(replace(second, name=ERRATA), first, manifest, found)
     wrong = [line.split(": recorded ")[1].split(" release")[0] for line in found.differences]
     assert wrong == ["previous name", "name"]
 

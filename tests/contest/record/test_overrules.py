@@ -20,7 +20,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from contest.pages.public.overrule_views import ON_A_PAGE
-from contest.record.overrules import Asked, decisions_asked
+from contest.record.overrules import OverruleFilter, filtered_decisions
 from tests import factories
 from tests.contest.board.case_cast import joins
 from tests.contest.board.cast import LATER, RULED, SURE, UNSURE, WHY
@@ -107,7 +107,9 @@ class TestSeveral:
         names = {each.case.public_id: name for name, each in several.items()}
 
         def asked(query: str) -> list[str]:
-            return sorted(names[each.case.public_id] for each in decisions_asked(Asked.of(QueryDict(query))))
+            return sorted(
+                names[each.case.public_id] for each in filtered_decisions(OverruleFilter.of(QueryDict(query)))
+            )
 
         # Those of one moment stand in the order of their rows.
         assert {query: asked(query) for query, *_ in FILTERS} == {row[0]: sorted(row[1]) for row in FILTERS}

@@ -13,7 +13,7 @@ from django.template import RequestContext, Template
 from django.test import Client, RequestFactory
 
 from adjudication.models import Ruling
-from contest.board.models import Statement
+from contest.board.models import AppealStatement
 from contest.core.models import Attack
 from contest.core.weeks import week_at
 from contest.defenses.stake_ends import stakes_end
@@ -116,7 +116,7 @@ def test_all_that_happened_is_one_timeline_with_the_newest_last(what: Decided, c
         f"answer-{case}-{what.scene.red.public_id}", f"release-{week}",
     ]  # fmt: skip
     assert not lacking(
-        words, what.appeal.argument, Statement.objects.get(case=what.case).words, decided.DISSENT,
+        words, what.appeal.argument, AppealStatement.objects.get(case=what.case).words, decided.DISSENT,
         "2 × overrule (rejected: the object is partly hidden); 1 × uphold", "It counts the same answers as",
         "Since ruling 2 it holds no more",
     )  # fmt: skip

@@ -29,7 +29,7 @@ from contest.board import motion_factories
 from contest.board.cases import count_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
-from contest.core.breaks import mistakes_outside, recorded_mistakes, standing_breaks
+from contest.core.breaks import breaks_in_force, mistakes_outside, recorded_mistakes
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
 from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
@@ -40,11 +40,11 @@ from contest.record.rebuild import services
 from contest.record.timeline.attack import attack_timeline
 from contest.releases.folders import copy_folder, same_folder
 from contest.releases.selectors import releases, unreleased_weeks
-from contest.releases.services import Released, release_week
+from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Entitlement
 from labeling.models import Image, Response
 from policy.selectors import policy_in_force
-from scoring.enums import Outcome
+from scoring.enums import DefenseAnswer
 from scoring.models import Defense
 from scoring.rerun_scope import Scope
 from scoring.reruns import rerun_start
@@ -122,7 +122,7 @@ class Past:
 
     shown: dict[str, tuple[int, bytes]]
     grants: list[tuple[Any, ...]]
-    made: list[Released]
+    made: list[ReleaseResult]
     mirror: Path
 
 
@@ -344,7 +344,7 @@ def test_what_a_later_defense_did_not_answer_is_said_to_be_missing(elsewhere: Pa
     refusal = refused("a_copy", release_week, cast.W47, out=tmp_path / "again", now=cast.NOW)
     assert "filled from releases and runs no defense" in str(refusal)
     attack = Attack.objects.get(image__received_at=cast.LATER, withdrawn_at=None)
-    (state,) = attack_states.standings([attack], unrestricted=True, now=cast.NOW).values()
+    (state,) = attack_states.attack_statuses([attack], unrestricted=True, now=cast.NOW).values()
     assert state.state is attack_states.AttackState.NOT_HERE
     words = " ".join(each.words for each in attack_timeline(attack, own=False, organizer=True, now=cast.NOW))
     assert ("runs no defense" in words, "Being scored" in words) == (True, False)
@@ -380,8 +380,8 @@ def _a_week_more() -> None:
     contest = fixtures.Contest([factories.tasker(f"new {number}") for number in range(3)])
     fixtures.labeled(contest, "new", image, fixtures.CASES["valid bird"])
     made, (cautious, wrong) = fixtures.ruled(contest.panels["new"], at=W49.start), Defense.objects.order_by("public_id")
-    fixtures.scored(cautious, image, [Outcome.ABSTAIN] * 3)
-    proof = fixtures.scored(wrong, image, [Outcome.BICYCLE] * 3)[0]
+    fixtures.scored(cautious, image, [DefenseAnswer.ABSTAIN] * 3)
+    proof = fixtures.scored(wrong, image, [DefenseAnswer.BICYCLE] * 3)[0]
     Break.objects.create(defense=wrong, image=image, ruling=made, prediction=proof, found_at=W49.start)
 
 
@@ -395,7 +395,7 @@ def test_a_record_of_both_rule_books_is_one(mirror: Path, settings: Any, tmp_pat
     first = rebuilt / "release-2026-W47"
     before = table(first, form.BREAKS) + table(first, form.UNPROVED)
     assert {row["break_id"] for row in before} <= {str(pk) for pk in recorded_mistakes().values_list("pk", flat=True)}
-    sent = {each.image.public_id for each in standing_breaks().select_related("image")}
+    sent = {each.image.public_id for each in breaks_in_force().select_related("image")}
     outside = {each.image.public_id for each in mistakes_outside().select_related("image")}
     assert (sent & {row["image_id"] for row in before}, outside) == (set(), {row["image_id"] for row in before})
 

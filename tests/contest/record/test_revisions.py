@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 def _made_as_of(folder: Path, revision: int) -> Forger:
     """Make a release one of an earlier revision: without what was added since, and under the first rule book."""
     coco = folder / form.COCO
-    written = f'"version": "{form.rule_book_of(revision)}"'
+    written = f'"version": "{form.rule_book_version(revision)}"'
     coco.write_text(coco.read_text().replace(f'"version": "{form.RULE_BOOK_VERSION}"', written, 1))
     for name in release_tables.FILES - release_tables.files_of(revision):
         (folder / name).unlink()
@@ -43,7 +43,7 @@ def _made_as_of(folder: Path, revision: int) -> Forger:
 
 
 def _say_revision(values: dict[str, Any], revision: int) -> None:
-    values["revision"], values["rule_book"] = revision, form.rule_book_of(revision)
+    values["revision"], values["rule_book"] = revision, form.rule_book_version(revision)
     for key in ("revision", "policy_from", "policy_reason") if revision == 1 else ():
         del values[key]
     tables = {name.partition(".")[0] for name in [*release_tables.tables_of(revision), form.TASKER_DATA]}

@@ -19,7 +19,7 @@ from contest.board.examinations import picture_confirm
 from contest.core.calendar import week_named
 from contest.core.enums import VoteChoice
 from contest.core.models import Release
-from contest.releases.services import Released, release_week
+from contest.releases.services import ReleaseResult, release_week
 from labeling.models import Image
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
@@ -58,7 +58,7 @@ def scene(made: Scene) -> Scene:
     return deepcopy(made)
 
 
-def _release(week: Any, out: Path) -> Released:
+def _release(week: Any, out: Path) -> ReleaseResult:
     return release_week(week, out=out, now=TODAY, incomplete=True)
 
 

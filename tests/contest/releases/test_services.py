@@ -26,7 +26,7 @@ from contest.releases import archive, services
 from contest.releases.folders import same_folder
 from labeling.models import Panel, Report
 from picture_files.store import PictureMissing, picture_store
-from scoring.enums import Fault, Outcome, RunState
+from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense
 from tests import factories
 from tests.contest import release_fixtures as cast
@@ -52,7 +52,7 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def _release(out: Path, **options: Any) -> services.Released:
+def _release(out: Path, **options: Any) -> services.ReleaseResult:
     return services.release_week(WEEK, out=out, now=cast.AFTER, **options)
 
 
@@ -189,8 +189,8 @@ def test_an_empty_week_can_be_released(contest: cast.Contest, out: Path) -> None
 def _run(contest: cast.Contest, birds: int, *, state: str = RunState.ASSESSED) -> Defense:
     """A defense that was asked about a bird in so many rounds, and about a bicycle in all of them."""
     late = cast.defense(3)
-    cast.scored(late, contest.images["valid bird"], [Outcome.ABSTAIN] * birds, state=state)
-    cast.scored(late, contest.images["valid bicycle"], [Outcome.ABSTAIN] * 3, state=state)
+    cast.scored(late, contest.images["valid bird"], [DefenseAnswer.ABSTAIN] * birds, state=state)
+    cast.scored(late, contest.images["valid bicycle"], [DefenseAnswer.ABSTAIN] * 3, state=state)
     return late
 
 

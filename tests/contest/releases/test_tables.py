@@ -25,8 +25,8 @@ from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import (
     COCO_TAIL,
     Annotations,
-    Counted,
-    Picture,
+    CountedResponse,
+    ReleasedPicture,
     coco_head,
     outline_box,
     tasker_data_row,
@@ -35,12 +35,12 @@ from adjudication.verify import verify
 from contest.core.calendar import week_named
 from contest.core.models import Attack, Team
 from contest.releases import services
-from contest.releases.archive import Archive, pack, stored
+from contest.releases.archive import Archive, pack, stored_file
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Image, Response
 from labeling.voiding import responses_void
-from scoring.enums import Fault, Outcome, RunState
+from scoring.enums import DefenseAnswer, Fault, RunState
 from tests import factories
 from tests.contest import release_fixtures as cast
 
@@ -151,8 +151,8 @@ def test_answers_of_an_open_panel_stay_out(contest: cast.Contest, tmp_path: Path
 def test_faults_of_the_defense_itself_are_told_and_not_waited_for(contest: cast.Contest, tmp_path: Path) -> None:
     """They are final, so waiting would never end (R30)."""
     image, late = contest.images["valid bird"], cast.defense(3)
-    cast.scored(late, contest.images["valid bicycle"], [Outcome.ABSTAIN] * 3)
-    cast.scored(late, image, [Outcome.ABSTAIN] * 2)
+    cast.scored(late, contest.images["valid bicycle"], [DefenseAnswer.ABSTAIN] * 3)
+    cast.scored(late, image, [DefenseAnswer.ABSTAIN] * 2)
     cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
     cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
     folder = _release(tmp_path)
@@ -162,7 +162,7 @@ def test_faults_of_the_defense_itself_are_told_and_not_waited_for(contest: cast.
 
 
 def test_retired_defenses_are_listed_and_owe_no_answers(contest: cast.Contest, tmp_path: Path) -> None:
-    cast.scored(cast.defense(3, retired_at=cast.MONDAY), contest.images["valid bird"], [Outcome.ABSTAIN])
+    cast.scored(cast.defense(3, retired_at=cast.MONDAY), contest.images["valid bird"], [DefenseAnswer.ABSTAIN])
     cast.defense(4, retired_at=cast.MONDAY)
     folder, retired = _release(tmp_path), "2026-11-16T09:30:00.000000Z"
     listed = {row["defense_id"]: row["retired_at"] for row in _rows(folder, "defenses.csv")}
@@ -244,8 +244,8 @@ def test_rulings_list_reasons_in_order_and_an_exact_share(folder: Path, contest:
 
 def test_predictions_are_those_of_assessed_runs_of_published_defenses(contest: cast.Contest, tmp_path: Path) -> None:
     image = contest.images["valid bird"]
-    cast.scored(cast.defense(3, published_at=None), image, [Outcome.BICYCLE] * 3)
-    cast.scored(cast.defense(4), image, [Outcome.BICYCLE] * 3, state=RunState.FINISHED)
+    cast.scored(cast.defense(3, published_at=None), image, [DefenseAnswer.BICYCLE] * 3)
+    cast.scored(cast.defense(4), image, [DefenseAnswer.BICYCLE] * 3, state=RunState.FINISHED)
     folder = _release(tmp_path, incomplete=True)
     rows = _rows(folder, "predictions.csv")
     assert {row["defense_id"] for row in rows} == {"D-00001", "D-00002"}
@@ -291,8 +291,8 @@ def test_tasker_data_has_the_original_layout(folder: Path, contest: cast.Contest
             assert set(flags) <= {"TRUE", "FALSE"} or flags == ["", "", ""]
 
 
-def _counted(number: int, **values: Any) -> Counted:
-    return Counted(**({
+def _counted(number: int, **values: Any) -> CountedResponse:
+    return CountedResponse(**({
         "response_id": number, "panel": 1, "tasker_id": f"T-{number}", "bird": "definitely_yes",
         "bicycle": "definitely_no", "box": Box(1250, 0, 3300, 101), "complete": True, "unoccluded": False,
         "real": None, "outline": "[[[12.5,0],[33,0],[33,1.01]]]",
@@ -300,7 +300,7 @@ def _counted(number: int, **values: Any) -> Counted:
 
 
 def test_a_row_of_tasker_data() -> None:
-    picture = Picture("P-1", "0123456789abcdef" * 4, 40, 40)
+    picture = ReleasedPicture("P-1", "0123456789abcdef" * 4, 40, 40)
     row = tasker_data_row(picture, [_counted(1), _counted(2, box=None), _counted(3)])
     assert row is not None and row[:2] == [f"images/{'0123456789abcdef' * 4}.png", "/bird/0123456789abcdef.png"]
     box = '{"x": 12.5, "y": 0, "width": 20.5, "height": 1.01}'
@@ -309,7 +309,7 @@ def test_a_row_of_tasker_data() -> None:
 
 @pytest.mark.parametrize("number", [0, 2, 4])
 def test_tasker_data_is_for_three_counted_responses_alone(number: int) -> None:
-    assert tasker_data_row(Picture("P-1", "0" * 64, 40, 40), [_counted(each) for each in range(number)]) is None
+    assert tasker_data_row(ReleasedPicture("P-1", "0" * 64, 40, 40), [_counted(each) for each in range(number)]) is None
 
 
 def test_annotations_load_in_pycocotools(folder: Path, contest: cast.Contest) -> None:
@@ -329,7 +329,7 @@ def test_annotations_load_in_pycocotools(folder: Path, contest: cast.Contest) ->
 
 def test_an_annotation_of_two_rings_and_decimals() -> None:
     outline = "[[[0,0],[10.5,0],[10.5,10]],[[20,20],[20.01,20],[20.01,20.01]]]"
-    picture = Picture("P-1", "0" * 64, 40, 40, Label.BICYCLE, frozenset({7}))
+    picture = ReleasedPicture("P-1", "0" * 64, 40, 40, Label.BICYCLE, frozenset({7}))
     counted = [_counted(7, outline=outline, box=Box(0, 0, 2001, 2001)), _counted(8, panel=2)]  # a later panel's
     text = "".join([*coco_head("2026-W47", "2", [picture]), Annotations().of(picture, counted), COCO_TAIL])
     [annotation] = json.loads(text)["annotations"]
@@ -348,7 +348,7 @@ def test_box_and_area_from_the_text_are_exact(rings: list[list[tuple[int, int]]]
     outline = canonical_json(rings)
     assert outline_box(outline) == Box.from_rings(rings)
     counted = _counted(1, outline=outline, box=Box.from_rings(rings))
-    picture = Picture("P-1", "0" * 64, 1, 1, Label.BIRD, frozenset({1}))
+    picture = ReleasedPicture("P-1", "0" * 64, 1, 1, Label.BIRD, frozenset({1}))
     area = Fraction(json.loads(Annotations().of(picture, [counted]), parse_float=str)["area"]) * 2 * 100 * 100
     assert area == sum(abs(doubled_area(ring)) for ring in rings)
 
@@ -410,7 +410,7 @@ def test_a_zip_of_more_files_than_the_old_format_counts(
 ) -> None:
     monkeypatch.setattr("contest.releases.archive._MANY", most)
     (tmp_path / "one").write_bytes(b"x" * 10_000)
-    whole, packed = stored(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
+    whole, packed = stored_file(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
     with Archive(tmp_path / "many.zip") as archive:
         for each in range(number):
             archive.add(f"{each:05d}", whole if each == 5 else packed)

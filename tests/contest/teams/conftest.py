@@ -14,7 +14,7 @@ from accounts.roles import TEAMS
 from common.mail import wait_until_sent
 from contest.core.models import Team
 from contest.outbox.sending import messages_send
-from contest.teams.entitlements import entitlement_ask
+from contest.teams.entitlements import entitlement_request
 from contest.teams.models import Entitlement
 from contest.teams.services import member_add, team_create
 from tests import factories
@@ -88,4 +88,4 @@ def link_in(letter: EmailMessage) -> str:
 
 def asked(by: User, now: datetime, email: str = "rosa@example.org", paper: str = PAPER) -> Entitlement:
     """What a team asks of the organizers: that it may attack, for a paper of Rosa's."""
-    return entitlement_ask(by=by, arxiv_id=paper, paper_email=email, now=now)
+    return entitlement_request(by=by, arxiv_id=paper, paper_email=email, now=now)

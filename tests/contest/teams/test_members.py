@@ -26,7 +26,7 @@ from contest.teams.invitations import (
     team_invite,
 )
 from contest.teams.models import PastMember, TeamInvitation
-from contest.teams.names import problem, tidy
+from contest.teams.names import name_problem, tidy_name
 from contest.teams.selectors import captain_of
 from contest.teams.services import captain_hand_over, member_add, member_leave, member_remove, team_create
 from labeling.enums import TaskerState
@@ -72,7 +72,7 @@ def invited(by: User, email: str, now: datetime) -> str:
     ("the  Contest", False, "the contest's own, in other blanks"),
 )
 def test_what_a_team_may_be_called(typed: str, good: bool, why: str) -> None:
-    assert (problem(tidy(typed)) == "") is good, why
+    assert (name_problem(tidy_name(typed)) == "") is good, why
 
 
 @pytest.mark.both("that names differ by more than their case is a constraint")

@@ -17,10 +17,10 @@ from accounts.models import AccountRole
 from accounts.rate_limits import MOST_LETTERS_TO_ONE
 from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
-from contest.teams.entitlements import entitlement_answer, entitlement_ask, entitlement_grant, entitlement_question
+from contest.teams.entitlements import entitlement_answer, entitlement_grant, entitlement_question, entitlement_request
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
 from contest.teams.merging import teams_merge
-from contest.teams.models import Association, Entitlement, SamePerson, TeamInvitation
+from contest.teams.models import Association, Entitlement, SamePersonHint, TeamInvitation
 from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
 from labeling.models import Tasker
@@ -54,7 +54,7 @@ def refused(client: Client, address: str, status: int, said: str = "", /, **form
 
 @pytest.fixture
 def request_of_red(red: Team, carl: User) -> Entitlement:
-    return entitlement_ask(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=timezone.now())
+    return entitlement_request(by=carl, arxiv_id=PAPER, paper_email="rosa@example.org", now=timezone.now())
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_a_researcher_makes_a_team(red: Team, fay: User, signed_in: SignedIn) ->
     for name, status, words in (("RED", 409, "There is a team of this name"), ("x", 400, "2 to 40 characters")):
         refused(client, "/team/", status, words, action="make", name=name)
         refused(client, "/team/", status, f'value="{name}"', action="make", name=name)  # what was typed stays
-    follow(client, "/team/", "Team green is made, and you lead it.", "team green", action="make", name="green")
+    follow(client, "/team/", "Team green created. You are its captain.", action="make", name="green")
     assert Member.objects.get(user=fay).captain
     for action, status in (("", 400), ("nothing", 400), ("make", 409)):
         refused(client, "/team/", status, action=action, name="grey")
@@ -223,7 +223,7 @@ def test_a_researcher_makes_a_team(red: Team, fay: User, signed_in: SignedIn) ->
 
 
 def test_the_captain_invites_and_withdraws(captain: Client, rosa: User, signed_in: SignedIn) -> None:
-    follow(captain, "/team/", "on its way to fay@example.org", action="invite", email="fay@example.org")
+    follow(captain, "/team/", "was sent to fay@example.org", action="invite", email="fay@example.org")
     told, member = {"action": "withdraw-invitation", "invitation": TeamInvitation.objects.get().pk}, signed_in(rosa)
     shows(body(member.get("/team/")), but=["Invite somebody"])
     refused(member, "/team/", 403, **told)
@@ -254,7 +254,7 @@ def test_hand_over_remove_and_leave(captain: Client, carl: User, rosa: User, sig
     follow(
         hers,
         "/team/",
-        "carl is not in the team any more",
+        "carl was removed from the team",
         action="remove",
         member=Member.objects.get(user=carl).pk,
     )
@@ -309,8 +309,8 @@ def test_a_request_is_asked_questioned_answered_and_accepted(
 ) -> None:
     """R25."""
     wrong = {"action": "ask", "arxiv_id": "1809", "paper_email": "rosa@example.org"}
-    refused(captain, "/team/", 400, 'id="arxiv_id-error"', **wrong)
-    follow(captain, "/team/", "on the organizers&#x27; list", **wrong | {"arxiv_id": f"arXiv:{PAPER}v2"})
+    refused(captain, "/team/", 400, 'id="arxiv_id_error"', **wrong)
+    follow(captain, "/team/", "was sent to the organizers", **wrong | {"arxiv_id": f"arXiv:{PAPER}v2"})
     address = f"/organizer/teams/requests/{Entitlement.objects.get().pk}/"
     cache.clear()
     shows(body(organizer.get("/organizer/")), "1 team asks to attack")
@@ -318,14 +318,14 @@ def test_a_request_is_asked_questioned_answered_and_accepted(
     shows(body(organizer.get(address)), "confirmed by a link")
     refused(organizer, address, 400, action="question", words="")
     refused(organizer, address, 400, action="x", words="y")
-    follow(organizer, address, "on its way to team red", action="question", words="Which <b>author</b>?")
+    follow(organizer, address, "was sent to team red", action="question", words="Which <b>author</b>?")
     cache.clear()
     shows(body(organizer.get("/organizer/")), but=["asks to attack"])  # now the team's answer is waited for
     page = body(captain.get("/team/"))
     shows(page, "Which &lt;b&gt;author&lt;/b&gt;?", "waits for the team", but=["olga"])  # an organizer, without a name
-    assert page.index('id="question"') < page.index('<textarea id="words"')
+    assert page.index('id="question"') < page.index('<textarea name="words"')
     shows(body(signed_in(rosa).get("/team/")), but=['name="action" value="answer"', 'id="question"'])
-    follow(captain, "/team/", "Your answer is with the organizers", action="answer", words="The second.")
+    follow(captain, "/team/", "Your answer was sent", action="answer", words="The second.")
     shows(body(organizer.get(address)), "The second.")
     follow(organizer, address, "is entitled now", action="accept")
     shows(body(captain.get("/team/")), 'state-valid">may be sent')
@@ -340,9 +340,9 @@ def test_an_acceptance_is_taken_back_on_the_page(
     refused(organizer, address, 409, action="revoke", words="x")
     follow(organizer, address, action="accept")
     refused(organizer, address, 400, action="revoke", words=" ")
-    follow(organizer, address, "is revoked; it was told why", action="revoke", words="Another Rosa.")
+    follow(organizer, address, "is revoked. It was notified.", action="revoke", words="Another Rosa.")
     assert not is_entitled(red, timezone.now())
-    shows(body(organizer.get(address)), "Revoked: Another Rosa.", but=["Take the acceptance back"])
+    shows(body(organizer.get(address)), "Revoked: Another Rosa.", but=["Revoke the entitlement"])
     shows(body(captain.get("/team/")), "Another Rosa.", "Ask the organizers")
 
 
@@ -358,13 +358,13 @@ def test_the_newest_question_is_shown_and_answered_by_the_captain_of_now(
         but=["Who wrote it?"],
     )
     teams_merge(team=request_of_red.team, into=blue, reason="One lab.", by=olga, now=timezone.now())
-    follow(signed_in(bea), "/team/", "Your answer is with", action="answer", words="Rosa.")
+    follow(signed_in(bea), "/team/", "Your answer was sent", action="answer", words="Rosa.")
 
 
 def test_a_refusal_is_read_by_the_team_and_a_captain_withdraws(
     request_of_red: Entitlement, captain: Client, organizer: Client, blue: Team, bea: User, signed_in: SignedIn
 ) -> None:
-    entitlement_ask(by=bea, arxiv_id=PAPER, paper_email="bea@example.org", now=timezone.now())
+    entitlement_request(by=bea, arxiv_id=PAPER, paper_email="bea@example.org", now=timezone.now())
     address, other = f"/organizer/teams/requests/{request_of_red.pk}/", signed_in(bea)
     shows(body(organizer.get(address)), "Named by others too", "team blue")
     follow(organizer, address, action="refuse", words="Another address stands on it.")
@@ -390,6 +390,7 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
     address, today = f"/organizer/teams/{red.public_id}/", timezone.now().date()
     follow(organizer, address, action="declare", since="2026-01-02", until="", reason="Lab O.")
     row = Association.objects.get()
+    refused(organizer, address, 400, "Write the last day", action="end", association=row.pk, until="")
     follow(organizer, address, action="end", association=row.pk, until=today.isoformat())
     row.refresh_from_db()
     assert row.since.isoformat() == "2026-01-02T00:00:00+00:00"
@@ -401,7 +402,7 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
     follow(
         organizer,
         address,
-        "counts for nothing any more",
+        "is recorded as an error and is void",
         "The other red.",
         "olga",
         but=["Record the end", "Record the error"],
@@ -422,7 +423,6 @@ def test_an_association_is_declared_and_ended_in_days_of_the_contest(
         ({"action": "declare", "since": "9999-12-31", "until": "9999-12-31", "reason": "x"}, "Write a day such as"),
         ({"action": "declare", "since": "2026-01-02", "until": "2026-01-01", "reason": "x"}, "end after it begins"),
         ({"action": "declare", "since": "2026-01-02", "reason": ""}, "Give the reason"),
-        ({"action": "end", "until": ""}, "the last day"),
         ({"action": "merge", "into": "G-00000", "reason": "x"}, "Choose the team"),
         ({"action": ""}, "one of the forms"),
     ],
@@ -438,7 +438,7 @@ def test_two_teams_are_merged_and_found(red: Team, blue: Team, captain: Client, 
         assert {team.name for team in (red, blue) if f">{team.name}</a>" in page} == shown
     address, told = f"/organizer/teams/{red.public_id}/", {"action": "merge", "into": blue.public_id}
     refused(organizer, address, 400, reason="", **told)
-    follow(organizer, address, "is part of team blue now", reason="One lab.", **told)
+    follow(organizer, address, "is now part of team blue", reason="One lab.", **told)
     shows(body(organizer.get(f"/organizer/teams/{blue.public_id}/")), "One lab.")
     shows(body(captain.get("/team/")), "team red, which became part of this one")
     shows(body(organizer.get("/organizer/teams/")), "part of blue")
@@ -450,7 +450,7 @@ def test_pairs_are_listed_with_their_figures_and_nothing_follows(
     for name, email in (("carl", "jo.do@gmail.com"), ("tara", "jodo@gmail.com")):
         User.objects.filter(username=name).update(email=email)
     follow(organizer, "/organizer/teams/same-person/", "1 new pair.", f"tasker {tara.public_id}", "gmail.com")
-    assert (SamePerson.objects.count(), team_of(carl)) == (1, red)
+    assert (SamePersonHint.objects.count(), team_of(carl)) == (1, red)
 
 
 def test_the_organizers_lists_cost_few_queries(

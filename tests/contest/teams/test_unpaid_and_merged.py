@@ -30,7 +30,7 @@ from contest.teams.models import (
     AssociationMistake,
     Entitlement,
     PastMember,
-    SamePerson,
+    SamePersonHint,
     TeamInvitation,
     TeamMerge,
 )
@@ -337,7 +337,7 @@ def test_addresses_that_lead_to_one_inbox(now: datetime) -> None:
     for name in ("without an address", "nor this one"):
         User.objects.filter(pk=researcher(name).pk).update(email="")
     assert found(now) == {("a", "b", "email")}
-    assert SamePerson.objects.get().figures == {"provider": "gmail.com", "accounts": 2}
+    assert SamePersonHint.objects.get().figures == {"provider": "gmail.com", "accounts": 2}
 
 
 def test_a_tasker_who_competes_under_another_name_is_seen(tara: Tasker, otto: Tasker, now: datetime) -> None:
@@ -354,7 +354,7 @@ def test_one_client_address(red: Team, carl: User, rosa: User, bea: User, fay: U
         signed_in(user, address, now)
     AccessLog.objects.create(username="long gone", ip_address="192.0.2.2", attempt_time=now)
     assert found(now) == {("carl", "bea", "address")}
-    figures = SamePerson.objects.get().figures
+    figures = SamePersonHint.objects.get().figures
     assert (figures["addresses"], "192.0.2.1" in str(figures)) == (1, False)
 
 
@@ -381,7 +381,7 @@ def test_one_author_s_address_in_two_teams(
     asked(bea, now, paper="1801.00001")
     assert found(now) == {("carl", "bea", "paper")}, "the author is one account; who asked may be one person"
     teams = sorted([red.public_id, blue.public_id])
-    assert SamePerson.objects.get().figures == {"papers": ["1801.00001", PAPER], "teams": teams}
+    assert SamePersonHint.objects.get().figures == {"papers": ["1801.00001", PAPER], "teams": teams}
 
 
 def test_two_spellings_of_one_author_in_two_teams(red: Team, blue: Team, carl: User, bea: User, now: datetime) -> None:
@@ -406,10 +406,10 @@ def test_looking_twice_finds_nothing_new_and_sweeps_look_now_and_then(red: Team,
     assert [same_persons_find(now=now) for _ in range(2)] == [1, 0]
     assert list(Member.objects.values("team", "user", "captain")) == before, "nothing follows"
     assert not User.objects.filter(is_active=False).exists()
-    SamePerson.objects.all().delete()
+    SamePersonHint.objects.all().delete()
     assert [same_persons_find_periodically(now=now) for _ in range(2)] == [1, 0]
-    SamePerson.objects.all().delete()
+    SamePersonHint.objects.all().delete()
     cache.clear()
     assert same_persons_find_periodically(now=now) == 1
     account_delete(user=other, now=now)
-    assert not SamePerson.objects.exists(), "a pair is forgotten with either account"
+    assert not SamePersonHint.objects.exists(), "a pair is forgotten with either account"

@@ -9,9 +9,9 @@ from django.test import Client
 
 from adjudication.models import Ruling
 from adjudication.services import panels_settle
-from adjudication.what_if import Numbers
+from adjudication.what_if import TriedNumbers
 from common.errors import WrongFields
-from contest.pages.organizer.what_if_forms import Typed
+from contest.pages.organizer.what_if_forms import TypedNumbers
 from contest.policy_changes.number_words import share
 from labeling.enums import Answer
 from labeling.models import Panel
@@ -44,7 +44,7 @@ GATE = "&gate=best_guess_yes"
     ],
 )
 def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
-    form = Typed(typed, "3", "best_guess_yes", occlusion=False)
+    form = TypedNumbers(typed, "3", "best_guess_yes", occlusion=False)
     if read is not None:
         assert form.numbers(Policy()).rules.min_box_fraction == read
         return
@@ -59,15 +59,15 @@ def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
 )
 def test_a_share_in_words_is_read_again(of: Fraction, words: str) -> None:
     assert share(of) == words
-    assert Typed(words, "3", "best_guess_yes", occlusion=False).numbers(Policy()).rules.min_box_fraction == of
+    assert TypedNumbers(words, "3", "best_guess_yes", occlusion=False).numbers(Policy()).rules.min_box_fraction == of
 
 
 def test_what_is_in_force_tries_what_is_in_force() -> None:
     policy = Policy(outline_gate=OutlineGate.NOT_EXCLUDED, panel_size=5, occlusion_allowed=True)
-    numbers = Typed.of(policy).numbers(policy)
+    numbers = TypedNumbers.of(policy).numbers(policy)
     assert (numbers.panel_size, numbers.rules.occlusion_allowed) == (5, True)
     assert (numbers.rules.outline_gate, numbers.rules.min_box_fraction) == (OutlineGate.NOT_EXCLUDED, Fraction(1, 4))
-    assert isinstance(numbers, Numbers)
+    assert isinstance(numbers, TriedNumbers)
 
 
 @pytest.fixture(scope="class")

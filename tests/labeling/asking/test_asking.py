@@ -12,7 +12,13 @@ from labeling import leases
 from labeling.enums import AssignmentState, PanelState, ReportDecision, ReportKind
 from labeling.models import Assignment, Image, InstructionVersion, KnownPicture, Notice, Panel, Question, Report, Tasker
 from labeling.questions import selectors
-from labeling.questions.services import MOST_OPEN_QUESTIONS, question_answer, question_ask, report_decide, report_make
+from labeling.questions.services import (
+    MOST_OPEN_QUESTIONS,
+    question_answer,
+    question_send,
+    report_create,
+    report_decide,
+)
 from labeling.selectors import candidates, instructions_in_force
 from tests import factories
 from tests.labeling.cast import claim, gets_nothing, kept, lease, own, refused, shows, submit
@@ -24,7 +30,7 @@ URL, ORGANIZERS_URL, API_URL = "/questions/", "/organizer/questions/", "/api/v1/
 
 
 def ask(tasker: Tasker, text: str, now: datetime = factories.NOW) -> Question:
-    return question_ask(tasker=tasker, text=text, now=now)
+    return question_send(tasker=tasker, text=text, now=now)
 
 
 def answer(question: Question, by: User, *, text: str = "Yes.", **values: Any) -> Question:
@@ -203,7 +209,7 @@ def test_a_question_that_is_not_there(number: str, olga: User, signed_in: Any) -
 
 
 def report(held: Assignment, now: datetime, kind: ReportKind = ReportKind.OTHER, words: str = "It is grey.") -> Report:
-    return report_make(**own(held), kind=kind, words=words, now=now)
+    return report_create(**own(held), kind=kind, words=words, now=now)
 
 
 def decide(image: Image, by: User, decision: str = "reopened", reply: str = "") -> None:

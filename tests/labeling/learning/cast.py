@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from labeling.enums import KnownUse, Topic
-from labeling.learning.services import Answered, attempt_start, item_answer
+from labeling.learning.services import MarkedAnswer, attempt_start, item_answer
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
 from policy.numbers import Policy
 from tests import factories
@@ -71,7 +71,7 @@ def begin(tasker: Tasker, now: datetime, seed: int = 1) -> QualificationAttempt:
     return attempt_start(tasker=tasker, policy=POLICY, now=now, rng=Random(seed))
 
 
-def answer(item: QualificationItem, now: datetime, form: Mapping[str, Any] = RIGHT) -> Answered:
+def answer(item: QualificationItem, now: datetime, form: Mapping[str, Any] = RIGHT) -> MarkedAnswer:
     return item_answer(
         tasker=item.tasker, item_id=item.public_id, data=dict(form), policy_at=lambda moment: POLICY, now=now
     )

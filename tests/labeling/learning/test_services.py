@@ -21,8 +21,8 @@ from labeling import selectors as versions
 from labeling.enums import Answer, AttemptKind, KnownUse, Origin, TaskerState, TieBreak, Topic
 from labeling.learning import content, selectors, wording
 from labeling.learning.drawing import draw, tie_break_for
-from labeling.learning.services import instructions_publish, lesson_see
-from labeling.marking import Known, Said, mark
+from labeling.learning.services import instructions_publish, lesson_mark_seen
+from labeling.marking import RightAnswers, TaskerAnswers, mark
 from labeling.models import (
     Image,
     InstructionVersion,
@@ -58,9 +58,9 @@ def test_the_last_worked_example_finishes_the_tutorial(nell: Tasker, now: dateti
         (first, now + 2 * HOUR, now + 2 * HOUR, "qualification"),
         (first, now + 3 * HOUR, now + 2 * HOUR, "qualification"),
     ):
-        lesson_see(tasker=nell, known=lesson, now=at)
+        lesson_mark_seen(tasker=nell, known=lesson, now=at)
         nell.refresh_from_db()
-        assert (nell.tutorial_done_at, selectors.what_is_due(nell, at)) == (done, due)
+        assert (nell.tutorial_done_at, selectors.due_item(nell, at)) == (done, due)
     assert LessonSeen.objects.get(known=second).seen_at == now
 
 
@@ -160,13 +160,13 @@ def test_new_instructions_ask_for_a_short_try(
     """If they say so."""
     pool(10)
     publish(olga, now - HOUR, requalify=False)
-    assert selectors.what_is_due(tara, now) is None
+    assert selectors.due_item(tara, now) is None
     publish(olga, now)
-    assert [selectors.what_is_due(tara, at) for at in (now - HOUR, now)] == [None, "short_qualification"]
+    assert [selectors.due_item(tara, at) for at in (now - HOUR, now)] == [None, "short_qualification"]
     attempt = take(tara, now, right=right)
     assert (attempt.kind, attempt.size, attempt.needed, attempt.passed) == ("short", 5, 4, right > 3)
     assert (tara.state, tara.instructions) == ("qualified", instructions)
-    assert (selectors.what_is_due(tara, now), StateChange.objects.count()) == (due, 0)
+    assert (selectors.due_item(tara, now), StateChange.objects.count()) == (due, 0)
 
 
 def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, olga: object, now: datetime) -> None:
@@ -176,14 +176,14 @@ def test_a_try_qualifies_for_the_instructions_it_was_begun_under(nell: Tasker, o
     for item in attempt.items.all():
         answer(item, now + 2 * HOUR)
     assert kept(nell, "state", "instructions") == ("qualified", 1)
-    assert selectors.what_is_due(nell, now + 2 * HOUR) == "short_qualification"
+    assert selectors.due_item(nell, now + 2 * HOUR) == "short_qualification"
 
 
 def test_monitoring_asks_for_a_short_try_and_tries_are_counted_anew_after_a_pass(tara: Tasker, now: datetime) -> None:
     pool(60)
     requalify = {"tasker": tara, "after": TaskerState.LEARNING, "code": "requalify", "reason": "gold", "now": now}
     tasker_state_change(**requalify)
-    assert selectors.what_is_due(tara, now) == "short_qualification"
+    assert selectors.due_item(tara, now) == "short_qualification"
     tries = [take(tara, now, right=right, seed=right) for right in (0, 1, 5)]
     assert [(each.kind, each.passed) for each in tries] == [("short", False), ("short", False), ("short", True)]
     assert tara.state == "qualified"
@@ -194,9 +194,9 @@ def test_monitoring_asks_for_a_short_try_and_tries_are_counted_anew_after_a_pass
 def test_what_is_due_costs_the_ordinary_tasker_no_query(
     tara: Tasker, now: datetime, django_assert_num_queries: object
 ) -> None:
-    selectors.what_is_due(tara, now)
+    selectors.due_item(tara, now)
     with django_assert_num_queries(0):  # type: ignore[operator]
-        assert selectors.what_is_due(tara, now) is None
+        assert selectors.due_item(tara, now) is None
 
 
 @cases(
@@ -395,38 +395,48 @@ def test_of_several_the_known_outline_is_the_one_asked_for(topic: Topic, outline
 YES, NO, MAYBE = Answer.DEFINITELY_YES, Answer.DEFINITELY_NO, Answer.UNSURE_YES
 
 
-BIRD = Known({YES}, {NO}, True, 70, True, False, True)
+BIRD = RightAnswers({YES}, {NO}, True, 70, True, False, True)
 
 
 QUESTIONS = ["contains_bird", "contains_bicycle", "outline", "complete", "unoccluded", "real"]
 
 
-NEITHER = Known({NO}, {NO}, False, 70, None, None, None)
+NEITHER = RightAnswers({NO}, {NO}, False, 70, None, None, None)
 
 
-DOUBTFUL = Known({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
+DOUBTFUL = RightAnswers({Answer.UNSURE_YES, Answer.UNSURE_NO}, {NO}, False, 70, None, None, None)
 
 
 @cases(
     "known said wrong reason",
-    (BIRD, Said(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
-    (BIRD, Said(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
-    (BIRD, Said(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
-    (BIRD, Said(MAYBE, NO, 90.0, True, False, True), {"contains_bird"}, "unsure where nobody doubts"),
-    (BIRD, Said(YES, NO, 90.0, True, True, True), {"unoccluded"}, "missed what is in front"),
+    (BIRD, TaskerAnswers(YES, NO, 70.0, True, False, True), set(), "everything right; the overlap is just enough"),
+    (BIRD, TaskerAnswers(YES, NO, 69.999, True, False, True), {"outline"}, "just too little overlap"),
+    (BIRD, TaskerAnswers(YES, NO, None, True, False, True), {"outline"}, "said that it cannot be outlined"),
+    (BIRD, TaskerAnswers(MAYBE, NO, 90.0, True, False, True), {"contains_bird"}, "unsure where nobody doubts"),
+    (BIRD, TaskerAnswers(YES, NO, 90.0, True, True, True), {"unoccluded"}, "missed what is in front"),
     (
         BIRD,
-        Said(YES, YES, None, None, None, None),
+        TaskerAnswers(YES, YES, None, None, None, None),
         {"contains_bicycle", "outline", "complete", "unoccluded", "real"},
         "questions 3 and 4 were not asked, because of a wrong answer",
     ),
-    (BIRD, Said(YES, NO, 90.0, None, False, True), {"complete"}, "a missing statement is not true by itself (R12)"),
-    (NEITHER, Said(NO, NO, None, None, None, None), set(), "nothing to outline"),
-    (NEITHER, Said(YES, NO, None, True, True, True), {"contains_bird"}, "what follows a wrong answer is not marked"),
-    (DOUBTFUL, Said(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
-    (DOUBTFUL, Said(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
+    (
+        BIRD,
+        TaskerAnswers(YES, NO, 90.0, None, False, True),
+        {"complete"},
+        "a missing statement is not true by itself (R12)",
+    ),
+    (NEITHER, TaskerAnswers(NO, NO, None, None, None, None), set(), "nothing to outline"),
+    (
+        NEITHER,
+        TaskerAnswers(YES, NO, None, True, True, True),
+        {"contains_bird"},
+        "what follows a wrong answer is not marked",
+    ),
+    (DOUBTFUL, TaskerAnswers(Answer.UNSURE_NO, NO, None, None, None, None), set(), "one of several right answers"),
+    (DOUBTFUL, TaskerAnswers(YES, NO, None, True, True, True), {"contains_bird"}, "sure where nobody can be"),
 )
-def test_marks(known: Known, said: Said, wrong: set[str], reason: str) -> None:
+def test_marks(known: RightAnswers, said: TaskerAnswers, wrong: set[str], reason: str) -> None:
     """In the order of the form."""
     marks = mark(said, known)
     assert ({name for name, right in marks.questions.items() if not right}, marks.right) == (wrong, not wrong)

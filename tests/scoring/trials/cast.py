@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from defense_kit.conversation import Deadlines
+from defense_kit.conversation import ConversationDeadlines
 from defense_kit.harness import open_defense
-from defense_kit.limits import Limits
+from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
 from labeling.enums import Label
 from labeling.models import Image
@@ -21,17 +21,17 @@ from labeling.selectors import forget_versions
 from picture_files.png import encode_png
 from policy.models import PolicyVersion
 from scoring.arrays import load_picture
-from scoring.enums import Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 from scoring.reference.drawing import draw
-from scoring.runner import Answers
+from scoring.runner import BatchAnswers
 from scoring.sealed import ContainerSession
 from scoring.trials import private_set, selectors, services
-from scoring.trials.published import Published
+from scoring.trials.published import PublishedImages
 from tests import factories
 from tests.scoring.cast import POLICY, SIZE, work_all
 
-NAMED = {Label.BIRD: Outcome.BIRD, Label.BICYCLE: Outcome.BICYCLE}
+NAMED = {Label.BIRD: DefenseAnswer.BIRD, Label.BICYCLE: DefenseAnswer.BICYCLE}
 
 
 def policy_in_force(**values: Any) -> None:
@@ -77,7 +77,7 @@ def ask(defense: Defense, kind: TrialKind, now: datetime, *, seed: int = 3, **va
     for earlier in selectors.IN_ORDER[: selectors.IN_ORDER.index(kind)]:
         if defense.image and not Trial.objects.filter(defense=defense, kind=earlier).exists():
             passed(defense, earlier)
-    return services.trial_ask(defense, kind, by=None, policy=POLICY, now=now, rng=random.Random(seed), **values)
+    return services.trial_request(defense, kind, by=None, policy=POLICY, now=now, rng=random.Random(seed), **values)
 
 
 GOOD: dict[TrialKind, dict[str, Any]] = {
@@ -148,17 +148,17 @@ class Opening:
         return self.sessions[-1]
 
 
-def answers(labels: Sequence[int]) -> Answers:
+def answers(labels: Sequence[int]) -> BatchAnswers:
     """Legal answers."""
-    return Answers(np.array(labels, np.int8), np.tile(np.array([0.25, 0.75], np.float32), (len(labels), 1)))
+    return BatchAnswers(np.array(labels, np.int8), np.tile(np.array([0.25, 0.75], np.float32), (len(labels), 1)))
 
 
-def knowing(labels: dict[bytes, int], otherwise: int = Outcome.ABSTAIN) -> Callable[[Any], Answers]:
+def knowing(labels: dict[bytes, int], otherwise: int = DefenseAnswer.ABSTAIN) -> Callable[[Any], BatchAnswers]:
     """A program that looks pictures up by their pixels."""
     return lambda images: answers([labels.get(image.tobytes(), otherwise) for image in images])
 
 
-def truth_of(found: Sequence[selectors.Question], key: Callable[[str], str]) -> dict[bytes, int]:
+def truth_of(found: Sequence[selectors.TrialPicture], key: Callable[[str], str]) -> dict[bytes, int]:
     """The right answers by pixels."""
     return {load_picture(q.pixels_sha256, q.size, key, cached=False).tobytes(): NAMED[q.label] for q in found}
 
@@ -182,11 +182,11 @@ class InProcess:
         self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int, **_: Any
     ) -> ContainerSession:
         opened = open_defense(
-            lambda path: start_process([sys.executable, "defense.py"], self._folder, path, Limits()),
+            lambda path: start_process([sys.executable, "defense.py"], self._folder, path, DefenseLimits()),
             image_size=image_size,
             batch_size=batch_size,
             seed=seed,
-            deadlines=Deadlines(30, 10, 30),
+            deadlines=ConversationDeadlines(30, 10, 30),
         )
         return ContainerSession(opened, f"{device}, process")
 
@@ -194,4 +194,4 @@ class InProcess:
 def published(monkeypatch: pytest.MonkeyPatch, images: Sequence[Image]) -> None:
     """Let these pictures be public."""
     public = Image.objects.filter(pk__in=[image.pk for image in images])
-    monkeypatch.setattr(Published, "find", staticmethod(public.all))
+    monkeypatch.setattr(PublishedImages, "find", staticmethod(public.all))

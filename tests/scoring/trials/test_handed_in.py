@@ -18,7 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from common.errors import Conflict, InvalidInput
-from defense_kit.layers import Budget
+from defense_kit.layers import UnpackingBudget
 from labeling.enums import Label
 from labeling.models import Image
 from picture_files.png import decode_png, pixels_sha256
@@ -55,9 +55,7 @@ SOURCE = {"src/model.py": b"import torch\n" * 40, "Dockerfile": b"FROM scratch\n
 
 
 def hand_in(archive: Path, now: datetime, **values: Any) -> tuple[Defense, bool]:
-    return submitted_files.defense_hand_in(
-        archive, **{"name": "a", "source": None, "weights": [], "now": now, **values}
-    )
+    return submitted_files.submit_files(archive, **{"name": "a", "source": None, "weights": [], "now": now, **values})
 
 
 def sha256(content: bytes) -> str:
@@ -121,7 +119,7 @@ def test_a_file_too_large_is_refused_without_being_read(tmp_path: Path, now: dat
     refused("too_large", hand_in, tmp_path / "huge.tar", now)
 
 
-def listed(folder: Path, files: dict[str, bytes]) -> submitted_files.Listing:
+def listed(folder: Path, files: dict[str, bytes]) -> submitted_files.SourceListing:
     with a_zip(folder / "source.zip", files).open("rb") as file:
         return submitted_files.list_source(file)
 
@@ -200,7 +198,7 @@ HARMFUL = [
 
 def kept(folder: Path, data: bytes, *of: str) -> str:
     (folder / "source.zip").write_bytes(data)
-    return submitted_files.zip_keep(folder / "source.zip", *of)
+    return submitted_files.keep_zip(folder / "source.zip", *of)
 
 
 @pytest.mark.parametrize(("data", "words", "why"), HARMFUL, ids=[row[2] for row in HARMFUL])
@@ -240,7 +238,7 @@ def test_layers_are_not_unpacked_where_an_archive_is_taken_in(
     tmp_path: Path, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is the scorer's, before anything runs: a few megabytes may unpack to gigabytes."""
-    monkeypatch.setattr(Budget, "spend", None)
+    monkeypatch.setattr(UnpackingBudget, "spend", None)
     assert hand_in(an_archive(tmp_path), now)[1]
 
 

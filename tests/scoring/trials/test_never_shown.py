@@ -15,7 +15,7 @@ from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from picture_files.store import picture_store
 from scoring.arrays import load_picture
-from scoring.enums import Outcome, TrialKind
+from scoring.enums import DefenseAnswer, TrialKind
 from scoring.models import PrivatePicture, Trial
 from scoring.trials.private_set import private_key
 from tests import factories
@@ -35,7 +35,7 @@ def tried(module_world: Path) -> Trial:
     cast.policy_in_force()
     cast.private(6)
     trial = cast.ask(cast.container(), TrialKind.PRIVATE, now)
-    cast.work(now, cast.Opening(lambda images: cast.answers([Outcome.BIRD] * len(images))))
+    cast.work(now, cast.Opening(lambda images: cast.answers([DefenseAnswer.BIRD] * len(images))))
     return Trial.objects.get(pk=trial.pk)
 
 

@@ -19,8 +19,8 @@ from scoring import tasks
 from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import Defense, FrameworkCheck, PrivatePicture, Trial
 from scoring.trials import selectors, services
-from scoring.trials.enums import Condition, Standing
-from scoring.trials.order import Order
+from scoring.trials.enums import ConditionStatus, EligibilityCondition
+from scoring.trials.order import TrialOrder
 from tests import factories
 from tests.refusals import refused
 from tests.scoring import cast as scoring_cast
@@ -162,10 +162,10 @@ def test_a_trial_that_may_not_be_is_refused(
     kind: TrialKind, values: dict[str, Any], code: str, why: str, olga: User, now: datetime
 ) -> None:
     asked = {"by": olga, "policy": POLICY, "now": now, "rng": random.Random(1)}
-    refused(code, services.trial_ask, defense := cast.container(**values), kind, **asked)
+    refused(code, services.trial_request, defense := cast.container(**values), kind, **asked)
     if values.get("published_at"):
         cast.private(2)
-        services.trial_ask(defense, kind, **asked)
+        services.trial_request(defense, kind, **asked)
         assert [trial.kind for trial in Trial.objects.filter(asked_by=olga)] == [kind]
 
 
@@ -229,10 +229,10 @@ def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
 IN_FORCE = Policy()
 
 
-PASSED, FAILED, PENDING, NOT_YET = Standing
+PASSED, FAILED, PENDING, NOT_YET = ConditionStatus
 
 
-def standing(defense: Defense, policy: Policy = IN_FORCE) -> dict[Condition, Standing]:
+def standing(defense: Defense, policy: Policy = IN_FORCE) -> dict[EligibilityCondition, ConditionStatus]:
     return {
         each.condition: each.standing for each in selectors.eligibility_of(defense, policy, now=factories.NOW).findings
     }
@@ -245,7 +245,7 @@ def eligible(defense: Defense) -> bool:
 def test_before_anything_nothing_is_passed() -> None:
     found = selectors.eligibility_of(cast.container(), IN_FORCE, now=factories.NOW)
     assert [(each.condition, each.standing, each.at) for each in found.findings] == [
-        (condition, NOT_YET, None) for condition in Condition
+        (condition, NOT_YET, None) for condition in EligibilityCondition
     ]
     assert found.eligible is False
 
@@ -263,32 +263,58 @@ def test_with_everything_passed_a_defense_is_eligible(complete: Defense, now: da
     found = selectors.eligibility_of(complete, IN_FORCE, now=factories.NOW)
     assert {(each.standing, each.at) for each in found.findings} == {(PASSED, now)} and found.eligible is True
     by_name = {each.condition: each.figures for each in found.findings}
-    assert by_name[Condition.SPEED] == {"rows": 16, "milliseconds": 900}
-    assert (by_name[Condition.PRIVATE]["right"], by_name[Condition.FRAMEWORK]) == (9, {"reason": "PyTorch"})
+    assert by_name[EligibilityCondition.SPEED] == {"rows": 16, "milliseconds": 900}
+    assert (by_name[EligibilityCondition.PRIVATE]["right"], by_name[EligibilityCondition.FRAMEWORK]) == (
+        9,
+        {"reason": "PyTorch"},
+    )
 
 
 G = cast.GOOD
 
 
 # kind of the newest trial, its values, the condition, how it stands
-CASES: list[tuple[TrialKind, dict[str, Any], Condition, Standing, str]] = [
-    (SMOKE, {"totals": {"accepted": False}}, Condition.CONTAINER, FAILED, "not accepted"),
-    (SMOKE, {"state": RunState.QUEUED, "totals": {}}, Condition.CONTAINER, PENDING, "waits"),
-    (PRIVATE, {"totals": G[PRIVATE] | {"right": 7, "abstained": 3}}, Condition.PRIVATE, FAILED, "70 %"),
-    (PRIVATE, {"totals": G[PRIVATE] | {"abstained": 0, "wrong": 1}}, Condition.PRIVATE, FAILED, "a wrong answer"),
-    (PRIVATE, {"totals": G[PRIVATE] | {"abstained": 0, "faults": 1}}, Condition.PRIVATE, FAILED, "a fault"),
-    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, Condition.SPEED, FAILED, "too slow"),
-    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, Condition.PRIVATE, PASSED, "slow and right"),
-    (PRIVATE, {"state": RunState.DEAD, "totals": {}}, Condition.PRIVATE, NOT_YET, "the platform failed"),
-    (EARLIER, {"totals": {"pictures": 2, "right": 1, "wrong": 1}}, Condition.EARLIER, FAILED, "a mistake"),
-    (EARLIER, {"state": RunState.RUNNING, "lease_until": factories.NOW}, Condition.EARLIER, PENDING, "under way"),
-    (EARLIER, {"state": RunState.DEAD, "totals": {}, "fault": Fault.PLATFORM}, Condition.EARLIER, NOT_YET, "platform"),
+CASES: list[tuple[TrialKind, dict[str, Any], EligibilityCondition, ConditionStatus, str]] = [
+    (SMOKE, {"totals": {"accepted": False}}, EligibilityCondition.CONTAINER, FAILED, "not accepted"),
+    (SMOKE, {"state": RunState.QUEUED, "totals": {}}, EligibilityCondition.CONTAINER, PENDING, "waits"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"right": 7, "abstained": 3}}, EligibilityCondition.PRIVATE, FAILED, "70 %"),
+    (
+        PRIVATE,
+        {"totals": G[PRIVATE] | {"abstained": 0, "wrong": 1}},
+        EligibilityCondition.PRIVATE,
+        FAILED,
+        "a wrong answer",
+    ),
+    (PRIVATE, {"totals": G[PRIVATE] | {"abstained": 0, "faults": 1}}, EligibilityCondition.PRIVATE, FAILED, "a fault"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, EligibilityCondition.SPEED, FAILED, "too slow"),
+    (PRIVATE, {"totals": G[PRIVATE] | {"milliseconds": 10**7}}, EligibilityCondition.PRIVATE, PASSED, "slow and right"),
+    (PRIVATE, {"state": RunState.DEAD, "totals": {}}, EligibilityCondition.PRIVATE, NOT_YET, "the platform failed"),
+    (EARLIER, {"totals": {"pictures": 2, "right": 1, "wrong": 1}}, EligibilityCondition.EARLIER, FAILED, "a mistake"),
+    (
+        EARLIER,
+        {"state": RunState.RUNNING, "lease_until": factories.NOW},
+        EligibilityCondition.EARLIER,
+        PENDING,
+        "under way",
+    ),
+    (
+        EARLIER,
+        {"state": RunState.DEAD, "totals": {}, "fault": Fault.PLATFORM},
+        EligibilityCondition.EARLIER,
+        NOT_YET,
+        "platform",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "values", "condition", "expected", "why"), CASES)
 def test_how_a_condition_stands(
-    kind: TrialKind, values: dict[str, Any], condition: Condition, expected: Standing, why: str, complete: Defense
+    kind: TrialKind,
+    values: dict[str, Any],
+    condition: EligibilityCondition,
+    expected: ConditionStatus,
+    why: str,
+    complete: Defense,
 ) -> None:
     cast.passed(complete, kind, **values)
     assert standing(complete)[condition] is expected, why
@@ -306,11 +332,11 @@ def test_an_attack_whose_ruling_is_older_and_was_seen_later_is_not_missed(comple
     factories.attack_row(early := factories.image(origin="attack"))
     ruling = attack().rulings.get()
     cast.passed(complete, EARLIER)
-    assert standing(complete)[Condition.EARLIER] is PASSED
+    assert standing(complete)[EligibilityCondition.EARLIER] is PASSED
     before = {"pk": -ruling.pk, "decided_at": factories.NOW - timedelta(hours=1)}  # its number was given out earlier
     told = {"number": 1, "verdict": "valid", "label": "bird", "policy": ruling.policy, "decided_by": "rules"}
     Ruling.objects.create(image=early, panel=factories.panel(early), response_ids=[], **before, **told)
-    assert standing(complete)[Condition.EARLIER] is NOT_YET
+    assert standing(complete)[EligibilityCondition.EARLIER] is NOT_YET
 
 
 @pytest.mark.parametrize(
@@ -321,11 +347,13 @@ def test_an_attack_whose_ruling_is_older_and_was_seen_later_is_not_missed(comple
         ("rejected", "", NOT_YET, "no attack any more"),
     ],
 )
-def test_another_ruling_on_an_attack(verdict: str, label: str, expected: Standing, why: str, complete: Defense) -> None:
+def test_another_ruling_on_an_attack(
+    verdict: str, label: str, expected: ConditionStatus, why: str, complete: Defense
+) -> None:
     image = attack()
     cast.passed(complete, EARLIER)
     scoring_cast.ruled(image, verdict=verdict, label=label, number=2)
-    assert standing(complete)[Condition.EARLIER] is expected, why
+    assert standing(complete)[EligibilityCondition.EARLIER] is expected, why
 
 
 @pytest.mark.parametrize(
@@ -340,12 +368,12 @@ def test_another_ruling_on_an_attack(verdict: str, label: str, expected: Standin
     ],
 )
 def test_an_attack_is_asked_about_wherever_its_picture_came_from_first(
-    origin: str, sent: dict[str, Any] | None, expected: Standing, why: str, complete: Defense
+    origin: str, sent: dict[str, Any] | None, expected: ConditionStatus, why: str, complete: Defense
 ) -> None:
     scoring_cast.ruled(image := factories.image(origin=origin))
     if sent is not None:
         factories.attack_row(image, **sent)
-    assert standing(complete)[Condition.EARLIER] is expected, why
+    assert standing(complete)[EligibilityCondition.EARLIER] is expected, why
 
 
 @pytest.mark.parametrize("right", [9, 1])
@@ -353,7 +381,7 @@ def test_a_new_private_set_has_to_be_answered_by_everybody(right: int, complete:
     cast.passed(complete, PRIVATE, totals=G[PRIVATE] | {"right": right, "abstained": 10 - right})
     cast.private(4, seed=300)
     found = standing(complete)
-    assert (found[Condition.PRIVATE], found[Condition.SPEED]) == (NOT_YET, NOT_YET)
+    assert (found[EligibilityCondition.PRIVATE], found[EligibilityCondition.SPEED]) == (NOT_YET, NOT_YET)
     cast.passed(complete, PRIVATE)
     assert eligible(complete)
 
@@ -364,7 +392,7 @@ def test_who_failed_on_earlier_attacks_has_failed_whatever_came_later(complete: 
     assert eligible(complete)
     cast.passed(complete, EARLIER, totals={"pictures": 2, "right": 1, "wrong": 1})
     attack()
-    assert standing(complete)[Condition.EARLIER] is FAILED
+    assert standing(complete)[EligibilityCondition.EARLIER] is FAILED
 
 
 def test_what_came_after_the_publication_is_for_official_runs(complete: Defense, now: datetime) -> None:
@@ -382,9 +410,11 @@ def test_what_came_after_the_publication_is_for_official_runs(complete: Defense,
         ({"eligibility_strict": False, "eligibility_percent": 91}, FAILED),
     ],
 )
-def test_the_lenient_reading_is_the_policy_s(numbers: dict[str, Any], expected: Standing, complete: Defense) -> None:
+def test_the_lenient_reading_is_the_policy_s(
+    numbers: dict[str, Any], expected: ConditionStatus, complete: Defense
+) -> None:
     cast.passed(complete, PRIVATE, totals=G[PRIVATE] | {"abstained": 0, "wrong": 1})
-    assert standing(complete, Policy(**numbers))[Condition.PRIVATE] is expected
+    assert standing(complete, Policy(**numbers))[EligibilityCondition.PRIVATE] is expected
 
 
 def test_what_is_told_of_a_trial_names_no_picture(complete: Defense) -> None:
@@ -400,7 +430,7 @@ def test_the_board_is_told_of_the_framework_the_smoke_test_and_the_probe(
     complete: Defense, rita: User, now: datetime
 ) -> None:
     services.framework_check(complete, passed=False, reason=" compiled ", by=rita, now=now)
-    assert standing(complete)[Condition.FRAMEWORK] is FAILED, "the newest check holds"
+    assert standing(complete)[EligibilityCondition.FRAMEWORK] is FAILED, "the newest check holds"
     kept = FrameworkCheck.objects.filter(defense=complete).order_by("pk").values_list("passed", "reason", "checked_by")
     assert list(kept) == [(True, "PyTorch", rita.pk), (False, "compiled", rita.pk)]
     cast.passed(complete, SMOKE, log="all of it")
@@ -421,7 +451,7 @@ def test_organizers_see_the_sets_in_numbers(now: datetime) -> None:
 def test_the_pictures_of_a_probe_are_drawn_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     cast.published(monkeypatch, scoring_cast.valid_pictures(12))
     monkeypatch.setattr(selectors, "PROBE_PICTURES", 5)
-    orders = [Order("a secret", PROBE, 1, number) for number in (1, 1, 2)]
+    orders = [TrialOrder("a secret", PROBE, 1, number) for number in (1, 1, 2)]
     drawn = [[each.picture for each in selectors.probe_questions(75, order)] for order in orders]
     assert drawn[0] == drawn[1] != drawn[2] and len(set(drawn[0])) == 5
     assert selectors.probe_questions(299, orders[0]) == []

@@ -18,13 +18,13 @@ from labeling.models import Image
 from picture_files.store import picture_key, picture_store
 from scoring import leases
 from scoring.arrays import load_picture
-from scoring.enums import Fault, Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, Fault, RunState, TrialKind
 from scoring.models import PrivatePicture, Run, Trial
-from scoring.runner import Answers, RunnerFault
+from scoring.runner import BatchAnswers, RunnerFault
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services
 from scoring.trials.enums import Variant
-from scoring.trials.order import Order
+from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
 from scoring.trials.work import order_of
 from tests import factories
@@ -80,7 +80,7 @@ def test_the_private_set_is_asked_in_full_batches_and_its_answers_kept_by_pictur
     shapes: list[Any] = []
     pictures = PrivatePicture.objects.order_by("pk")
     first = load_picture(pictures[0].pixels_sha256, SIZE, private_key, cached=False).tobytes()
-    knows = cast.knowing(private_truth() | {first: Outcome.ABSTAIN})
+    knows = cast.knowing(private_truth() | {first: DefenseAnswer.ABSTAIN})
     opening = cast.Opening(lambda images: (shapes.append(images.shape), knows(images))[1])
     found = worked(trial, now, opening)
     assert (found.state, found.device, found.fault, found.log) == (RunState.FINISHED, "cpu, test", "", "")
@@ -91,7 +91,7 @@ def test_the_private_set_is_asked_in_full_batches_and_its_answers_kept_by_pictur
     assert opening.opened == [{"device": "cpu", "image_size": 75, "batch_size": 4, "seed": trial.seed}]
     assert all(session.closed for session in opening.sessions)
     rows = kept.unpack(found.answers)
-    right = [Outcome.ABSTAIN, *(cast.NAMED[selectors.Label(each.label)] for each in pictures[1:])]
+    right = [DefenseAnswer.ABSTAIN, *(cast.NAMED[selectors.Label(each.label)] for each in pictures[1:])]
     assert list(rows["picture"]) == [each.pk for each in pictures]
     assert (list(rows["label"]), set(rows["scores"][:, 1].tolist())) == (right, {0.75})
 
@@ -124,12 +124,12 @@ def test_the_order_tells_no_class_to_who_knows_the_seed(
         truth = cast.truth_of(selectors.earlier_questions(now=factories.NOW), picture_key)
     trial, knows, seen = cast.ask(cast.container(), kind, now), cast.knowing(truth), list[int]()
     cast.work(now, cast.Opening(lambda images: (seen.extend(knows(images).labels.tolist()), knows(images))[1]))
-    shown = [label for label in seen if label != Outcome.ABSTAIN][: len(FOLDERS)]  # without the padding
+    shown = [label for label in seen if label != DefenseAnswer.ABSTAIN][: len(FOLDERS)]  # without the padding
     guess: list[int] = [cast.NAMED[label] for label in FOLDERS]
     assert Counter(shown) == Counter(guess)
     random.Random(trial.seed).shuffle(guess)  # what somebody can do who numbers the pictures by class
     assert abs(sum(map(operator.eq, guess, shown)) - 30) < 22  # 30 by chance, give or take 4
-    assert np.abs(np.cumsum([1 if label == Outcome.BIRD else -1 for label in shown])).max() <= 24
+    assert np.abs(np.cumsum([1 if label == DefenseAnswer.BIRD else -1 for label in shown])).max() <= 24
 
 
 def test_the_seconds_of_a_trial_are_the_defenses_own(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ def test_the_seconds_of_a_trial_are_the_defenses_own(now: datetime, monkeypatch:
         time.sleep(0.05)
         return load_picture(*asked, **values)
 
-    def slowly_answered(images: Any) -> Answers:
+    def slowly_answered(images: Any) -> BatchAnswers:
         time.sleep(0.1)
         return cast.answers([-1] * len(images))
 
@@ -259,8 +259,8 @@ def attacked(count: int, **values: Any) -> list[Image]:
 @pytest.mark.parametrize(
     ("otherwise", "passes", "why"),
     [
-        (Outcome.ABSTAIN, True, "it abstains on all of them"),
-        (Outcome.BIRD, False, "it calls bicycles birds"),
+        (DefenseAnswer.ABSTAIN, True, "it abstains on all of them"),
+        (DefenseAnswer.BIRD, False, "it calls bicycles birds"),
     ],
 )
 def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: bool, why: str, now: datetime) -> None:
@@ -272,9 +272,9 @@ def test_earlier_attacks_are_answered_without_a_mistake(otherwise: int, passes: 
     scoring_cast.ruled(rejected, verdict="rejected")
     found = worked(cast.ask(cast.container(), EARLIER, now), now, saying(otherwise))
     assert (found.totals["pictures"], selectors.has_passed(found, POLICY)) == (5, passes), why
-    assert not selectors.is_outdated(found, selectors.Present(now))
+    assert not selectors.is_outdated(found, selectors.TrialSources(now))
     attacked(1, seed=12)
-    assert selectors.is_outdated(found, selectors.Present(now)) is passes
+    assert selectors.is_outdated(found, selectors.TrialSources(now)) is passes
 
 
 def test_attacks_of_two_sizes_are_asked_in_two_sessions_and_a_fault_in_the_first_counts_for_both(now: datetime) -> None:
@@ -317,7 +317,7 @@ def test_variants_of_a_picture_have_the_same_companions(
     settings.SECRET_KEY = next(
         secret
         for secret in map(str, range(1000))
-        if Order(secret, trial.kind, trial.defense_id, 1).of(Variant, name_of)[0] is not Variant.PLAIN
+        if TrialOrder(secret, trial.kind, trial.defense_id, 1).of(Variant, name_of)[0] is not Variant.PLAIN
     )
     seen: list[Any] = []
     opening = cast.Opening(lambda images: (seen.append(images.copy()), cast.answers([-1] * 4))[1])
@@ -335,7 +335,7 @@ def test_only_published_valid_pictures_are_probed(now: datetime, monkeypatch: py
     images = scoring_cast.valid_pictures(4)
     cast.published(monkeypatch, images[:2])
     scoring_cast.ruled(images[0], verdict="rejected", number=2)
-    found = selectors.probe_questions(75, Order("a secret", PROBE, 1, 1))
+    found = selectors.probe_questions(75, TrialOrder("a secret", PROBE, 1, 1))
     assert [each.picture for each in found] == [images[1].pk]
 
 
@@ -403,7 +403,7 @@ def test_what_waits_longest_is_done_first(now: datetime) -> None:
 def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
     trial = private_trial(now)
 
-    def answer(images: Any) -> Answers:
+    def answer(images: Any) -> BatchAnswers:
         Trial.objects.filter(pk=trial.pk).update(attempt=7)
         return cast.answers([1] * len(images))
 

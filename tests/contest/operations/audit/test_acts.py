@@ -25,9 +25,9 @@ from common.audit.chain import canonical
 from common.audit.seals import private_of, public_of, seal_entries
 from common.models import AuditEntry
 from contest.attacks.models import NearDuplicate
-from contest.attacks.near_duplicates import pair_see
+from contest.attacks.near_duplicates import pair_review
 from contest.board import examinations
-from contest.core.decisions import decide
+from contest.core.decisions import record_decision
 from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
 from contest.defenses import staking as stakes
@@ -36,14 +36,14 @@ from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes import sweeps
-from contest.record.leaderboard.snapshots import boards_make_anew
-from contest.releases.builds import build_ask
+from contest.record.leaderboard.snapshots import boards_remake
+from contest.releases.builds import build_request
 from contest.teams import associations, entitlements, merging, same_person
 from contest.teams.models import Entitlement
-from labeling.enums import ReportDecision, ReportKind, WatchAction
+from labeling.enums import MonitoringAction, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
-from labeling.models import Report, WatchRule
-from labeling.questions.services import question_answer, question_ask, report_decide
+from labeling.models import MonitoringRule, Report
+from labeling.questions.services import question_answer, question_send, report_decide
 from monitoring import actions, gold_choice, links, rule_changes
 from picture_files.store import FolderStore, original_key
 from policy.selectors import policy_in_force
@@ -168,7 +168,7 @@ def test_every_action_has_words_and_is_tried_and_every_promise_is() -> None:
 def _request(now: datetime) -> Entitlement:
     captain = staking.captain(staking.team())
     User.objects.filter(pk=captain.pk).update(email="cap@example.org")
-    return entitlements.entitlement_ask(by=captain, arxiv_id="1809.08352", paper_email="cap@example.org", now=now)
+    return entitlements.entitlement_request(by=captain, arxiv_id="1809.08352", paper_email="cap@example.org", now=now)
 
 
 def _accepted(by: User, now: datetime) -> Entitlement:
@@ -188,17 +188,17 @@ def _asked_payment(by: User, now: datetime) -> Any:
     money.broken(stake.defense, money.attack(red))
     money.ended(stake)
     sweeps.prizes_settle(now=money.SETTLED)
-    return payments.payment_ask(team=red, by=by, now=money.CLOSED)
+    return payments.payment_request(team=red, by=by, now=money.CLOSED)
 
 
 def _asked_correction(by: User, now: datetime) -> Any:
     entry = money.deposit(1_000, by)
-    return corrections.correction_ask(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
+    return corrections.correction_request(entry=entry.pk, cents=1_000, reason="It came once.", by=by, now=now)
 
 
 def _asked_stake(now: datetime) -> Any:
     team = staking.team()
-    return stakes.stake_ask(staking.published(team), by=staking.captain(team), now=now)
+    return stakes.stake_request(staking.published(team), by=staking.captain(team), now=now)
 
 
 def _rerun(by: User, now: datetime) -> Any:
@@ -216,7 +216,7 @@ def _invited(by: User, now: datetime) -> Any:
     return invitations.invite(email="nora@example.org", role=Role.TASKER, language="de", by=by, now=now)
 
 
-def _taken(action: WatchAction) -> Act:
+def _taken(action: MonitoringAction) -> Act:
     return lambda by, now: actions.action_take(
         tasker=factories.tasker("tina"), action=action, reason="Look again.", by=by, now=now
     )
@@ -228,7 +228,7 @@ def _linked(by: User, now: datetime) -> Any:
     )
 
 
-def _ruled_by(by: User, now: datetime) -> WatchRule:
+def _ruled_by(by: User, now: datetime) -> MonitoringRule:
     told = {"name": "Fast", "collector": "gold_doubt", "window": 20, "minimum": 10, "words": "Slowly."}
     return rule_changes.rule_add(comparison="<", threshold=0.7, action="pause", by=by, now=now, **told)  # type: ignore[arg-type]
 
@@ -268,7 +268,7 @@ ACTS: dict[str, Act] = {
     ),
     "gold.add": lambda by, now: gold_choice.gold_add(
         panel=factories.settle(factories.panel()),
-        expected=gold_choice.Expected(
+        expected=gold_choice.GoldAnswers(
             ("definitely_no",), ("definitely_no",), "", 70, None, None, None, "neither_class"
         ),
         gate=policy_in_force(now).policy.outline_gate,
@@ -276,7 +276,7 @@ ACTS: dict[str, Act] = {
         now=now,
     ),
     "gold.hold": lambda by, now: gold_choice.gold_hold(known=factories.gold(), by=by, now=now),
-    "gold.let_go": lambda by, now: gold_choice.gold_let_go(known=factories.gold(), by=by, now=now),
+    "gold.let_go": lambda by, now: gold_choice.gold_release(known=factories.gold(), by=by, now=now),
     "gold.retire": lambda by, now: gold_choice.gold_retire(known=factories.gold(), reason="It leaked.", by=by, now=now),
     "instructions.publish": lambda by, now: instructions_publish(
         summary="Toys.", clarification="Toys are not real.", requalify=False, in_force_from=now, by=by, now=now
@@ -288,10 +288,10 @@ ACTS: dict[str, Act] = {
     "invitation.revoke": lambda by, now: invitations.invitation_revoke(
         invitation_id=_invited(by, now).invitation.pk, by=by, now=now
     ),
-    "leaderboard.make": lambda by, now: boards_make_anew(by=by, now=now),
+    "leaderboard.make": lambda by, now: boards_remake(by=by, now=now),
     "link.make": _linked,
     "link.end": lambda by, now: links.link_end(link=_linked(by, now), reason="Two desks.", by=by, now=now),
-    "near_duplicate.see": lambda by, now: pair_see(
+    "near_duplicate.see": lambda by, now: pair_review(
         pair_id=NearDuplicate.objects.create(
             image=factories.image(), like=factories.image(), distance=2, found_at=now
         ).pk,
@@ -308,14 +308,14 @@ ACTS: dict[str, Act] = {
     ),
     "pool.deposit": lambda by, now: deposits.pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
     "question.answer": lambda by, now: question_answer(
-        question_id=question_ask(tasker=factories.tasker("tina"), text="Is a toy real?", now=now).pk,
+        question_id=question_send(tasker=factories.tasker("tina"), text="Is a toy real?", now=now).pk,
         answer="No.",
         to_everybody=False,
         requalify=False,
         by=by,
         now=now,
     ),
-    "release.build": lambda by, now: build_ask(week_called("2026-W40"), by=by, now=now),
+    "release.build": lambda by, now: build_request(week_called("2026-W40"), by=by, now=now),
     "report.decide": lambda by, now: report_decide(
         image=_reported(now), decision=ReportDecision.KEPT_OUT, reply="It is broken.", by=by, now=now
     ),
@@ -330,7 +330,7 @@ ACTS: dict[str, Act] = {
     "rerun.go_on": lambda by, now: (
         rerun := _rerun(by, now),
         reruns.rerun_stop(rerun_id=rerun.pk, by=by, now=now),
-        reruns.rerun_go_on(rerun_id=rerun.pk, by=by, now=now),
+        reruns.rerun_resume(rerun_id=rerun.pk, by=by, now=now),
     ),
     "response.void": lambda by, now: actions.answers_void(
         tasker=factories.response(factories.tasker("tina"), factories.panel()).tasker,
@@ -343,18 +343,18 @@ ACTS: dict[str, Act] = {
     "same_person.look": lambda by, now: same_person.same_persons_find(by=by, now=now),
     "stake.receive": lambda by, now: stakes.stake_receive(_asked_stake(now), "wire 7", by=by, now=now),
     "stake.cancel": lambda by, now: stakes.stake_cancel(_asked_stake(now), by=by, now=now),
-    "tasker.warn": _taken(WatchAction.WARN),
-    "tasker.pause": _taken(WatchAction.PAUSE),
-    "tasker.requalify": _taken(WatchAction.REQUALIFY),
+    "tasker.warn": _taken(MonitoringAction.WARN),
+    "tasker.pause": _taken(MonitoringAction.PAUSE),
+    "tasker.requalify": _taken(MonitoringAction.REQUALIFY),
     "tasker.return": lambda by, now: (
         tasker := factories.tasker("tina"),
-        actions.action_take(tasker=tasker, action=WatchAction.PAUSE, reason="A pause.", by=by, now=now),
+        actions.action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="A pause.", by=by, now=now),
         actions.tasker_return(tasker=tasker, reason="All is well.", by=by, now=now),
     ),
     "team.merge": lambda by, now: merging.teams_merge(
         team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now
     ),
-    "trial.ask": lambda by, now: trials.trial_ask(
+    "trial.ask": lambda by, now: trials.trial_request(
         tried.container(), TrialKind.SMOKE, by=by, policy=scored.POLICY, now=now, rng=random.Random(3)
     ),
     "trial.retry": lambda by, now: (
@@ -417,7 +417,7 @@ ELSEWHERE = {"policy.record", "policy.call_back", "release.publish", "case.remin
 
 def test_a_decision_of_the_board_is_public_with_its_reason(rita: User, now: datetime) -> None:
     by = factories.mandate("grant", rita, now)
-    decision = decide(DecisionKind.GRANT, subject={"team": [3]}, reason="A good lab.", by=by, now=now)
+    decision = record_decision(DecisionKind.GRANT, subject={"team": [3]}, reason="A good lab.", by=by, now=now)
     entry = AuditEntry.objects.get(action="board.decide")
     assert (entry.user, entry.role, entry.published) == (rita, "board", True)
     assert public_of(entry).items() >= {"why": "A good lab.", "facts": {"kind": "grant"}}.items()
@@ -536,6 +536,6 @@ def test_a_page_is_named_in_the_row_and_a_rule_of_monitoring_acts_for_the_platfo
     assert signed_in(olga).post("/organizer/teams/same-person/", REMOTE_ADDR="192.0.2.7").status_code == 303
     entry = AuditEntry.objects.get()
     assert (entry.origin, len(entry.place.digest)) == ("page", 12)
-    actions.action_take(tasker=factories.tasker("tina"), action=WatchAction.WARN, reason="Slowly.", now=now)
+    actions.action_take(tasker=factories.tasker("tina"), action=MonitoringAction.WARN, reason="Slowly.", now=now)
     entry = AuditEntry.objects.latest("pk")
     assert (entry.user, entry.role, entry.why) == (None, "platform", "Slowly.")

@@ -15,14 +15,14 @@ from django.db import connection
 from adjudication.verifier import release_format as form
 from adjudication.verifier.audit import link_of
 from adjudication.verify import verify
-from common.audit.chain import BEGINNING, End, sealed
+from common.audit.chain import BEGINNING, ChainEnd, sealed
 from common.audit.seals import chain_check, seal_entries
 from common.audit.trail import audit
 from common.models import AuditEntry, AuditSeal, AuditUnsealed
 from contest.core.models import Release
 from contest.record.rebuild import contest_rows
-from contest.record.rebuild.mirror_reader import Part, Record
-from contest.releases.services import Released, release_week
+from contest.record.rebuild.mirror_reader import MirroredRecord, MirroredRelease
+from contest.releases.services import ReleaseResult, release_week
 from tests import factories
 from tests.adjudication.test_verify import Forger
 from tests.contest.record import cast
@@ -33,7 +33,7 @@ SECRET = "Somebody whom nobody should know wrote a reason."
 
 
 @pytest.fixture(scope="module")
-def releases(module_world: Path) -> list[Released]:
+def releases(module_world: Path) -> list[ReleaseResult]:
     """The releases of two weeks, in each of which something was done."""
     organizer = factories.user("olga", "organizers")
     cast.two_weeks()
@@ -44,13 +44,13 @@ def releases(module_world: Path) -> list[Released]:
 
 
 @pytest.fixture
-def olga(releases: list[Released]) -> User:
+def olga(releases: list[ReleaseResult]) -> User:
     """The organizer of the releases."""
     return User.objects.get(username="olga")
 
 
 @pytest.fixture
-def made(releases: list[Released], tmp_path: Path) -> list[Released]:
+def made(releases: list[ReleaseResult], tmp_path: Path) -> list[ReleaseResult]:
     """The releases, in the test's own copy of their folders."""
     return [replace(each, folder=tmp_path / "out" / each.folder.name) for each in releases]
 
@@ -60,7 +60,7 @@ def rows_of(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(made: list[Released]) -> None:
+def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(made: list[ReleaseResult]) -> None:
     first, second = (rows_of(each.folder) for each in made)
     assert [int(row["number"]) for row in first + second] == list(range(1, len(first + second) + 1))
     actions = [row["action"] for row in first][-4:], [row["action"] for row in second][-2:]
@@ -71,7 +71,7 @@ def test_each_row_is_in_the_release_of_its_week_and_the_first_has_all_before(mad
         assert (found.differences, [note for note in found.notes if "audit" in note]) == ([], [])
 
 
-def test_what_is_private_is_in_no_file(made: list[Released]) -> None:
+def test_what_is_private_is_in_no_file(made: list[ReleaseResult]) -> None:
     """R39"""
     files = [path for each in made for path in each.folder.glob("*.*")]
     secrets = (SECRET, "T-12345", "olga")
@@ -83,7 +83,7 @@ def test_what_is_private_is_in_no_file(made: list[Released]) -> None:
 
 
 def test_the_publication_of_a_release_is_a_row_and_the_same_release_comes_again(
-    made: list[Released], tmp_path: Path, olga: User
+    made: list[ReleaseResult], tmp_path: Path, olga: User
 ) -> None:
     entries = AuditEntry.objects.filter(action="release.publish").order_by("pk").values_list("subject", "public")
     told = [({"release": [each.release.name]}, {"manifest_sha256": each.release.manifest_sha256}) for each in made]
@@ -119,11 +119,11 @@ def _begun_anew(forger: Forger) -> None:
     """All rows hashed anew, from another beginning: it fits in itself, and not to the release before."""
 
     def anew(rows: list[dict[str, str]]) -> None:
-        end = End(int(rows[0]["number"]) - 1, "1" * 64)
+        end = ChainEnd(int(rows[0]["number"]) - 1, "1" * 64)
         for row in rows:
             link = sealed(end, link_of(row).public, row["private_sha256"])
             row.update(previous=link.previous, sha256=link.sha256)
-            end = End(link.number, link.sha256)
+            end = ChainEnd(link.number, link.sha256)
 
     forger.rows(form.AUDIT, anew)
 
@@ -143,20 +143,20 @@ def _differing(folder: Path, **told: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("what", FORGERIES)
-def test_a_forged_row_is_found_although_the_hashes_of_the_files_fit(what: str, made: list[Released]) -> None:
+def test_a_forged_row_is_found_although_the_hashes_of_the_files_fit(what: str, made: list[ReleaseResult]) -> None:
     _forged(made[1].folder, FORGERIES[what])
     found = verify(made[1].folder, pictures=False).differences
     assert [line for line in found if line.startswith(f"{form.AUDIT}: ")], found
 
 
-def test_the_release_before_may_be_named_and_need_not_be_there(made: list[Released], tmp_path: Path) -> None:
+def test_the_release_before_may_be_named_and_need_not_be_there(made: list[ReleaseResult], tmp_path: Path) -> None:
     alone = made[1].folder.rename(tmp_path / made[1].folder.name)
     assert (_differing(alone), _differing(alone, previous=made[0].folder)) == ([], [])
     _forged(alone, _begun_anew)
     assert (_differing(alone), bool(_differing(alone, previous=made[0].folder))) == ([], True)
 
 
-def test_rows_of_a_release_that_is_not_here_are_noted(made: list[Released], olga: User, tmp_path: Path) -> None:
+def test_rows_of_a_release_that_is_not_here_are_noted(made: list[ReleaseResult], olga: User, tmp_path: Path) -> None:
     third = cast.week_named("2026-W49", "UTC")
     audit("tasker.warn", by=olga, subject={}, now=third.start)
     folder = release_week(third, out=tmp_path / "out", now=third.end + timedelta(days=1)).folder
@@ -166,12 +166,14 @@ def test_rows_of_a_release_that_is_not_here_are_noted(made: list[Released], olga
     assert [note for note in found.notes if note.startswith("audit trail: rows ")]
 
 
-def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[Released], olga: User) -> None:
+def test_a_trail_filled_from_releases_holds_and_goes_on(made: list[ReleaseResult], olga: User) -> None:
     listed = [{"name": each.release.name, "week": each.release.week, "part": 0} for each in made]
     seals = AuditSeal.objects.order_by("number").values_list("number", "previous", "sha256")
     kept = list(seals)
     _emptied()
-    contest_rows.fill_audit(Record(tuple(Part(each.folder, row) for each, row in zip(made, listed, strict=True))))
+    contest_rows.fill_audit(
+        MirroredRecord(tuple(MirroredRelease(each.folder, row) for each, row in zip(made, listed, strict=True)))
+    )
     filled = list(seals.all())
     assert filled == kept[: len(filled)]
     assert chain_check(now=cast.NOW).by_hash_alone == len(filled) > 0

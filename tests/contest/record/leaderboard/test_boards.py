@@ -15,19 +15,19 @@ from django.utils import timezone
 
 from contest.core.enums import AccountKind, DefenseStanding, StakeKind
 from contest.core.models import Attack, Break, Release, Stake, Team
-from contest.defenses.models import Entry, StakeChange
+from contest.defenses.models import DefenseEntry, StakeChange
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import Account, LedgerEntry
 from contest.operations.overview import read_overview
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, sorting
 from contest.record.leaderboard.fact_reader import read_facts
-from contest.record.leaderboard.rows import DefenseRow, Tables, TeamRow
+from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import Association, TeamMerge
 from labeling.models import Image, Tasker
-from scoring.enums import Outcome, RunState, TrialKind
+from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 from tests import factories
 from tests.contest import release_fixtures as fixtures
@@ -70,7 +70,7 @@ def attacker() -> TeamRow:
     return next(row for row in now().attackers if row.name == "=red")
 
 
-def of(defense: Defense) -> DefenseRow:
+def of(defense: Defense) -> DefenseRank:
     return next(row for row in now().defenses if row.id == defense.public_id)
 
 
@@ -114,11 +114,11 @@ def test_which_attacks_are_told_of(
 def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
     release()
     cautious, team = week.defenses[0], Team.objects.create(name="makers", created_at=STAKED)
-    Entry.objects.create(defense=cautious, team=team, received_at=STAKED, due_at=STAKED, licence="MIT")
+    DefenseEntry.objects.create(defense=cautious, team=team, received_at=STAKED, due_at=STAKED, licence="MIT")
     staked(cautious, paid_by=team, staked_at=None, clock_from=None)
     assert (of(cautious).state, of(cautious).open_source) == (DefenseStanding.PUBLISHED, False), "only asked for"
     Stake.objects.update(staked_at=STAKED, clock_from=STAKED)
-    Entry.objects.update(opened_at=STAKED)
+    DefenseEntry.objects.update(opened_at=STAKED)
     row = of(cautious)
     assert (row.state, row.cents, row.staked_since) == (DefenseStanding.STAKED, 100_000, STAKED)
     assert (row.clock_ends, row.survived, row.team and row.team.name) == (STAKED + 90 * DAY, 1, "makers")
@@ -128,7 +128,7 @@ def test_a_stake_its_clock_and_what_it_survived(week: fixtures.Contest) -> None:
 def test_a_defense_that_answered_in_two_of_three_rounds_did_not_survive(week: fixtures.Contest) -> None:
     release()
     other = fixtures.defense(3)
-    fixtures.scored(other, week.images["valid bird"], [Outcome.BIRD, Outcome.BIRD])
+    fixtures.scored(other, week.images["valid bird"], [DefenseAnswer.BIRD, DefenseAnswer.BIRD])
     staked(other)
     assert of(other).survived == 0
 
@@ -162,7 +162,7 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
         read_facts()
     for number in range(5, 12):
         defense = fixtures.defense(number)
-        fixtures.scored(defense, week.images["valid bird"], [Outcome.BIRD] * 3)
+        fixtures.scored(defense, week.images["valid bird"], [DefenseAnswer.BIRD] * 3)
         staked(defense)
         team = Team.objects.create(name=f"team {number}", created_at=MONDAY)
         Attack.objects.create(team=team, image=factories.image(), received_at=MONDAY, week=W47)
@@ -235,7 +235,7 @@ def test_who_only_defends_is_no_attacker_however_much_it_wins(at: dict[str, Acco
 
 
 def shown(now: datetime, week: str = "") -> Tables:
-    return snapshots.shown(week, now=now).tables
+    return snapshots.leaderboard_tables(week, now=now).tables
 
 
 def made(*moments: datetime) -> list[int]:
@@ -252,7 +252,10 @@ def test_a_sweep_makes_every_week_that_is_over_and_the_present_and_then_nothing(
 
 def test_the_present_is_made_again_when_it_is_old() -> None:
     old = AFTER + snapshots.FRESH
-    assert (made(AFTER, old - timedelta(seconds=1), old), snapshots.shown("", now=old).made_at) == ([3, 0, 1], old)
+    assert (made(AFTER, old - timedelta(seconds=1), old), snapshots.leaderboard_tables("", now=old).made_at) == (
+        [3, 0, 1],
+        old,
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,7 +288,7 @@ def test_the_table_of_a_past_week_is_never_made_again() -> None:
     made(AFTER)
     release(AFTER + MINUTE)
     made(AFTER + 30 * MINUTE)
-    past = snapshots.shown(W47, now=AFTER + 30 * MINUTE)
+    past = snapshots.leaderboard_tables(W47, now=AFTER + 30 * MINUTE)
     assert (past.made_at, past.tables.at, past.tables.attackers[0].valid) == (AFTER, W47_END, 0), "released later"
 
 
@@ -295,9 +298,9 @@ def test_the_table_of_a_past_week_is_never_made_again() -> None:
     ids=["present", "future", "before the contest", "no week", "no name", "small", "blank", "arabic", "mixed"],
 )
 def test_only_weeks_that_are_over_have_a_table(name: str) -> None:
-    refused("unknown_week", snapshots.shown, name, now=AFTER)
-    refused("unknown_week", snapshots.shown, W47, now=W47_END - timedelta(microseconds=1))
-    assert snapshots.shown(W47, now=W47_END).week == W47, "from the moment it is over"
+    refused("unknown_week", snapshots.leaderboard_tables, name, now=AFTER)
+    refused("unknown_week", snapshots.leaderboard_tables, W47, now=W47_END - timedelta(microseconds=1))
+    assert snapshots.leaderboard_tables(W47, now=W47_END).week == W47, "from the moment it is over"
 
 
 def test_without_a_fact_there_is_no_week_and_the_page_says_what_comes(client: Client) -> None:
@@ -526,7 +529,7 @@ def test_organizers_see_the_check_and_make_the_tables_anew(released: None, olga:
     answer = client.post(ORGANIZERS_PAGE, follow=True)
     assert answer.redirect_chain == [(ORGANIZERS_PAGE, 303)] and "no difference" in answer.content.decode()
     assert (snapshots.open_differences(), len(shown(timezone.now(), W47).attackers)) == (0, 1), "the alarm is over"
-    assert snapshots.boards_make_anew(by=olga, now=timezone.now()) == 3
+    assert snapshots.boards_remake(by=olga, now=timezone.now()) == 3
 
 
 @pytest.mark.parametrize(("who", "status"), [("stan", 404), ("rita", 403), ("tara", 403)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard import facts as of
-from contest.record.leaderboard.rows import Breaker, DefenseRow, Eligibility, Tables, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamRow
 from contest.record.leaderboard.tables import ordered, ranks, tables
 
 DAY = timedelta(days=1)
@@ -21,50 +21,54 @@ SENT = W47_END - 3 * DAY
 STAKED = W47_END - 20 * DAY
 RELEASED = W47_END + 2 * DAY
 NOW = W47_END + 10 * DAY
-RED, BLUE, GREEN = (of.Team(number, f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green")))
+RED, BLUE, GREEN = (
+    of.TeamFacts(number, f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green"))
+)
 
 
-def attack(number: int, team: int = 1, *, at: datetime = SENT, **more: Any) -> of.Attack:
+def attack(number: int, team: int = 1, *, at: datetime = SENT, **more: Any) -> of.AttackFacts:
     values = {"picture": number, "week": "2026-W47", "week_end": W47_END} | more
-    return of.Attack(number, team=team, received_at=at, **values)
+    return of.AttackFacts(number, team=team, received_at=at, **values)
 
 
-def defense(number: int = 1, **more: Any) -> of.Defense:
+def defense(number: int = 1, **more: Any) -> of.DefenseFacts:
     values = {"demo": False, "published_at": STAKED - DAY, "retired_at": None, "team": None, "opened_at": STAKED - DAY}
-    return of.Defense(number, f"D-{number}", f"defense {number}", **(values | more))
+    return of.DefenseFacts(number, f"D-{number}", f"defense {number}", **(values | more))
 
 
-def stake(number: int = 1, **more: Any) -> of.Stake:
+def stake(number: int = 1, **more: Any) -> of.StakeFacts:
     values = {"cents": 100_000, "clock_from": STAKED, "until": STAKED + 90 * DAY, "ended_at": None, "end": ""}
-    return of.Stake(number, **({"at": STAKED} | values | more))
+    return of.StakeFacts(number, **({"at": STAKED} | values | more))
 
 
-def broke(row: int, of_defense: int, picture: int, **more: Any) -> of.Break:
-    return of.Break(row, of_defense, picture, **({"label": "bird", "at": SENT + 5 * DAY} | more))
+def broke(row: int, of_defense: int, picture: int, **more: Any) -> of.BreakFacts:
+    return of.BreakFacts(row, of_defense, picture, **({"label": "bird", "at": SENT + 5 * DAY} | more))
 
 
-def contest(**more: Any) -> of.Facts:
+def contest(**more: Any) -> of.LeaderboardFacts:
     """A released week: red sent 1 and 2, blue sent 3 and later the pixels of 1; 1 and 3 are valid birds."""
-    pictures = tuple(of.Picture(number, SENT, "2026-W47", True) for number in (1, 2, 3))
-    rulings = tuple(of.Ruling(number, 1, W47_END + DAY, label) for number, label in ((1, "bird"), (2, ""), (3, "bird")))
+    pictures = tuple(of.PictureFacts(number, SENT, "2026-W47", True) for number in (1, 2, 3))
+    rulings = tuple(
+        of.RulingFacts(number, 1, W47_END + DAY, label) for number, label in ((1, "bird"), (2, ""), (3, "bird"))
+    )
     values: dict[str, Any] = {
-        "releases": (of.Release(W47_END - 7 * DAY, W47_END, RELEASED),),
+        "releases": (of.ReleaseFacts(W47_END - 7 * DAY, W47_END, RELEASED),),
         "pictures": pictures,
         "attacks": (attack(1), attack(2), attack(3, 2), attack(4, 2, at=SENT + DAY, picture=1)),
         "rulings": rulings,
-        "answers": tuple(of.Answer(1, number, W47_END + DAY) for number in (1, 2, 3)),
+        "answers": tuple(of.AnswerFacts(1, number, W47_END + DAY) for number in (1, 2, 3)),
         "teams": (RED, BLUE, GREEN),
         "defenses": (defense(),),
         "stakes": (stake(),),
     }
-    return of.Facts(**(values | more))
+    return of.LeaderboardFacts(**(values | more))
 
 
-def team(facts: of.Facts, name: str, at: datetime = NOW) -> TeamRow:
+def team(facts: of.LeaderboardFacts, name: str, at: datetime = NOW) -> TeamRow:
     return next(row for row in tables(facts, at).attackers if row.name == name)
 
 
-def first(facts: of.Facts, at: datetime = NOW) -> DefenseRow:
+def first(facts: of.LeaderboardFacts, at: datetime = NOW) -> DefenseRank:
     return tables(facts, at).defenses[0]
 
 
@@ -76,7 +80,7 @@ CREDIT: list[tuple[dict[str, Any], tuple[int, int, int], tuple[int, int, int], s
     ({"breaks": ONE}, (2, 1, 1), (2, 1, 0), "the first receipt has the credit, and a copy none"),
     ({"breaks": ONE, "attacks": (attack(1, known=True), attack(3, 2))}, (1, 0, 0), (1, 1, 0),
      "it was to be labeled before anybody sent it: nobody's"),
-    ({"breaks": ONE, "pictures": (of.Picture(1, SENT, "2026-W47", False),)}, (2, 0, 0), (2, 0, 0),
+    ({"breaks": ONE, "pictures": (of.PictureFacts(1, SENT, "2026-W47", False),)}, (2, 0, 0), (2, 0, 0),
      "a picture that no release may hold is never told of"),
     ({"breaks": (broke(1, 1, 1), broke(2, 2, 1)), "defenses": (defense(1), defense(2))}, (2, 1, 2), (2, 1, 0),
      "one picture that breaks two defenses is two breaks"),
@@ -95,11 +99,11 @@ def test_who_has_the_credit(
 
 
 def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
-    merges = (of.Merge(2, 3, W47_END + DAY), of.Merge(3, 1, W47_END + 2 * DAY))
-    facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.Prize(2, 500, RELEASED, (1,)),))
+    merges = (of.MergeFacts(2, 3, W47_END + DAY), of.MergeFacts(3, 1, W47_END + 2 * DAY))
+    facts = contest(breaks=(broke(1, 1, 3),), merges=merges, prizes=(of.PrizeFacts(2, 500, RELEASED, (1,)),))
     assert [row.name for row in tables(facts, NOW).attackers] == ["red"]
     assert (team(facts, "red").sent, team(facts, "red").valid, team(facts, "red").cents) == (4, 2, 500)
-    assert first(facts).broken_by == (Breaker("G-1", "red", SENT),)
+    assert first(facts).broken_by == (BreakerRow("G-1", "red", SENT),)
     assert [row.name for row in tables(facts, W47_END).attackers] == ["blue", "red"], "nobody knew of it then"
 
 
@@ -114,18 +118,18 @@ def test_merged_teams_count_as_the_one_they_are_part_of() -> None:
     ],
 )
 def test_unpaid_teams_are_marked(since: datetime, until: datetime | None, declared: datetime, marked: bool) -> None:
-    facts = contest(attacks=(attack(1),), associations=(of.Association(1, since, until, declared),))
+    facts = contest(attacks=(attack(1),), associations=(of.AssociationFacts(1, since, until, declared),))
     assert team(facts, "red").unpaid is marked
 
 
 def test_an_association_in_error_marks_until_that_was_known() -> None:
-    wrong = of.Association(1, SENT - DAY, None, SENT, mistaken_at=RELEASED + DAY)
+    wrong = of.AssociationFacts(1, SENT - DAY, None, SENT, mistaken_at=RELEASED + DAY)
     facts = contest(attacks=(attack(1),), associations=(wrong,))
     assert (team(facts, "red", RELEASED).unpaid, team(facts, "red", RELEASED + DAY).unpaid) == (True, False)
 
 
 def test_prizes_are_what_was_got_less_what_went_back_and_told_with_their_breaks() -> None:
-    prizes = (of.Prize(1, 70_000, W47_END + DAY, (1,)), of.Prize(1, -20_000, RELEASED + DAY, (1,)))
+    prizes = (of.PrizeFacts(1, 70_000, W47_END + DAY, (1,)), of.PrizeFacts(1, -20_000, RELEASED + DAY, (1,)))
     facts = contest(breaks=(broke(1, 1, 1),), prizes=prizes)
     moments = (RELEASED - timedelta(microseconds=1), RELEASED, NOW)
     assert [team(facts, "red", at).cents for at in moments] == [0, 70_000, 50_000], "the correction came later"
@@ -152,7 +156,7 @@ def test_pictures_are_public_with_their_week_and_verdicts_with_its_release(
 
 def test_a_later_ruling_counts_from_its_own_time_on() -> None:
     facts = contest(breaks=(broke(1, 1, 1),))
-    facts = replace(facts, rulings=(*facts.rulings, of.Ruling(1, 2, RELEASED + DAY, "")))
+    facts = replace(facts, rulings=(*facts.rulings, of.RulingFacts(1, 2, RELEASED + DAY, "")))
     assert (team(facts, "red", RELEASED).breaks, team(facts, "red").breaks) == (1, 0)
     assert (first(facts, RELEASED).state, first(facts).state) == (DefenseStanding.BROKEN, DefenseStanding.STAKED)
 
@@ -194,7 +198,7 @@ def test_a_defense_stands_as_the_last_that_is_true_of_it(more: dict[str, Any], s
 )
 def test_a_stake_stands_as_it_was_known_to(at: datetime, state: DefenseStanding) -> None:
     known = {SENT: "broken", SENT + 2 * DAY: "", SENT + 3 * DAY: "won"}
-    changes = tuple(of.StakeChange(when, when if end else None, end) for when, end in known.items())
+    changes = tuple(of.StakeChangeFacts(when, when if end else None, end) for when, end in known.items())
     assert first(contest(stakes=(stake(changes=changes),)), at).state is state
 
 
@@ -212,17 +216,17 @@ WON = stake(ended_at=NOW - DAY, end="won", until=SENT + DAY)
             "sent when its time was over",
         ),
         (
-            {"defenses": (defense(team=3),), "associations": (of.Association(3, STAKED, None, NOW),)},
+            {"defenses": (defense(team=3),), "associations": (of.AssociationFacts(3, STAKED, None, NOW),)},
             DefenseStanding.PUBLISHED,
             "its team is not paid (R27)",
         ),
         (
-            {"defenses": (defense(team=3),), "associations": (of.Association(3, STAKED, None, NOW + DAY),)},
+            {"defenses": (defense(team=3),), "associations": (of.AssociationFacts(3, STAKED, None, NOW + DAY),)},
             DefenseStanding.WON,
             "not declared yet",
         ),
         (
-            {"defenses": (defense(team=3),), "associations": (of.Association(3, NOW, None, STAKED),)},
+            {"defenses": (defense(team=3),), "associations": (of.AssociationFacts(3, NOW, None, STAKED),)},
             DefenseStanding.WON,
             "from after the award on",
         ),
@@ -252,7 +256,7 @@ def test_days_unbroken_are_whole_ones_from_the_stake_to_the_first_picture_that_b
     ("more", "survived", "why"),
     [
         ({}, 2, "valid ones of others"),
-        ({"answers": (of.Answer(1, 1, SENT),)}, 1, "3 was not answered"),
+        ({"answers": (of.AnswerFacts(1, 1, SENT),)}, 1, "3 was not answered"),
         ({"defenses": (defense(team=2),)}, 1, "3 is of its own team"),
         ({"stakes": (stake(at=SENT + DAY),)}, 0, "sent before the stake"),
         ({"stakes": ()}, None, "there is no stake"),
@@ -277,16 +281,16 @@ def test_who_broke_it_are_the_teams_of_the_earliest_week_in_the_order_of_receipt
             facts,
             attacks=(attack(1), attack(3, 2, at=SENT - DAY), later),
             breaks=(broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 5)),
-            releases=(of.Release(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
-            pictures=(*facts.pictures, of.Picture(5, later.received_at, "2026-W48", True)),
-            rulings=(*facts.rulings, of.Ruling(5, 1, RELEASED, "bird")),
+            releases=(of.ReleaseFacts(W47_END - 7 * DAY, W47_END + 7 * DAY, RELEASED),),
+            pictures=(*facts.pictures, of.PictureFacts(5, later.received_at, "2026-W48", True)),
+            rulings=(*facts.rulings, of.RulingFacts(5, 1, RELEASED, "bird")),
         )
     )
     assert [each.name for each in row.broken_by] == ["blue", "red"]
 
 
-def of_organizers(number: int, at: datetime) -> of.Picture:
-    return of.Picture(number, at, "2026-W47", True)
+def of_organizers(number: int, at: datetime) -> of.PictureFacts:
+    return of.PictureFacts(number, at, "2026-W47", True)
 
 
 @pytest.mark.parametrize(
@@ -302,10 +306,10 @@ def test_every_team_is_named_with_the_time_of_its_own_picture(known: bool, also:
     attacks = [attack(1), attack(6, at=SENT + DAY), attack(3, 2, at=SENT - DAY)]
     breaks = [broke(1, 1, 1), broke(2, 1, 3), broke(3, 1, 6)]
     facts = contest()
-    pictures, rulings = [of_organizers(6, SENT)], [of.Ruling(6, 1, W47_END, "bird")]
+    pictures, rulings = [of_organizers(6, SENT)], [of.RulingFacts(6, 1, W47_END, "bird")]
     if also is not None:
         pictures.append(of_organizers(5, also))
-        rulings.append(of.Ruling(5, 1, W47_END, "bird"))
+        rulings.append(of.RulingFacts(5, 1, W47_END, "bird"))
         breaks.append(broke(9, 1, 5))
         attacks += [attack(7, 2, at=also, picture=5, known=True)] if known else []
     row = first(
@@ -323,7 +327,7 @@ def test_every_team_is_named_with_the_time_of_its_own_picture(known: bool, also:
 
 
 def test_a_mistake_outside_the_contest_breaks_nothing() -> None:
-    pictures, rulings = (of_organizers(1, SENT),), (of.Ruling(1, 1, RELEASED, "bird"),)
+    pictures, rulings = (of_organizers(1, SENT),), (of.RulingFacts(1, 1, RELEASED, "bird"),)
     row = first(contest(attacks=(), pictures=pictures, rulings=rulings, breaks=(broke(1, 1, 1),)))
     assert (row.state, row.broken_at, row.broken_week, row.broken_by) == (DefenseStanding.STAKED, None, "", ())
 
@@ -349,13 +353,13 @@ def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
 
 
 def test_the_newest_totals_of_the_private_set_are_told() -> None:
-    trials = tuple(of.Trial(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
+    trials = tuple(of.TrialFacts(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
     told = [first(contest(trials=trials), at).eligibility for at in (STAKED, NOW)]
-    assert told == [Eligibility(100, 80, 0, 20, 0), Eligibility(100, 90, 0, 10, 0)]
+    assert told == [EligibilityTotals(100, 80, 0, 20, 0), EligibilityTotals(100, 90, 0, 10, 0)]
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
-    facts = contest(varied=(of.Answer(1, 1, W47_END),))
+    facts = contest(varied=(of.AnswerFacts(1, 1, W47_END),))
     assert (first(facts, W47_END).randomised, first(facts).randomised) == (False, True)
 
 
@@ -373,7 +377,7 @@ def test_equal_ranks_are_shared_and_the_next_ones_passed_over() -> None:
 
 def test_teams_with_the_same_breaks_and_valid_attacks_share_a_rank() -> None:
     attacks = (attack(1), attack(2, 2), attack(3, 3))
-    rows = tables(contest(attacks=attacks, rulings=(of.Ruling(1, 1, W47_END, "bird"),)), NOW).attackers
+    rows = tables(contest(attacks=attacks, rulings=(of.RulingFacts(1, 1, W47_END, "bird"),)), NOW).attackers
     assert [(row.name, row.rank) for row in rows] == [("red", 1), ("blue", 2), ("green", 2)]
 
 
@@ -397,7 +401,7 @@ def test_rows_without_a_value_come_last_either_way() -> None:
 
 
 def test_tables_come_back_from_json_as_they_were() -> None:
-    trials = (of.Trial(1, SENT, 10, 9, 0, 1, 0),)
+    trials = (of.TrialFacts(1, SENT, 10, 9, 0, 1, 0),)
     found = tables(contest(breaks=(broke(1, 1, 1),), defenses=(defense(team=2), defense(2)), trials=trials), NOW)
     assert Tables.from_json(found.to_json()) == found
 
@@ -410,32 +414,34 @@ def moments() -> st.SearchStrategy[datetime]:
 
 
 @st.composite
-def contests(draw: st.DrawFn) -> of.Facts:
+def contests(draw: st.DrawFn) -> of.LeaderboardFacts:
     """Facts that contradict nothing: pictures, attacks by three teams on three defenses, rulings, breaks, prizes."""
     sent = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3), moments()), max_size=8))
     attacks = tuple(attack(number, who, at=at, picture=which) for number, (which, who, at) in enumerate(sent, 1))
     labels = st.sampled_from(["", "bird", "bicycle"])
     rulings = draw(st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3), moments(), labels), max_size=8))
-    distinct = {(picture, number): of.Ruling(picture, number, at, label) for picture, number, at, label in rulings}
+    distinct = {(picture, number): of.RulingFacts(picture, number, at, label) for picture, number, at, label in rulings}
     # Only what was valid can be broken, whatever became of the verdict later.
     classes = st.sampled_from(["bird", "bicycle"])
     mistakes = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5), classes, moments()), max_size=8))
-    merges = draw(st.sampled_from([(), (of.Merge(2, 1, SENT),), (of.Merge(2, 3, SENT), of.Merge(3, 1, W47_END))]))
+    merges = draw(
+        st.sampled_from([(), (of.MergeFacts(2, 1, SENT),), (of.MergeFacts(2, 3, SENT), of.MergeFacts(3, 1, W47_END))])
+    )
     paid = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(-50, 50), moments()), max_size=4))
     return contest(
         attacks=attacks,
         rulings=tuple(distinct.values()),
-        pictures=tuple(of.Picture(number, SENT, "2026-W47", True) for number in range(1, 6)),
+        pictures=tuple(of.PictureFacts(number, SENT, "2026-W47", True) for number in range(1, 6)),
         breaks=tuple(broke(row, which, on, label=label, at=at) for row, (which, on, label, at) in enumerate(mistakes)),
-        answers=tuple(of.Answer(which, on, SENT) for which in (1, 2, 3) for on in range(1, 6)),
+        answers=tuple(of.AnswerFacts(which, on, SENT) for which in (1, 2, 3) for on in range(1, 6)),
         defenses=(defense(1), defense(2, team=1), defense(3, opened_at=None)),
         stakes=(stake(1), stake(2, at=SENT), stake(3, at=SENT + DAY, ended_at=W47_END, end="broken")),
         merges=merges,
-        prizes=tuple(of.Prize(who, cents, at, ()) for who, cents, at in paid),
+        prizes=tuple(of.PrizeFacts(who, cents, at, ()) for who, cents, at in paid),
     )
 
 
-def assert_breakers_sent_what_broke(facts: of.Facts, at: datetime) -> None:
+def assert_breakers_sent_what_broke(facts: of.LeaderboardFacts, at: datetime) -> None:
     """Of the earliest week with a break (R35), and each team once."""
     broke_it = {(each.defense, each.picture) for each in facts.breaks}
     numbers = {each.public_id: each.defense for each in facts.defenses}
@@ -454,11 +460,11 @@ def assert_breakers_sent_what_broke(facts: of.Facts, at: datetime) -> None:
         assert row.broken_at == (times[0] if times else None)
 
 
-def assert_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+def assert_tables_hold(facts: of.LeaderboardFacts, at: datetime, seed: int) -> None:
     found, rng = tables(facts, at), Random(seed)
-    rows = {each.name: getattr(facts, each.name) for each in fields(of.Facts)}
+    rows = {each.name: getattr(facts, each.name) for each in fields(of.LeaderboardFacts)}
     mixed = {name: tuple(rng.sample(each, len(each))) for name, each in rows.items()}
-    assert tables(of.Facts(**mixed), at) == found, "no order of facts matters"
+    assert tables(of.LeaderboardFacts(**mixed), at) == found, "no order of facts matters"
     kinds = ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
     kept = {name: tuple(row for row in rows[name] if row.at <= at) for name in kinds}
     assert tables(replace(facts, **kept), at) == found, "what happens later does not change the table of a moment"
@@ -469,12 +475,12 @@ def assert_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
 
 @settings(max_examples=20)
 @given(contests(), moments(), st.integers(0, 9))
-def test_whatever_the_facts_the_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+def test_whatever_the_facts_the_tables_hold(facts: of.LeaderboardFacts, at: datetime, seed: int) -> None:
     assert_tables_hold(facts, at, seed)
 
 
 @pytest.mark.long("three hundred drawn contests")
 @settings(max_examples=300)
 @given(contests(), moments(), st.integers(0, 9))
-def test_whatever_many_facts_the_tables_hold(facts: of.Facts, at: datetime, seed: int) -> None:
+def test_whatever_many_facts_the_tables_hold(facts: of.LeaderboardFacts, at: datetime, seed: int) -> None:
     assert_tables_hold(facts, at, seed)
