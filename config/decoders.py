@@ -85,7 +85,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "contest/attacks/uploads.py:_archive": DecodingLimits(
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
-    "common/zips.py:measure": _SOURCE,
+    "common/zips.py:zip_size": _SOURCE,
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/web/json_parser.py:JSONParser": _JSON,
@@ -136,7 +136,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
         "accounts/second_factor.py:_being_set_up",
         "accounts/session_store.py:_proven_user",
-        "contest/releases/announcements.py:address_of",
+        "contest/releases/announcements.py:address_from_link",
         "contest/teams/registration.py:address_of_link",
     ),
     "an outline that read_outline has checked and the database keeps": (

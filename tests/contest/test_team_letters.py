@@ -452,10 +452,10 @@ def test_a_merged_team_is_told_under_its_present_name(broken: Stake, teams: dict
 
 
 FAILURES: list[tuple[Any, str, Exception, str]] = [
-    (letters, "written", TemplateSyntaxError("no such filter"), "its text cannot be made"),
-    (letters, "written", KeyError("amount"), "a fact is missing"),
-    (posting, "send", BadHeaderError("two lines"), "its address is none"),
-    (posting, "send", UnicodeError("label too long"), "its domain is none"),
+    (letters, "write_message", TemplateSyntaxError("no such filter"), "its text cannot be made"),
+    (letters, "write_message", KeyError("amount"), "a fact is missing"),
+    (posting, "send_letter", BadHeaderError("two lines"), "its address is none"),
+    (posting, "send_letter", UnicodeError("label too long"), "its domain is none"),
     (EmailBackend, "send_messages", SMTPException("try later"), "the server refuses it"),
 ]
 

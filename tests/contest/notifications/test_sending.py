@@ -211,7 +211,7 @@ def test_the_morning_is_the_contest_s_own(daily: User) -> None:
 def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monkeypatch: pytest.MonkeyPatch) -> None:
     told(daily)
     with monkeypatch.context() as refusing:
-        refusing.setattr("contest.outbox.posting.send", Mock(side_effect=OSError("away")))
+        refusing.setattr("contest.outbox.posting.send_letter", Mock(side_effect=OSError("away")))
         assert sent(MORNING) == []
     assert Digest.objects.values_list("taken_at", "tries", "error").get() == (None, 1, "OSError: away")
     assert (sent(MORNING), len(sent(MORNING + posting.AGAIN_AFTER))) == ([], 1)
@@ -221,7 +221,7 @@ def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monke
     ("where", "left", "why"),
     [
         ("contest.outbox.sending.post_due", 1, "before the letter, which the next sweep sends"),
-        ("contest.outbox.posting.send", 0, "with the letter in hand, which is not repeated"),
+        ("contest.outbox.posting.send_letter", 0, "with the letter in hand, which is not repeated"),
     ],
 )
 def test_a_sweep_that_is_killed_repeats_nothing(
