@@ -7,6 +7,7 @@ for a place that is missing and for one that is gone. Each limit is the constant
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from accounts.passkeys import MOST_CHARACTERS as MOST_CREDENTIAL
 from adjudication import mirror
 from adjudication.verifier import mirror_zip, untrusted_files
 from common.web import body_limits, json_parser
@@ -100,6 +101,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     ),
     "labeling/pages/plain_form.py:_json_rings": _FORM,
     "monitoring/gold_choice.py:canonical_outline": _FORM,
+    "accounts/passkeys.py:_read": DecodingLimits(MOST_CREDENTIAL, MOST_CREDENTIAL, MOST_CREDENTIAL, REQUEST_SECONDS),
     # What teams hand in.
     **dict.fromkeys(
         (

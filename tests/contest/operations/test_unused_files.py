@@ -55,6 +55,7 @@ DAY = timedelta(days=1)
 # Columns for the hash of something that is no file of the store, or of one that another column names.
 NAMES_NO_FILE = {
     "axes.AccessLog.session_hash": "a session",
+    "account.EmailConfirmation.key": "a link",
     "accounts.ApiToken.digest": "a token",
     "common.AuditCheck.sha256": "the audit trail",
     "common.AuditSeal.previous": "the audit trail",
