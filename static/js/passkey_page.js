@@ -3,7 +3,7 @@
 import { make, sign, supported } from "./passkeys.js";
 
 const place = document.getElementById("passkey");
-const [button, answer, problem] = ["button", "input", "[role=alert]"].map((each) => place?.querySelector(each));
+const [button, answer, problem] = ["button", "[data-answer]", "[role=alert]"].map((each) => place?.querySelector(each));
 
 async function fillIn() {
   problem.hidden = true;
