@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from accounts.addresses import clean_address, keep_confirmed
 from accounts.enums import Role
 from accounts.models import Invitation
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
@@ -56,16 +56,6 @@ def state_of(invitation: Invitation, *, now: datetime) -> InvitationState:
 def digest_of(secret: str) -> str:
     """Return what is kept of a link's secret."""
     return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def clean_address(address: str) -> str:
-    """Return an e-mail address in the one way it is kept; InvalidInput (`email`) when it is none."""
-    found = address.strip().lower()
-    try:
-        validate_email(found)
-    except ValidationError:
-        raise InvalidInput(_("Write an e-mail address such as name@example.org."), "invalid", field="email") from None
-    return found
 
 
 def invite(*, email: str, role: Role, language: str, by: User, now: datetime) -> NewInvitation:
@@ -181,11 +171,12 @@ def account_make(*, username: str, password: str, email: str) -> User:
     _check(username, password, email)
     try:
         with transaction.atomic():
-            return User.objects.create_user(username, email=email, password=password)
+            user = User.objects.create_user(username, email=email, password=password)
+            keep_confirmed(user)
     except IntegrityError:
-        raise Conflict(
-            _("There is an account with this user name or this e-mail address already."), "has_account"
-        ) from None
+        words = _("There is an account with this user name or this e-mail address already.")
+        raise Conflict(words, "has_account") from None
+    return user
 
 
 def _check(username: str, password: str, email: str) -> None:

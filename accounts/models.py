@@ -78,32 +78,3 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return f"token of {self.user_id}"
-
-
-class SecondFactor(models.Model):
-    """An account that signs in with a code too. `last_step` is the half minute of the last code taken."""
-
-    user = models.OneToOneField(
-        settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="second_factor"
-    )
-    secret = models.CharField(max_length=255)
-    last_step = models.BigIntegerField()
-    wrong = models.PositiveSmallIntegerField(default=0)
-    wrong_at = models.DateTimeField(null=True)
-    turned_on_at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"second factor of {self.user_id}"
-
-
-class RecoveryCode(models.Model):
-    """A code that works once in place of the second factor. Only its SHA-256 is kept."""
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
-    digest = models.CharField(max_length=64)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["user", "digest"], name="recovery_code_once")]
-
-    def __str__(self) -> str:
-        return f"recovery code of {self.user_id}"

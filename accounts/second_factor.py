@@ -1,7 +1,9 @@
-"""The optional second factor: a code that changes every half minute (RFC 6238), or one of ten recovery codes.
+"""The optional second factor: a passkey or the code of an authenticator app (RFC 6238), or one of ten recovery codes.
 
-A stolen table opens nothing: the secret is encrypted with SECRET_KEY, recovery codes are kept as hashes. A code is
-taken once, and after ten wrong ones in a row no code of the account is taken for an hour, from wherever it comes.
+django-allauth keeps each in a row (`Authenticator`); every account that has a factor has the row of recovery codes.
+Ours is what the library does not hold (decision 29). The database remembers the last code taken, so that no code is
+taken twice, by whichever process; recovery codes are kept as hashes; and after ten wrong codes in a row no code of the
+account is taken for an hour, from wherever it comes.
 """
 
 import base64
@@ -11,17 +13,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import pyotp
-import segno
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from django.conf import settings
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from cryptography.fernet import InvalidToken
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
-from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from accounts.models import RecoveryCode, SecondFactor
 from common.errors import Conflict, InvalidInput
 from common.ids import ALPHABET
 
@@ -31,6 +32,14 @@ CLOSED_FOR = timedelta(hours=1)
 SET_UP_WITHIN = timedelta(minutes=30)
 STEP_SECONDS = 30
 _SALT = "second factor being set up"
+_Type = Authenticator.Type
+
+
+class HashedRecoveryCodes(RecoveryCodes):  # type: ignore[misc]
+    """The library's recovery codes, each kept as its SHA-256: nobody reads them, and they open without SECRET_KEY."""
+
+    def _get_migrated_codes(self) -> list[str]:
+        return list(self.instance.data["migrated_codes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +58,11 @@ class Enrolment:
 
 def enrolment(user: User, signed: str = "") -> Enrolment:
     """Return a new secret for `user`, or the one in `signed` while it is still good."""
-    secret = _being_set_up(user, signed) or pyotp.random_base32()
-    uri = pyotp.TOTP(secret).provisioning_uri(name=user.get_username(), issuer_name="Unanimous")
-    # Dark on light with its margin, whatever the page's colours: scanners need it.
-    picture = segno.make(uri, error="m").svg_data_uri(scale=4, light="white", border=4)
-    return Enrolment(secret, signing.dumps([user.pk, secret], salt=_SALT), picture)
+    secret = _being_set_up(user, signed) or generate_totp_secret()
+    adapter = get_adapter()
+    picture = adapter.build_totp_svg(adapter.build_totp_url(user, secret)).encode()
+    address = f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+    return Enrolment(secret, signing.dumps([user.pk, secret], salt=_SALT), address)
 
 
 def _being_set_up(user: User, signed: str) -> str | None:
@@ -66,7 +75,8 @@ def _being_set_up(user: User, signed: str) -> str | None:
 
 @transaction.atomic
 def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) -> list[str]:
-    """Ask for a code at every sign-in from now on, and return the recovery codes, which are shown once.
+    """Take codes of an authenticator app from now on. Returns the recovery codes, which are shown once; none where the
+    account has some already.
 
     InvalidInput (`wrong_code`) when `code` is not that of the secret in `signed`; Conflict (`turned_on`) when it is on
     already, so that the same form sent again neither changes nor shows anything.
@@ -76,34 +86,59 @@ def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) 
     if secret is None or step is None:
         words = _("This is not the code of this moment. Check the time on your device and type the next code.")
         raise InvalidInput(words, "wrong_code", field="code")
-    values = {"secret": _encrypted(secret), "last_step": step, "wrong": 0, "turned_on_at": now}
-    if not SecondFactor.objects.get_or_create(user=user, defaults=values)[1]:
+    lock_factors(user)
+    if _factors(user).filter(type=_Type.TOTP).exists():
         raise _shown_already("turned_on")
-    return _new_recovery_codes(user)
+    app = TOTP.activate(user, secret).instance
+    app.data["last_step"] = step
+    app.save()
+    return recovery_codes_begin(user)
+
+
+def lock_factors(user: User) -> None:
+    """Let nobody else add or remove a factor of this account before the transaction ends."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+
+
+def recovery_codes_begin(user: User) -> list[str]:
+    """Make recovery codes for an account with its first factor, and return them; none where it has some already."""
+    if _factors(user).filter(type=_Type.RECOVERY_CODES).exists():
+        return []
+    codes = _new_codes()
+    data = {"migrated_codes": [_digest(code) for code in codes], "edition": 1, "wrong": 0, "wrong_at": None}
+    Authenticator.objects.create(user=user, type=_Type.RECOVERY_CODES, data=data)
+    return codes
 
 
 @transaction.atomic
 def recovery_codes_renew(*, user: User, newest: int) -> list[str]:
     """Replace the account's recovery codes and return the new ones, which are shown once.
 
-    `newest` is that of the codes to be replaced (`newest_recovery_code`). Conflict (`renewed`) when these are not the
-    present ones, for the same form sent again would take away what was just printed; `turned_off` without the factor.
+    `newest` is the edition of the codes to be replaced (`newest_recovery_codes`). Conflict (`renewed`) when these are
+    not the present ones, for the same form sent again would take away what was just printed; `turned_off` without a
+    factor.
     """
-    if not SecondFactor.objects.select_for_update().filter(user=user):
+    row = _locked_recovery_codes(user)
+    if row is None:
         raise Conflict(_("The second factor is off: there are no codes to renew."), "turned_off")
-    if newest != newest_recovery_code(user):
+    if newest != row.data["edition"]:
         raise _shown_already("renewed")
-    return _new_recovery_codes(user)
+    codes = _new_codes()
+    row.data |= {"migrated_codes": [_digest(code) for code in codes], "edition": newest + 1}
+    row.save()
+    return codes
 
 
 def recovery_codes_left(user: User) -> int:
     """Return how many recovery codes the account has not used."""
-    return RecoveryCode.objects.filter(user=user).count()
+    row = _factors(user).filter(type=_Type.RECOVERY_CODES).first()
+    return len(row.data["migrated_codes"]) if row else 0
 
 
-def newest_recovery_code(user: User) -> int:
-    """Return a number that is another one after every renewal; 0 without a code."""
-    return RecoveryCode.objects.filter(user=user).aggregate(newest=Max("pk"))["newest"] or 0
+def newest_recovery_codes(user: User) -> int:
+    """Return a number that is another one after every renewal; 0 without recovery codes."""
+    row = _factors(user).filter(type=_Type.RECOVERY_CODES).first()
+    return int(row.data["edition"]) if row else 0
 
 
 def _shown_already(code: str) -> Conflict:
@@ -114,74 +149,99 @@ def _shown_already(code: str) -> Conflict:
     return Conflict(words, code)
 
 
-def _new_recovery_codes(user: User) -> list[str]:
-    codes = ["-".join(_random(4) for _part in range(3)) for _code in range(RECOVERY_CODES)]
-    RecoveryCode.objects.filter(user=user).delete()
-    RecoveryCode.objects.bulk_create(RecoveryCode(user=user, digest=_digest(code)) for code in codes)
-    return codes
+def _new_codes() -> list[str]:
+    return ["-".join(_random(4) for _part in range(3)) for _code in range(RECOVERY_CODES)]
+
+
+@transaction.atomic
+def authenticator_app_remove(*, user: User) -> bool:
+    """Take no codes of the authenticator app any more. Returns whether a second factor is left."""
+    lock_factors(user)
+    return factors_remove(user, _factors(user).filter(type=_Type.TOTP))
+
+
+def factors_remove(user: User, factors: Any) -> bool:
+    """Delete these rows, and with the last factor the recovery codes. Returns whether a factor is left."""
+    factors.delete()
+    left = has_second_factor(user)
+    if not left:
+        _factors(user).delete()
+    return left
 
 
 @transaction.atomic
 def second_factor_turn_off(*, user: User) -> None:
     """Ask for the password alone from now on."""
-    SecondFactor.objects.filter(user=user).delete()
-    RecoveryCode.objects.filter(user=user).delete()
+    _factors(user).delete()
 
 
 def has_second_factor(user: Any) -> bool:
-    """Say whether signing in takes a code."""
-    return SecondFactor.objects.filter(user=user).exists()
+    """Say whether signing in takes more than the password."""
+    return bool(_factors(user).exclude(type=_Type.RECOVERY_CODES).exists())
+
+
+def has_authenticator_app(user: User) -> bool:
+    """Say whether codes of an authenticator app are taken."""
+    return bool(_factors(user).filter(type=_Type.TOTP).exists())
 
 
 @transaction.atomic
 def code_take(*, user: User, code: str, now: datetime) -> bool:
     """Say whether `code` is the account's at this moment, and use it up."""
-    factor = SecondFactor.objects.select_for_update().get(user=user)
-    if factor.wrong >= MOST_WRONG and factor.wrong_at and now < factor.wrong_at + CLOSED_FOR:
+    row = _locked_recovery_codes(user)
+    if row is None or (_wrong_so_far(row, now) >= MOST_WRONG):
         return False
-    fits = _take_step(factor, code, now) or _take_recovery_code(user, code)
-    factor.wrong = 0 if fits else _wrong_so_far(factor, now) + 1
-    factor.wrong_at = None if fits else now
-    factor.save()
+    codes = HashedRecoveryCodes(row)
+    fits = _take_step(user, code, now) or codes.validate_code(_digest(code))
+    # The library read the row anew where it took a code from it.
+    row = codes.instance
+    row.data |= {"wrong": 0 if fits else _wrong_so_far(row, now) + 1, "wrong_at": None if fits else now.timestamp()}
+    row.save()
     return fits
 
 
-def _wrong_so_far(factor: SecondFactor, now: datetime) -> int:
+def _wrong_so_far(row: Any, now: datetime) -> int:
     """Return the count of wrong codes, begun anew when the last one is long ago."""
-    return factor.wrong if factor.wrong_at and now < factor.wrong_at + CLOSED_FOR else 0
+    last = row.data["wrong_at"]
+    return int(row.data["wrong"]) if last and now.timestamp() < last + CLOSED_FOR.total_seconds() else 0
 
 
-def _take_step(factor: SecondFactor, code: str, now: datetime) -> bool:
+def _take_step(user: User, code: str, now: datetime) -> bool:
+    app = _factors(user).filter(type=_Type.TOTP).first()
+    if app is None:
+        return False
     try:
-        secret = _keys().decrypt(factor.secret.encode()).decode()
+        secret = get_adapter().decrypt(app.data["secret"])
     except InvalidToken:
         # The SECRET_KEY it was encrypted with is gone: recovery codes still work.
         return False
     step = _step_of(secret, code, now)
-    if step is None or step <= factor.last_step:
+    if step is None or step <= app.data["last_step"]:
         return False
-    factor.last_step = step
     # Under the present SECRET_KEY from now on: a former one is only good until each has been used once.
-    factor.secret = _encrypted(secret)
+    app.data |= {"last_step": step, "secret": get_adapter().encrypt(secret)}
+    app.last_used_at = now
+    app.save()
     return True
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
     """Return the half minute `code` belongs to: the present one or one beside it; None for any other code."""
-    typed = "".join(code.split())
+    typed = "".join(code.split()).encode()
     present = int(now.timestamp()) // STEP_SECONDS
-    totp = pyotp.TOTP(secret)
-    steps = (present, present - 1, present + 1)
-    return next((step for step in steps if secrets.compare_digest(_code(totp, step), typed.encode())), None)
+    return next((step for step in (present, present - 1, present + 1) if _is_code(secret, step, typed)), None)
 
 
-def _code(totp: pyotp.TOTP, step: int) -> bytes:
-    return totp.at(step * STEP_SECONDS).encode()
+def _is_code(secret: str, step: int, typed: bytes) -> bool:
+    return secrets.compare_digest(format_hotp_value(hotp_value(secret, step)).encode(), typed)
 
 
-def _take_recovery_code(user: User, code: str) -> bool:
-    used, _tables = RecoveryCode.objects.filter(user=user, digest=_digest(code)).delete()
-    return used == 1
+def _factors(user: User) -> Any:
+    return Authenticator.objects.filter(user=user)
+
+
+def _locked_recovery_codes(user: User) -> Any:
+    return _factors(user).select_for_update().filter(type=_Type.RECOVERY_CODES).first()
 
 
 def _digest(code: str) -> str:
@@ -191,15 +251,3 @@ def _digest(code: str) -> str:
 
 def _random(length: int) -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(length))
-
-
-def _keys() -> MultiFernet:
-    return MultiFernet([_fernet(key) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
-
-
-def _fernet(key: str) -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"second factor:" + key.encode()).digest()))
-
-
-def _encrypted(secret: str) -> str:
-    return _keys().encrypt(secret.encode()).decode()

@@ -24,6 +24,7 @@ from django.utils.functional import SimpleLazyObject
 from accounts.credentials import renewed_hash
 from accounts.devices import device_of
 from accounts.models import UserSession
+from accounts.passkeys import passkey_take
 from accounts.second_factor import code_take, has_second_factor
 from common.database.lookups import Parameter, PreparedLookup
 
@@ -37,6 +38,7 @@ class CodeNeeded(ValidationError):
 
     def __init__(self, user: User) -> None:
         super().__init__("This account has a second factor: its code is needed too.", "code_needed")
+        self.user = user
         self.proof = signing.dumps([user.pk, user.get_session_auth_hash()], salt=_PROOF_SALT)
 
 
@@ -51,17 +53,24 @@ def _proven_user(username: str | None, proof: str) -> User | None:
 
 
 class UserBackend(ModelBackend):
-    """Passwords as Django checks them, then the second factor; the user comes with what SIGNED_IN_RELATED names."""
+    """Whether somebody comes in, for every door: page, dialog, form over a half-drawn outline, and token.
+
+    The user comes with what SIGNED_IN_RELATED names.
+    """
 
     def authenticate(self, request: Any, username: str | None = None, password: str | None = None, **extra: Any) -> Any:
-        """Return the user, or None; CodeNeeded when all is right but for the missing code `otp`."""
-        otp, proof = extra.pop("otp", ""), extra.pop("proof", "")
+        """Return the user, or None. The password alone is enough for accounts without a second factor; others bring a
+        code (`otp`) or the answer of a passkey (`passkey`) too: CodeNeeded when all is right but for that."""
+        otp, passkey, proof = (extra.pop(name, "") for name in ("otp", "passkey", "proof"))
         user: Any = _proven_user(username, proof) if proof else super().authenticate(request, username, password)
         if user is None or not has_second_factor(user):
             return user
-        if not otp:
+        if not (otp or passkey):
             raise CodeNeeded(user)
-        if code_take(user=user, code=otp, now=timezone.now()):
+        now = timezone.now()
+        if passkey and passkey_take(request, user, credential=passkey, now=now):
+            return user
+        if otp and code_take(user=user, code=otp, now=now):
             return user
         # The form tells a wrong code from a wrong password; the guard counts both alike.
         request.wrong_code = CodeNeeded(user)

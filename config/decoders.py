@@ -7,6 +7,7 @@ for a place that is missing and for one that is gone. Each limit is the constant
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from accounts.passkeys import MOST_CHARACTERS as MOST_CREDENTIAL
 from adjudication import mirror
 from adjudication.verifier import mirror_zip, untrusted_files
 from common.web import body_limits, json_parser
@@ -85,7 +86,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "contest/attacks/uploads.py:_archive": DecodingLimits(
         uploads.MOST_BYTES, uploads.MOST_BYTES, uploads.MOST_ENTRIES, uploads.MOST_ENTRIES * REQUEST_SECONDS
     ),
-    "common/zips.py:measure": _SOURCE,
+    "common/zips.py:zip_size": _SOURCE,
     "common/zips.py:_numbers_64": _SOURCE,
     # Bodies of requests.
     "common/web/json_parser.py:JSONParser": _JSON,
@@ -100,6 +101,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     ),
     "labeling/pages/plain_form.py:_json_rings": _FORM,
     "monitoring/gold_choice.py:canonical_outline": _FORM,
+    "accounts/passkeys.py:_read": DecodingLimits(MOST_CREDENTIAL, MOST_CREDENTIAL, MOST_CREDENTIAL, REQUEST_SECONDS),
     # What teams hand in.
     **dict.fromkeys(
         (
@@ -136,9 +138,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "signed by this server: the signature is checked before anything is decoded": (
         "accounts/second_factor.py:_being_set_up",
         "accounts/session_store.py:_proven_user",
-        "contest/releases/announcements.py:address_of",
+        "contest/releases/announcements.py:address_from_link",
         "contest/teams/registration.py:address_of_link",
-        "accounts/passwords.py:address_of",
     ),
     "an outline that read_outline has checked and the database keeps": (
         "labeling/learning/drawing.py:tie_break_for",

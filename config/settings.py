@@ -23,7 +23,7 @@ DEBUG = False
 
 # Where `serve` listens on this machine.
 PORT = env.port("PORT", 8000)
-PUBLIC_URL = env.url("PUBLIC_URL", f"http://127.0.0.1:{PORT}", ("http", "https"))
+PUBLIC_URL = env.url("PUBLIC_URL", f"http://localhost:{PORT}", ("http", "https"))
 HTTPS = PUBLIC_URL.startswith("https://")
 ALLOWED_HOSTS = [urlparse(PUBLIC_URL).hostname or "", "127.0.0.1", "localhost", "[::1]"]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
@@ -38,6 +38,8 @@ INSTALLED_APPS = [
     "django_filters",
     "rest_framework",
     "drf_spectacular",
+    "allauth.account",
+    "allauth.mfa",
     "axes",
     "csp",
     "django_structlog",
@@ -77,6 +79,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
     "config.pages.DomainErrorPages",
 ]
@@ -133,6 +136,12 @@ SCORER_DIR = Path(env.read.str("SCORER_DIR", default=str(DATA_DIR / "scorer"))).
 METRICS_TOKEN = env.read.str("METRICS_TOKEN", default="")
 
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "accounts.session_store.UserBackend"]
+# Second factors and addresses are kept by django-allauth; its pages and its sign-in are not used (decision 29).
+ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 3
+MFA_ADAPTER = "accounts.mfa_adapter.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_TOTP_ISSUER = "Unanimous"
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -157,8 +166,8 @@ AXES_VERBOSE = False
 AXES_HANDLER = "accounts.rate_limits.SignInGuard"
 AXES_CLIENT_STR_CALLABLE = "accounts.rate_limits.logged_client"
 # Masked where a wrong try is recorded, as the password is.
-AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "code", "new_password"]
-AXES_SENSITIVE_PARAMETERS += ["csrfmiddlewaretoken"]
+AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "passkey", "code"]
+AXES_SENSITIVE_PARAMETERS += ["new_password", "credential", "csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
 TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
 AXES_CLIENT_IP_CALLABLE = "accounts.rate_limits.counted_address"

@@ -126,12 +126,12 @@ FAILING = [
 # One process runs them all: each takes seconds to begin.
 ONE_AFTER_THE_OTHER = """
 import contextlib, io, json, sys, traceback
-from common.commands import run
+from common.commands import run_command
 told = []
 for words in json.loads(sys.argv[1]):
     with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
         try:
-            run(["manage.py", *words.split()])
+            run_command(["manage.py", *words.split()])
         except SystemExit as end:
             told.append((end.code, said.getvalue()))
         except Exception:

@@ -109,17 +109,17 @@ for attack in sent:
 result = cast.balance(red)
 """
 FOLLOWED = """
-from contest.core.breaks import standing_breaks
+from contest.core.breaks import breaks_in_force
 from contest.core.models import Stake, Team
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import check
+from contest.ledger.services import check_ledger_sums
 from tests.contest.ledger.cast import balance
 result = {
-    "breaks": standing_breaks().count(),
+    "breaks": breaks_in_force().count(),
     "in force": Stake.objects.filter(end="").count(),
     "red": balance(Team.objects.get(name="red")),
     "corrections": LedgerEntry.objects.filter(corrects__isnull=False).count(),
-    "wrong": len(check().wrong),
+    "wrong": len(check_ledger_sums().wrong),
 }
 """
 # What follows from the rulings, one after the other.

@@ -1,5 +1,6 @@
 """Signing in, and the page of a lockout."""
 
+import json
 from typing import Any
 
 from django import forms
@@ -10,26 +11,31 @@ from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.passkeys import MOST_CHARACTERS, sign_in_begin
 from accounts.rate_limits import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
 from accounts.session_store import CodeNeeded
 
 # What the sign-in form's fields are called, so that other pages can keep theirs apart.
-SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "proof"})
+SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "passkey", "proof"})
 
 
 class SignInForm(AuthenticationForm):
-    """User name and password; then, where the account has a second factor, its code.
+    """User name and password; then, where the account has a second factor, its code or the answer of a passkey.
 
     `proof` stands for the right password while the code is asked for, so that no page carries the password itself.
     A program may send all at once, and needs no proof.
     """
 
     otp = forms.CharField(required=False, max_length=40)
+    passkey = forms.CharField(required=False, max_length=MOST_CHARACTERS)
     proof = forms.CharField(required=False, max_length=1000)
     code_step = False
     proof_given = ""
+    # What the browser needs to sign in with a passkey, where the account has one.
+    passkey_options: dict[str, Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,7 +43,7 @@ class SignInForm(AuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Authenticate; `code_needed` and `wrong_code` ask for the code, `invalid_login` for all anew."""
-        names = ("username", "password", "otp", "proof")
+        names = ("username", "password", "otp", "passkey", "proof")
         given = {name: self.cleaned_data.get(name, "") for name in names}
         if given["username"] and (given["password"] or given["proof"]):
             self.user_cache = self._user(given)
@@ -58,10 +64,14 @@ class SignInForm(AuthenticationForm):
         if wrong_code is None:
             return self.get_invalid_login_error()
         self._ask_for_code(wrong_code)
+        if self.cleaned_data.get("passkey"):
+            return ValidationError(_("The passkey was not accepted."), code="wrong_passkey")
         return ValidationError(_("This is not the code of this moment."), code="wrong_code")
 
     def _ask_for_code(self, needed: CodeNeeded) -> None:
         self.code_step, self.proof_given = True, needed.proof
+        assert self.request is not None, "the backend needs it too"
+        self.passkey_options = sign_in_begin(self.request, needed.user, now=timezone.now())
 
     @property
     def refused_because(self) -> str:
@@ -73,7 +83,8 @@ class SignInForm(AuthenticationForm):
 class SignIn(LoginView):
     """One sign-in page for everybody; what an account may do is decided after it.
 
-    Scripts read from `Second-Factor` that the password was right and a code is needed too.
+    Scripts read from `Second-Factor` that the password was right and a code is needed too, and from `Passkey-Options`
+    what a passkey signs in its place.
     """
 
     template_name = "registration/sign_in.html"
@@ -84,6 +95,8 @@ class SignIn(LoginView):
         response = super().form_invalid(form)
         if isinstance(form, SignInForm) and form.code_step:
             response["Second-Factor"] = "needed"
+            if form.passkey_options:
+                response["Passkey-Options"] = json.dumps(form.passkey_options)
         return response
 
 

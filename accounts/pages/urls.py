@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, path
 
-from accounts.pages import account_views, password_views, people_views, sign_in_views
+from accounts.pages import account_views, factor_views, password_views, people_views, sign_in_views
 
 urlpatterns: list[URLPattern] = [
     path("sign-in/", sign_in_views.SignIn.as_view(), name="sign-in"),
@@ -15,7 +15,7 @@ urlpatterns: list[URLPattern] = [
     path("account/email/", account_views.email, name="account-email"),
     path("account/email/<str:token>/", account_views.email_confirm, name="account-email-confirm"),
     path("account/password/", password_views.password, name="account-password"),
-    path("account/second-factor/", password_views.second_factor, name="account-second-factor"),
+    path("account/second-factor/", factor_views.second_factor, name="account-second-factor"),
     path("account/delete/", account_views.delete, name="account-delete"),
     path("language/", account_views.language, name="language"),
     path("password/", password_views.reset, name="password-reset"),

@@ -29,7 +29,7 @@ class TextField(forms.CharField):
     """
 
     def __init__(
-        self, label: str, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
+        self, label: Any, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
     ) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:
@@ -88,7 +88,7 @@ class Form(forms.Form):
         self.refused: DomainError | None = None
 
     @classmethod
-    def of(cls, request: HttpRequest, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
+    def of(cls, request: HttpRequest, /, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
         """Return the form as it was sent, or an empty one. On a page with several forms `action` is the value of this
         one's button, or those of its buttons."""
         actions = (action,) if isinstance(action, str) else action

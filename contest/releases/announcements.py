@@ -12,7 +12,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.urls import reverse
 
-from accounts.invitations import clean_address
+from accounts.addresses import clean_address
 from common.errors import NotFound
 from common.mail import render_letter, send_in_background
 from contest.core.models import Release

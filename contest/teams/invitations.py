@@ -8,7 +8,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from accounts.invitations import InvitationState, clean_address, digest_of
+from accounts.addresses import clean_address
+from accounts.invitations import InvitationState, digest_of
 from common.errors import Conflict, InvalidInput, NotFound, TooMany
 from common.mail import send_in_background
 from contest.core.models import Member, Team

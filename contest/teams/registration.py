@@ -4,8 +4,8 @@ from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
 
-from accounts.invitations import account_make, clean_address
-from accounts.passwords import CONFIRM_WITHIN
+from accounts.addresses import CONFIRM_WITHIN, clean_address
+from accounts.invitations import account_make
 from accounts.roles import TEAMS, role_give
 from common.errors import NotFound
 from common.mail import send_in_background

@@ -76,6 +76,7 @@ MODULES = tuple(
         "outline_view",
         "outline_viewport",
         "outline_words",
+        "passkeys",
     )
 )
 

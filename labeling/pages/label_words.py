@@ -177,6 +177,8 @@ def _signing_in() -> dict[str, Words]:
         "signInAnswered": _("The sign-in page answered {status}. Try again, or sign in in another tab and go on here."),
         "codeNeeded": _("The password is right. This account has a second factor: type its code as well."),
         "wrongCode": _("This is not the code of this moment, or it was used already. Wait for the next one."),
+        "wrongPasskey": _("The passkey was not accepted. Try again, or type a code."),
+        "passkeyPutOff": _("The passkey was not used. Try again, or type a code."),
         "signedInSendAgain": _("You are signed in. Send it now."),
         "signInToSend": _("This needs you to be signed in."),
     }

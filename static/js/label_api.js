@@ -72,11 +72,11 @@ async function send(url, options) {
 }
 
 /**
- * Sign in through the site's own page. Returns {} when done, else in words why nobody was signed in, and whether the
- * code of a second factor is needed.
+ * Sign in through the site's own page. Returns {} when done, else in words why nobody was signed in, whether the code of
+ * a second factor is needed, and what a passkey signs in its place.
  * @param {string} url
- * @param {Record<string, string>} fields username, password, and otp where there is a second factor
- * @returns {Promise<{refused?: string, needsCode?: boolean}>}
+ * @param {Record<string, string>} fields username, password, and otp or passkey where there is a second factor
+ * @returns {Promise<{refused?: string, needsCode?: boolean, passkey?: PublicKeyCredentialRequestOptionsJSON}>}
  */
 export async function signIn(url, { otp = "", ...fields }) {
   if (!csrfToken()) await reach(url, {});
@@ -85,7 +85,11 @@ export async function signIn(url, { otp = "", ...fields }) {
   const response = await reach(url, { method: "POST", body, redirect: "manual" });
   if (response.type === "opaqueredirect") return {};
   const needsCode = response.headers.get("Second-Factor") === "needed";
-  if (needsCode) return { needsCode, refused: otp ? words.wrongCode : words.codeNeeded };
+  if (needsCode) {
+    const options = response.headers.get("Passkey-Options");
+    const refused = fields.passkey ? words.wrongPasskey : otp ? words.wrongCode : words.codeNeeded;
+    return { needsCode, refused, ...(options && { passkey: JSON.parse(options) }) };
+  }
   if (response.status === 429) return { refused: words.signInClosed };
   if (response.status === 200) return { refused: words.wrongPassword };
   return { refused: fill(words.signInAnswered, { status: response.status }) };

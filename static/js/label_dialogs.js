@@ -3,6 +3,7 @@
 import { byId, copyOfTemplate, find, findAll } from "./dom.js";
 import { get, post, Refusal, signIn } from "./label_api.js";
 import { clock, dayOf, fill, words } from "./label_words.js";
+import * as passkeys from "./passkeys.js";
 
 /** @import { Receipt } from "./label_drafts.js" */
 /** @import { Assignment } from "./label_words.js" */
@@ -43,11 +44,33 @@ export function askToSignIn(address) {
  * @param {Record<string, string>} fields
  */
 async function signingInWith(address, fields) {
-  const { refused = null, needsCode = false } = await signIn(address, fields);
+  const { refused = null, needsCode = false, passkey } = await signIn(address, fields);
   byId("sign-in-code").hidden = !needsCode;
   byId(needsCode ? "sign-in-otp" : "sign-in-password", HTMLInputElement).value = "";
+  offerPasskey(passkey);
   if (needsCode) byId("sign-in-otp").focus();
   return refused;
+}
+
+/**
+ * Show the button that signs in with a passkey, where the account has one and the browser can.
+ * @param {PublicKeyCredentialRequestOptionsJSON | undefined} options
+ */
+function offerPasskey(options) {
+  const button = byId("sign-in-passkey", HTMLButtonElement);
+  const answer = byId("sign-in-answer", HTMLInputElement);
+  answer.value = "";
+  button.hidden = !(options && passkeys.supported);
+  button.onclick = async () => {
+    if (!options) return;
+    try {
+      answer.value = await passkeys.sign(options);
+    } catch {
+      byId("sign-in-error").textContent = words.passkeyPutOff;
+      return;
+    }
+    button.form?.requestSubmit();
+  };
 }
 
 /**

@@ -32,7 +32,8 @@
  *   | "nothingFree" | "nothingFreeNext" | "nothingLeft" | "nothingLeftNext" | "noMore" | "noConnection"
  *   | "noConnectionNext" | "cameIn" | "nextPicture" | "pictureFails" | "reported" | "questionSent" | "newsOf" | "noAnswer"
  *   | "signInEnded" | "signInEndedNext" | "signInEndedGoOn" | "signInPutOff" | "wrongAccount" | "signInClosed"
- *   | "wrongPassword" | "signInAnswered" | "codeNeeded" | "wrongCode" | "signedInSendAgain" | "signInToSend"
+ *   | "wrongPassword" | "signInAnswered" | "codeNeeded" | "wrongCode" | "wrongPasskey" | "passkeyPutOff"
+ *   | "signedInSendAgain" | "signInToSend"
  *   | "changeKey" | "pressKey" | "keyUnchanged" | "keyRefused" | "keyChanged" | "keySwapped" | "keysReset"
  *   | "keysNotKept"} Word
  */

@@ -27,7 +27,7 @@ def newest_link(address: str) -> str:
     """The link in the newest letter to an address."""
     wait_until_sent()
     letter = [str(each.body) for each in mail.outbox if each.to == [address]][-1]
-    return re.findall(r"http://127\.0\.0\.1:8000(/\S+)", letter)[0]
+    return re.findall(r"http://localhost:8000(/\S+)", letter)[0]
 
 
 def researcher(name: str, email: str) -> User:

@@ -85,7 +85,7 @@ def test_a_member_discloses_looks_and_votes_by_keyboard(rich: tuple[Scene, Case]
     press(page, "o")
     expect(page.get_by_label("valid, a bird")).to_be_visible()
     page.get_by_label("valid, a bird").check()
-    follow(page, ("Enter", "#sure-words", "overrule: valid, a bird"), ("Escape", "#sure-words", HIDDEN))
+    follow(page, ("Enter", "#sure-words", "Overrule: valid, a bird"), ("Escape", "#sure-words", HIDDEN))
     assert not Vote.objects.filter(case=case).exists()
     page.get_by_label("valid, a bird").focus()
     press(page, "Enter", "Enter")

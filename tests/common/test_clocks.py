@@ -55,8 +55,10 @@ REAL_TIME = {
     "accounts/pages/account_views.py::_account_page": "sessions and tokens",
     "accounts/pages/account_views.py::email_confirm": "links that confirm an address",
     "accounts/pages/account_views.py::end_sessions": "sessions",
-    "accounts/pages/password_views.py": "passwords, their links, and second factors",
     "accounts/pages/people_views.py": "links of invitations",
+    "accounts/pages/forms.py::save": "links of invitations",
+    "accounts/pages/factor_views.py": "second factors",
+    "accounts/pages/sign_in_views.py::_ask_for_code": "challenges of passkeys",
 }
 
 

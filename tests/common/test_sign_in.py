@@ -9,6 +9,7 @@ from typing import Any
 import pyotp
 import pytest
 import structlog
+from allauth.mfa.models import Authenticator
 from axes.models import AccessAttempt
 from axes.utils import reset
 from django.conf import settings as present
@@ -25,7 +26,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accounts.credentials import credentials_purge
-from accounts.models import ApiToken, RecoveryCode, SecondFactor, UserSession
+from accounts.models import ApiToken, UserSession
 from accounts.rate_limits import MOST_LETTERS_TO_ONE, MOST_NAMES, MOST_NAMES_A_MINUTE, MOST_TRIES
 from accounts.second_factor import (
     CLOSED_FOR,
@@ -33,6 +34,7 @@ from accounts.second_factor import (
     code_take,
     enrolment,
     has_second_factor,
+    recovery_codes_left,
     second_factor_turn_on,
 )
 from accounts.session_store import SessionStore
@@ -360,6 +362,10 @@ class Phone:
         """Say whether a code is taken: that of the moment, unless it is said which."""
         return code_take(user=self.user, code=code or self.at(now), now=now)
 
+    def wrong(self) -> int:
+        """Return how many wrong codes in a row are counted."""
+        return int(Authenticator.objects.get(user=self.user, type="recovery_codes").data["wrong"])
+
 
 @pytest.fixture
 def phone(tara: Tasker) -> Phone:
@@ -409,12 +415,12 @@ def test_it_is_off_until_the_first_code_fits_and_the_set_up_is_the_own(tara: Tas
 def test_a_recovery_code_works_once_however_it_is_typed(typed: str, phone: Phone) -> None:
     code = phone.codes[0].lower().replace("-", " ") if typed == "lower" else typed.format(phone.codes[0])
     assert [phone.opens(NOW, code) for _ in range(2)] == [True, False]
-    assert RecoveryCode.objects.filter(user=phone.user).count() == len(phone.codes) - 1
+    assert recovery_codes_left(phone.user) == len(phone.codes) - 1
 
 
 def test_neither_the_secret_nor_a_recovery_code_can_be_read_from_the_tables(phone: Phone) -> None:
     secrets = [phone.secret, *phone.codes, *(code.replace("-", "") for code in phone.codes)]
-    assert lacking(f"{SecondFactor.objects.values_list()} {RecoveryCode.objects.values_list()}", *secrets) == secrets
+    assert lacking(f"{Authenticator.objects.values_list()}", *secrets) == secrets
 
 
 def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(phone: Phone) -> None:
@@ -426,10 +432,10 @@ def test_ten_wrong_codes_close_it_for_an_hour_from_everywhere(phone: Phone) -> N
 def test_a_good_code_and_an_hour_both_begin_the_count_anew(phone: Phone) -> None:
     for _ in range(MOST_WRONG - 1):
         phone.opens(LATER, "000000")
-    assert (phone.opens(LATER), SecondFactor.objects.get().wrong) == (True, 0)
+    assert (phone.opens(LATER), phone.wrong()) == (True, 0)
     for moment in (LATER, LATER + CLOSED_FOR):
         phone.opens(moment, "000000")
-        assert SecondFactor.objects.get().wrong == 1
+        assert phone.wrong() == 1
 
 
 def test_it_outlives_a_change_of_the_secret_key(phone: Phone, settings: Any) -> None:
@@ -445,7 +451,7 @@ def test_it_outlives_a_change_of_the_secret_key(phone: Phone, settings: Any) -> 
 def test_an_organizer_turns_it_off_for_somebody_who_lost_everything(phone: Phone, client: Client) -> None:
     client.force_login(phone.user, backend="accounts.session_store.UserBackend")
     call_command("second_factor_off", "tara")
-    assert not (has_second_factor(phone.user) or RecoveryCode.objects.exists() or UserSession.objects.exists())
+    assert not (has_second_factor(phone.user) or Authenticator.objects.exists() or UserSession.objects.exists())
     with pytest.raises(CommandError):
         call_command("second_factor_off", "tara")
 

@@ -109,8 +109,8 @@ def test_a_publication_is_told_once(blue: Team) -> None:
         sent(ENDED),
         "steadfast is published",
         *("published since Wed 18 Nov 2026 12:00:00 UTC", "for USD 1,000.00"),
-        f"http://127.0.0.1:8000/defenses/{made.public_id}/",
-        f"http://127.0.0.1:8000/team/defenses/{made.public_id}/",
+        f"http://localhost:8000/defenses/{made.public_id}/",
+        f"http://localhost:8000/team/defenses/{made.public_id}/",
     )
     assert sent(ENDED) == []
 
@@ -404,7 +404,7 @@ def test_a_share_is_told_once_to_its_team_and_not_where_it_is_rolled_back(broken
     to(
         *("red", sent(SETTLED), "Posted for team red: USD 100.01"),
         "USD 100.01 by rule R35\nShare of the attacker prize: net was broken in week 2026-W47.",
-        *("On the account now: USD 100.01.", "http://127.0.0.1:8000/team/money/"),
+        *("On the account now: USD 100.01.", "http://localhost:8000/team/money/"),
     )
     assert sent(SETTLED) == []
 
@@ -452,10 +452,10 @@ def test_a_merged_team_is_told_under_its_present_name(broken: Stake, teams: dict
 
 
 FAILURES: list[tuple[Any, str, Exception, str]] = [
-    (letters, "written", TemplateSyntaxError("no such filter"), "its text cannot be made"),
-    (letters, "written", KeyError("amount"), "a fact is missing"),
-    (posting, "send", BadHeaderError("two lines"), "its address is none"),
-    (posting, "send", UnicodeError("label too long"), "its domain is none"),
+    (letters, "write_message", TemplateSyntaxError("no such filter"), "its text cannot be made"),
+    (letters, "write_message", KeyError("amount"), "a fact is missing"),
+    (posting, "send_letter", BadHeaderError("two lines"), "its address is none"),
+    (posting, "send_letter", UnicodeError("label too long"), "its domain is none"),
     (EmailBackend, "send_messages", SMTPException("try later"), "the server refuses it"),
 ]
 

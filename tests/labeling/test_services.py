@@ -491,7 +491,7 @@ SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_heartbeat": beat,
     "assignment_release": give_back,
     "response_submit": submit,
-    "leases_end": lambda held, now: leases.leases_expire(tasker=held.tasker, now=now),
+    "leases_expire": lambda held, now: leases.leases_expire(tasker=held.tasker, now=now),
     "leases_lapse": lambda held, now: leases.leases_lapse(now=now),
 }
 

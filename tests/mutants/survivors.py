@@ -11,9 +11,9 @@ SURVIVORS: dict[str, str] = {
     "contest/prizes/differences.py flows: money + advanced: Add is Sub (3)": (
         "money is advanced only where nothing is left over: what returns to the half is 0 in either case"
     ),
-    "scoring/leases.py claim: True is False": _POSTGRES,
+    "scoring/leases.py claim_lease: True is False": _POSTGRES,
     "scoring/leases.py reclaim: filter(state=RunState.RUNNING): left out": "what does not run has no lease",
-    "contest/attacks/quota.py team_held: True is False (2)": (
+    "contest/attacks/quota.py lock_team_quota: True is False (2)": (
         "a lock against changes of the key as well: it only makes others wait, on PostgreSQL"
     ),
     "labeling/dealing.py <module>: 500 is 501": _NUMBER,
@@ -30,7 +30,7 @@ SURVIVORS: dict[str, str] = {
     "labeling/leases.py _offers: 1 is 2 (2)": "no panel of this policy misses one more than its size",
     "labeling/leases.py _offers: policy.panel_size + 1: Add is Sub (2)": "levels that gave nothing are read again",
     "labeling/leases.py _offers: 1 is 2 (4)": "no panel misses more than LARGEST_PANEL",
-    "labeling/leases.py leases_end: True is False": _POSTGRES,
+    "labeling/leases.py leases_expire: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False (2)": _POSTGRES,
     "labeling/leases.py _lapse: filter(pk=pk): left out": "each call then ends another of those that are overdue",

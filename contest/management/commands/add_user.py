@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from accounts.invitations import clean_address
+from accounts.addresses import clean_address, keep_confirmed
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.audit.origin import RecordedCommand
 from common.audit.trail import audit
@@ -47,6 +47,7 @@ class Command(RecordedCommand):
         password = self._password(options["password_stdin"], User(username=name, email=email))
         with transaction.atomic():
             user = User.objects.create_user(name, email=email, password=password)
+            keep_confirmed(user)
             if role == "tasker":
                 state = TaskerState.QUALIFIED if options["qualified"] else TaskerState.LEARNING
                 tasker = tasker_register(user=user, state=state, now=domain_now(), rng=SystemRandom())

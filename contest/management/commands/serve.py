@@ -68,7 +68,7 @@ class Command(ContestCommand):
             processes.stop()
 
     def _announce(self, port: int, *, demo: bool) -> None:
-        self.stdout.write(f"\nUnanimous is at http://127.0.0.1:{port}")
+        self.stdout.write(f"\nUnanimous is at http://localhost:{port}")
         if demo:
             self.stdout.write(f"Sign in as one of {', '.join(SIGN_INS)}; the password of all is demo-only")
             if settings.EMAIL_FILE_PATH:

@@ -48,7 +48,7 @@ class MotionForm(Form):
     reason = TextField("Reason (it is public)", most=MOST_REASON_CHARACTERS, rows=3)
 
     @classmethod
-    def of(cls, request: HttpRequest, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
+    def of(cls, request: HttpRequest, /, *, action: str | tuple[str, ...] = "", **named: Any) -> Self:
         """Return the form as it was sent, or an empty one."""
         return super().of(request, action=action or cls.action, **named)
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from accounts.passwords import CONFIRM_WITHIN
+from accounts.addresses import CONFIRM_WITHIN
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, InvalidInput, NotFound

@@ -155,7 +155,7 @@ def test_the_decision_page_waits_for_no_lock(reads: Callable[[], Any]) -> None:
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
         lock_all()
         page = pool.submit(reads).result(LONG / 4)  # it would wait for the end of this transaction
-    assert page.status_code == 200 and page.context["follows"]
+    assert page.status_code == 200 and page.context["impact"]
 
 
 def test_the_decision_page_delays_nobody(reads: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from tests.contest.notifications.cast import team
 from tests.contest.pages import lacking
 
 pytestmark = pytest.mark.django_db
-HOST = "http://127.0.0.1:8000"
+HOST = "http://localhost:8000"
 _RECEIPT = {
     "id": "A-7Q4M2K9X",
     "file_name": "heron.png",

@@ -125,7 +125,7 @@ def test_a_letter_has_two_parts_and_one_name(carl: User) -> None:
     (letter,), again = sent(), Message.objects.get()
     message = letter.message()
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
-    assert message["Message-ID"] == f"<message-{again.pk}@127.0.0.1>"
+    assert message["Message-ID"] == f"<message-{again.pk}@localhost>"
     assert (again.sent_at, again.error, again.tries) == (NOW, "", 1)
 
 
@@ -192,7 +192,7 @@ def test_a_day_is_one_letter_with_each_message_once(daily: User) -> None:
     assert (letter.to, letter.subject) == (["carl@example.org"], "2 messages of your day")
     text = str(letter.body)
     assert text.count("Case C-1 was opened") == 1 == text.count("gus left team red.")
-    links = (f"http://127.0.0.1:8000/messages/{each.pk}/" for each in Message.objects.all())
+    links = (f"http://localhost:8000/messages/{each.pk}/" for each in Message.objects.all())
     assert lacking(text, *links, "Hello,") == ["Hello,"]
     assert sent(MORNING) == [] == sent(MORNING + timedelta(hours=5))
     told(daily, now=MORNING + timedelta(hours=6))
@@ -211,7 +211,7 @@ def test_the_morning_is_the_contest_s_own(daily: User) -> None:
 def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monkeypatch: pytest.MonkeyPatch) -> None:
     told(daily)
     with monkeypatch.context() as refusing:
-        refusing.setattr("contest.outbox.posting.send", Mock(side_effect=OSError("away")))
+        refusing.setattr("contest.outbox.posting.send_letter", Mock(side_effect=OSError("away")))
         assert sent(MORNING) == []
     assert Digest.objects.values_list("taken_at", "tries", "error").get() == (None, 1, "OSError: away")
     assert (sent(MORNING), len(sent(MORNING + posting.AGAIN_AFTER))) == ([], 1)
@@ -221,7 +221,7 @@ def test_a_day_whose_letter_the_server_refuses_is_tried_again(daily: User, monke
     ("where", "left", "why"),
     [
         ("contest.outbox.sending.post_due", 1, "before the letter, which the next sweep sends"),
-        ("contest.outbox.posting.send", 0, "with the letter in hand, which is not repeated"),
+        ("contest.outbox.posting.send_letter", 0, "with the letter in hand, which is not repeated"),
     ],
 )
 def test_a_sweep_that_is_killed_repeats_nothing(
@@ -516,7 +516,7 @@ def test_the_demo_s_other_letters_are_shown_and_no_other_folder_s(
     mail.outbox = []
 
     def letter_of(row: Message) -> EmailMessage:
-        headers = {"Message-ID": f"<message-{row.pk}@127.0.0.1>"}
+        headers = {"Message-ID": f"<message-{row.pk}@localhost>"}
         return EmailMessage("Case C-1", "x", to=["gus@example.org"], headers=headers)
 
     posting.post_due(Message.objects.all(), letter_of, clock=lambda: NOW)

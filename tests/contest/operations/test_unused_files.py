@@ -55,12 +55,12 @@ DAY = timedelta(days=1)
 # Columns for the hash of something that is no file of the store, or of one that another column names.
 NAMES_NO_FILE = {
     "axes.AccessLog.session_hash": "a session",
+    "account.EmailConfirmation.key": "a link",
     "accounts.ApiToken.digest": "a token",
     "common.AuditCheck.sha256": "the audit trail",
     "common.AuditSeal.previous": "the audit trail",
     "common.AuditSeal.private_sha256": "the audit trail",
     "common.AuditSeal.sha256": "the audit trail",
-    "accounts.RecoveryCode.digest": "a recovery code",
     "core.Release.manifest_sha256": "a file of a release, which is not in the store",
     "core.Release.previous_sha256": "a file of a release, which is not in the store",
     "teams.TeamInvitation.token_sha256": "a link",

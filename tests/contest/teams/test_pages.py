@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts import rate_limits
+from accounts.addresses import CONFIRM_WITHIN
 from accounts.models import AccountRole
-from accounts.passwords import CONFIRM_WITHIN
 from accounts.rate_limits import MOST_LETTERS_TO_ONE
 from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of

@@ -241,7 +241,7 @@ def test_a_database_that_restarts_does_not_cost_a_trial(
 
 def test_a_fault_is_kept_too_when_the_database_is_back(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     trial = cast.ask(cast.container(), SMOKE, now)
-    scoring_cast.away(monkeypatch, leases, "fault", [OperationalError("the server is going away")], kept=False)
+    scoring_cast.away(monkeypatch, leases, "record_fault", [OperationalError("the server is going away")], kept=False)
     found = worked(trial, now, not_starting(Fault.PLATFORM))
     assert (found.state, found.tries) == (RunState.QUEUED, 1)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command, get_commands
@@ -20,7 +21,6 @@ from django.test import Client
 
 from accounts import invitations, leaving
 from accounts.enums import Role
-from accounts.models import SecondFactor
 from common.audit.chain import canonical
 from common.audit.seals import private_of, public_of, seal_entries
 from common.models import AuditEntry
@@ -461,7 +461,7 @@ BY_COMMAND: dict[str, tuple[str, Callable[[Path, pytest.MonkeyPatch], object]]] 
     "second_factor.off": (
         "second_factor_off",
         lambda path, _: (
-            SecondFactor.objects.create(user=factories.user("nora"), secret="x", last_step=1, turned_on_at=NOW),
+            Authenticator.objects.create(user=factories.user("nora"), type="totp", data={}),
             _command("second_factor_off", "nora"),
         ),
     ),

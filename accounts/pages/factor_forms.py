@@ -1,0 +1,91 @@
+"""The forms of the second factor: authenticator app, passkeys, recovery codes."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from accounts import passkeys, second_factor
+from accounts.pages.forms import ConfirmedForm
+from common.typed import whole_number
+from common.web.forms import Form, TextField
+
+
+class AppForm(ConfirmedForm):
+    """The first code of an authenticator app."""
+
+    signed = forms.CharField(required=False, max_length=1000, widget=forms.HiddenInput)
+    code = TextField(
+        _("Code"), most=40, autocomplete="one-time-code", autocapitalize="none", spellcheck="false", inputmode="numeric"
+    )
+    field_order = ["signed", "code"]
+
+    def save(self, *, now: datetime) -> list[str]:
+        """Take codes of the app from now on; return the recovery codes."""
+        self.check_password()
+        data = self.cleaned_data
+        return second_factor.second_factor_turn_on(user=self.user, signed=data["signed"], code=data["code"], now=now)
+
+
+class AppRemovalForm(ConfirmedForm):
+    """That no codes of the app are taken any more."""
+
+    def save(self, *, now: datetime) -> bool:
+        """Forget the app; return whether a factor is left."""
+        self.check_password()
+        return second_factor.authenticator_app_remove(user=self.user)
+
+
+class RenewalForm(ConfirmedForm):
+    """That the recovery codes are replaced; `newest` are those the page was made for."""
+
+    newest = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def save(self, *, now: datetime) -> list[str]:
+        """Return the new codes."""
+        self.check_password()
+        newest = whole_number(self.cleaned_data["newest"]) or 0
+        return second_factor.recovery_codes_renew(user=self.user, newest=newest)
+
+
+class PasskeyForm(ConfirmedForm):
+    """What a new passkey is called."""
+
+    name = TextField(_("Name of the passkey"), most=passkeys.MOST_NAME, required=False)
+    field_order = ["name"]
+
+    def save(self, *, now: datetime) -> dict[str, Any]:
+        """Return what the browser needs to make it."""
+        self.check_password()
+        return passkeys.registration_begin(self.request, self.user, now=now)
+
+
+class NewPasskeyForm(Form):
+    """What the browser made, after the password was given in this session."""
+
+    name = forms.CharField(required=False, widget=forms.HiddenInput)
+    credential = forms.CharField(required=False, max_length=passkeys.MOST_CHARACTERS, widget=forms.HiddenInput)
+
+    def __init__(self, *arguments: Any, request: HttpRequest, user: User, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.request, self.user = request, user
+
+    def save(self, *, now: datetime) -> list[str]:
+        """Keep the passkey; return the recovery codes."""
+        data = self.cleaned_data
+        return passkeys.passkey_add(self.request, self.user, name=data["name"], credential=data["credential"], now=now)
+
+
+class PasskeyRemovalForm(ConfirmedForm):
+    """Which passkey goes."""
+
+    passkey = forms.CharField(required=False)
+
+    def save(self, *, now: datetime) -> bool:
+        """Forget it; return whether a factor is left."""
+        self.check_password()
+        number = whole_number(self.cleaned_data["passkey"]) or 0
+        return passkeys.passkey_remove(user=self.user, passkey_id=number)

@@ -1,0 +1,108 @@
+"""The page of the second factor."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from accounts.access import signed_in
+from accounts.letters import tell
+from accounts.pages import factor_forms
+from accounts.passkeys import passkeys_of
+from accounts.second_factor import (
+    enrolment,
+    has_authenticator_app,
+    has_second_factor,
+    newest_recovery_codes,
+    recovery_codes_left,
+)
+from common.web.form_fields import go_to, text
+from common.web.forms import Form
+from common.web.page import page
+
+_FORMS: dict[str, type[Form]] = {
+    "turn_on": factor_forms.AppForm,
+    "turn_off": factor_forms.AppRemovalForm,
+    "renew": factor_forms.RenewalForm,
+    "passkey_begin": factor_forms.PasskeyForm,
+    "passkey_add": factor_forms.NewPasskeyForm,
+    "passkey_remove": factor_forms.PasskeyRemovalForm,
+}
+
+
+@page(signed_in, "GET POST")
+def second_factor(request: HttpRequest, user: User) -> HttpResponse:
+    """Show the authenticator app, the passkeys and the recovery codes, and change one of them."""
+    # Each form has a password: their fields' ids differ.
+    forms = {
+        action: kind.of(request, action=action, request=request, user=user, auto_id=f"{action}_%s")
+        for action, kind in _FORMS.items()
+    }
+    action = text(request, "action")
+    done = forms[action].submit(now=timezone.now()) if action in forms else None
+    return _factor_page(request, user, forms) if done is None else _ANSWERS[action](request, user, done)
+
+
+def _factor_page(request: HttpRequest, user: User, forms: dict[str, Form]) -> HttpResponse:
+    sent = next((form for form in forms.values() if form.errors), None)
+    context: dict[str, Any] = {"forms": forms, "sent": sent, "passkeys": passkeys_of(user)}
+    if has_second_factor(user):
+        context |= {"left": recovery_codes_left(user), "newest": newest_recovery_codes(user)}
+    if not has_authenticator_app(user):
+        context["enrolment"] = enrolment(user, text(request, "signed", 1000))
+    return render(request, "accounts/second_factor.html", context, status=400 if sent else 200)
+
+
+def _turned_on(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
+    tell(user, "second_factor_on", now=timezone.now())
+    return _added(request, codes, _("The authenticator app is set up."))
+
+
+def _passkey_added(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
+    tell(user, "passkey_added", now=timezone.now())
+    return _added(request, codes, _("The passkey was added."))
+
+
+def _added(request: HttpRequest, codes: list[str], words: str) -> HttpResponse:
+    if codes:
+        return _show_codes(request, codes, turned_on=True)
+    messages.success(request, words)
+    return go_to("account-second-factor")
+
+
+def _show_codes(request: HttpRequest, codes: list[str], *, turned_on: bool) -> HttpResponse:
+    return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": turned_on})
+
+
+def _turned_off(request: HttpRequest, user: User, left: bool) -> HttpResponse:
+    return _removed(request, user, left, "app_removed", _("The authenticator app is removed."))
+
+
+def _passkey_removed(request: HttpRequest, user: User, left: bool) -> HttpResponse:
+    return _removed(request, user, left, "passkey_removed", _("The passkey is removed."))
+
+
+def _removed(request: HttpRequest, user: User, left: bool, letter: str, words: str) -> HttpResponse:
+    tell(user, letter if left else "second_factor_off", now=timezone.now())
+    off = _("The second factor is off: signing in takes the password alone.")
+    messages.success(request, words if left else off)
+    return go_to("account-second-factor" if left else "account")
+
+
+def _begin_passkey(request: HttpRequest, user: User, options: dict[str, Any]) -> HttpResponse:
+    return render(request, "accounts/passkey.html", {"options": options, "name": text(request, "name")})
+
+
+_ANSWERS: dict[str, Callable[[HttpRequest, User, Any], HttpResponse]] = {
+    "turn_on": _turned_on,
+    "turn_off": _turned_off,
+    "renew": lambda request, user, codes: _show_codes(request, codes, turned_on=False),
+    "passkey_begin": _begin_passkey,
+    "passkey_add": _passkey_added,
+    "passkey_remove": _passkey_removed,
+}

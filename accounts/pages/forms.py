@@ -1,0 +1,254 @@
+"""The forms of accounts: passwords, addresses, settings, leaving, joining, and the organizers' list of people."""
+
+from random import Random
+from typing import Any, ClassVar
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.core.mail import EmailMessage
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from accounts import addresses, invitations, passwords
+from accounts.enums import Role
+from accounts.leaving import account_delete
+from accounts.locale import zone_names
+from accounts.models import Invitation
+from accounts.rate_limits import count_letter, password_matches
+from common.domain_clock import domain_now
+from common.errors import InvalidInput
+from common.typed import whole_number
+from common.web.forms import Form, TextField
+
+_MOST_PASSWORD = 1000
+_NO_ROLE, _NO_LANGUAGE = "Choose tasker, organizer or review board.", "Choose a language."
+
+
+class PasswordField(forms.CharField):
+    """A password as it was typed; it is never shown again."""
+
+    def __init__(self, label: Any, autocomplete: str = "current-password") -> None:
+        attributes = {"autocomplete": autocomplete, "autocapitalize": "none", "spellcheck": "false", "required": True}
+        super().__init__(label=label, required=False, strip=False, widget=forms.PasswordInput(attributes))
+
+    def to_python(self, value: Any) -> str:
+        """Return what was typed, blanks included."""
+        return str(value or "")[:_MOST_PASSWORD]
+
+
+def email_field(label: Any, autocomplete: str = "email") -> TextField:
+    """Return a field for an address."""
+    return TextField(label, most=254, type="email", autocomplete=autocomplete, spellcheck="false")
+
+
+class ConfirmedForm(Form):
+    """A form of a signed-in person that takes their password again; a wrong one counts as at sign-in."""
+
+    wrong_password: ClassVar[Any] = _("This is not your password.")
+    password = PasswordField(_("Your password"))
+
+    def __init__(self, *arguments: Any, request: HttpRequest, user: User, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.request, self.user = request, user
+
+    def check_password(self) -> None:
+        """Raise InvalidInput (`password`) for a wrong one."""
+        if not password_matches(self.request, self.user, self.cleaned_data["password"]):
+            raise InvalidInput(str(self.wrong_password), "wrong_password", field="password")
+
+
+class NewPassword(forms.Form):
+    """A new password, typed twice alike."""
+
+    new_password = PasswordField(_("New password"), "new-password")
+    new_password_again = PasswordField(_("New password again"), "new-password")
+
+    def clean_new_password_again(self) -> str:
+        """Compare the two."""
+        again: str = self.cleaned_data["new_password_again"]
+        if self.cleaned_data.get("new_password") != again:
+            raise forms.ValidationError(gettext("The two are not the same: type both again."), "not_alike")
+        return again
+
+    @cached_property
+    def requirements(self) -> list[str]:
+        """Return what a password has to be like."""
+        return password_validators_help_texts()
+
+
+class PasswordForm(NewPassword, ConfirmedForm):
+    """Another password for who knows the present one."""
+
+    wrong_password = _("This is not your present password.")
+    password = PasswordField(_("Present password"))
+    field_order = ["password"]
+
+    def save(self) -> User:
+        """Change the password; every other session and every token ends."""
+        self.check_password()
+        session, new = self.request.session.session_key, self.cleaned_data["new_password"]
+        passwords.password_set(user=self.user, password=new, now=timezone.now(), session_key=session)
+        return self.user
+
+
+class ResetForm(NewPassword, Form):
+    """Another password for who has the link to it."""
+
+    def save(self, *, user: User) -> User:
+        """Change the password; every session and every token ends."""
+        passwords.password_set(user=user, password=self.cleaned_data["new_password"], now=timezone.now())
+        return user
+
+
+class ResetRequestForm(Form):
+    """Whose password is forgotten."""
+
+    email = email_field(_("E-mail address"))
+
+    def save(self, *, request: HttpRequest) -> str:
+        """Write to the account of the address, if there is one; return the address."""
+        address: str = self.cleaned_data["email"]
+        passwords.reset_ask(email=address)
+        count_letter(request, address)
+        return address
+
+
+class EmailForm(ConfirmedForm):
+    """Another address for letters about the account."""
+
+    email = email_field(_("New e-mail address"))
+    field_order = ["email"]
+
+    def save(self) -> EmailMessage:
+        """Return the letter to the address."""
+        self.check_password()
+        # Counted before it is looked at: nobody is found out by asking on and on.
+        count_letter(self.request, self.cleaned_data["email"])
+        return addresses.address_ask(user=self.user, email=self.cleaned_data["email"])
+
+
+class SettingsForm(Form):
+    """A tasker's language and time zone; the time zone is theirs alone."""
+
+    language = forms.ChoiceField(
+        label=_("Language"), required=False, error_messages={"invalid_choice": _("Choose one of the languages.")}
+    )
+    time_zone = TextField(
+        _("Time zone"), most=254, required=False, list="zones", placeholder="UTC", autocapitalize="none"
+    )
+
+    def __init__(self, *arguments: Any, tasker: Any, language: str = "", **named: Any) -> None:
+        chosen = {"language": tasker.language, "time_zone": tasker.time_zone} if tasker else {"language": language}
+        super().__init__(*arguments, initial=chosen, **named)
+        as_browser = [("", _("as the browser asks"))] if tasker else []
+        self.fields["language"].choices = [*as_browser, *settings.LANGUAGES]  # type: ignore[attr-defined]
+        if tasker is None:
+            del self.fields["time_zone"]
+
+    def clean_time_zone(self) -> str:
+        """Take a zone that is known, or none."""
+        zone: str = self.cleaned_data["time_zone"]
+        if zone and zone not in zone_names():
+            raise forms.ValidationError(gettext("Choose a time zone of the list, for example Europe/Berlin."))
+        return zone
+
+    def save(self, *, tasker: Any) -> Any:
+        """Keep both."""
+        tasker.language, tasker.time_zone = self.cleaned_data["language"], self.cleaned_data["time_zone"]
+        tasker.save(update_fields=["language", "time_zone"])
+        return tasker
+
+
+class DeleteForm(ConfirmedForm):
+    """That an account goes; `confirmation` is its public ID, or the user name where it has none."""
+
+    confirmation = TextField("", most=254, autocapitalize="none", spellcheck="false")
+    field_order = ["confirmation"]
+
+    def __init__(self, *arguments: Any, confirmation: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.expected = confirmation
+        words = gettext("Type %(confirmation)s to confirm") % {"confirmation": confirmation}
+        self.fields["confirmation"].label = words
+
+    def save(self, *, person: User, by: User | None = None) -> User:
+        """Delete the account."""
+        if self.cleaned_data["confirmation"].upper() != self.expected.upper():
+            words = gettext("Type %(confirmation)s here to confirm.") % {"confirmation": self.expected}
+            raise InvalidInput(words, "not_confirmed", field="confirmation")
+        self.check_password()
+        account_delete(user=person, now=domain_now(), by=by)
+        return person
+
+
+class JoinForm(NewPassword, Form):
+    """The user name and password of a new account."""
+
+    names = {"password": "new_password"}
+    username = TextField(_("User name"), most=150, autocomplete="username", autocapitalize="none", spellcheck="false")
+    field_order = ["username"]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.fields["username"].help_text = gettext(
+            "Only organizers see it. Letters, digits and @ . + - _, at most 40."
+        )
+
+    def save(self, *, secret: str, rng: Random) -> User:
+        """Make the account that the link invites to."""
+        return invitations.invitation_accept(
+            secret=secret,
+            username=self.cleaned_data["username"],
+            password=self.cleaned_data["new_password"],
+            now=timezone.now(),
+            rng=rng,
+            joined_at=domain_now(),
+        )
+
+
+class InviteForm(Form):
+    """Who is invited, to what, and in which language."""
+
+    email = email_field("E-mail address", "off")
+    role = forms.ChoiceField(
+        label="Role",
+        choices=[("tasker", "tasker"), ("organizer", "organizer"), ("board", "review board")],
+        error_messages={"required": _NO_ROLE, "invalid_choice": _NO_ROLE},
+    )
+    language = forms.ChoiceField(
+        label="Language of the letter",
+        choices=settings.LANGUAGES,
+        error_messages={"required": _NO_LANGUAGE, "invalid_choice": _NO_LANGUAGE},
+    )
+
+    def save(self, *, by: User) -> invitations.NewInvitation:
+        """Invite the address."""
+        data = self.cleaned_data
+        return invitations.invite(
+            email=data["email"], role=Role(data["role"]), language=data["language"], by=by, now=timezone.now()
+        )
+
+
+class RenewForm(Form):
+    """That an invitation is sent again."""
+
+    invitation = forms.CharField(required=False)
+
+    def save(self, *, by: User) -> invitations.NewInvitation:
+        """Make a new link."""
+        number = whole_number(self.cleaned_data["invitation"]) or 0
+        return invitations.invitation_renew(invitation_id=number, by=by, now=timezone.now())
+
+
+class RevokeForm(RenewForm):
+    """That an invitation is taken back."""
+
+    def save(self, *, by: User) -> Invitation:  # type: ignore[override]
+        """End its link."""
+        number = whole_number(self.cleaned_data["invitation"]) or 0
+        return invitations.invitation_revoke(invitation_id=number, by=by, now=timezone.now())
