@@ -24,7 +24,7 @@ lint: $(VENV)/.development
 
 # Collects the words of the pages into locale/, and packs the translations. Needs gettext.
 messages: $(VENV)/.development
-	@$(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var
+	@$(BIN)/python manage.py makemessages --all --no-location --no-obsolete --ignore=.venv --ignore=var --ignore=node_modules
 	@$(BIN)/python manage.py compilemessages --ignore=.venv --verbosity 0
 
 # Renews requirements.txt and requirements-dev.txt from their .in files. Needs a package index.

@@ -14,6 +14,7 @@ NEEDED = {
     "setpriv": "util-linux",
     "xgettext": "gettext",
     "node": "nodejs",
+    "npm": "npm",
 }
 
 
@@ -22,6 +23,10 @@ OPTIONAL = {
     "dockerd": "docker.io",
     "chromium-headless-shell": "chromium-headless-shell",
 }
+
+# What checks the JavaScript, and the lock file that it was installed from.
+SCRIPTS = Path("tests/node")
+INSTALLED_FROM = SCRIPTS / "node_modules" / ".installed-from"
 
 # Without any font pages have no text to lay out; with this one the screens look alike everywhere.
 FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
@@ -54,6 +59,20 @@ def main() -> int:
             _install([package])
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"Going on without {package}: {error}", flush=True)
+    return _install_scripts()
+
+
+def _install_scripts() -> int:
+    """Install the linter and the compiler of tests/node/package-lock.json, unless they are there; 1 where npm fails."""
+    lock = (SCRIPTS / "package-lock.json").read_text()
+    if INSTALLED_FROM.exists() and INSTALLED_FROM.read_text() == lock:
+        return 0
+    print("Installing what checks the JavaScript (some seconds)", flush=True)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    if subprocess.run(command, cwd=SCRIPTS).returncode != 0:
+        print("npm could not install tests/node/package-lock.json: is a package registry within reach?")
+        return 1
+    INSTALLED_FROM.write_text(lock)
     return 0
 
 

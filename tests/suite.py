@@ -22,7 +22,12 @@ from tests.services import Ended, ending_in_order, postgres, redis, run_to_the_e
 PYTEST = [sys.executable, "-m", "pytest"]
 BIN = Path(sys.executable).parent
 LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-imports"]]
-NODE = ["node", "--test", *sorted(map(str, Path("tests/node").glob("*.test.mjs")))]
+# The checks of the JavaScript (tests/node/package.json).
+SCRIPTS = Path("tests/node")
+SCRIPTS_BIN = SCRIPTS / "node_modules" / ".bin"
+ESLINT = [str(SCRIPTS_BIN / "eslint"), "--config", str(SCRIPTS / "eslint.config.mjs"), "static/js", str(SCRIPTS)]
+TSC = [str(SCRIPTS_BIN / "tsc"), "--project", str(SCRIPTS / "tsconfig.json")]
+NODE = ["node", "--test", *sorted(map(str, SCRIPTS.glob("*.test.mjs")))]
 
 # Each phase has a database of its own. Without what Python keeps of a compiled file, each process would compile every
 # test.
@@ -86,13 +91,13 @@ class Suite:
 
 
 def lint(suite: Suite) -> None:
-    """Style, format and import contracts."""
-    suite.commands("lint", *([str(BIN / command[0]), *command[1:]] for command in LINTERS))
+    """Style, format and import contracts; style of the JavaScript."""
+    suite.commands("lint", *([str(BIN / command[0]), *command[1:]] for command in LINTERS), ESLINT)
 
 
 def types(suite: Suite) -> None:
-    """Types of the application."""
-    suite.commands("types", [str(BIN / "mypy")])
+    """Types of the application, and of the JavaScript."""
+    suite.commands("types", [str(BIN / "mypy")], TSC)
 
 
 def node(suite: Suite) -> None:
