@@ -320,7 +320,7 @@ def test_words_of_others_are_words_in_html(red: Team) -> None:
 
 
 def test_letters_have_the_colours_and_shapes_of_the_pages() -> None:
-    css = Path(site.BASE_DIR, "static/css")
+    css = Path(site.BASE_DIR, "static/css/shared")
     light = (css / "variables.css").read_text().partition("@media")[0]
     assert not lacking(light, *(f"--{look}: {colour};" for look, colour in COLOURS.items()))
     shapes = re.findall(r'\.state-(\w+)::before { content: "(.)', (css / "base.css").read_text())
