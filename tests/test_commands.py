@@ -450,7 +450,7 @@ def test_djangos_deployment_check_finds_nothing(tmp_path: Path) -> None:
 
 def test_static_files_can_be_collected_with_names_that_change_with_them(tmp_path: Path) -> None:
     python(tmp_path, "manage.py", "collectstatic", "--noinput", **PRODUCTION).check_returncode()
-    assert list((tmp_path / "static" / "css").glob("base.????????????.css"))
+    assert list((tmp_path / "static" / "css" / "shared").glob("base.????????????.css"))
     assert list((tmp_path / "static" / "vendor" / "pico").glob("pico.min.????????????.css.gz"))
 
 

@@ -36,6 +36,7 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "common/test_sign_in.py",
         "test_a_code_works_once_also_the_one_that_turned_it_on",
     ),
+    "accounts/passkeys.py": ("accounts/test_doors.py", "test_an_answer_opens_once"),
     "accounts/session_store.py": ("common/test_clocks.py", "test_who_is_signed_in_stays_so_and_links_go_on"),
     "contest/attacks/letters.py": (
         "contest/attacks/test_uploads.py",

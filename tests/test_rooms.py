@@ -13,6 +13,7 @@ from tests.sources import ROOT, sources
 PAGES = re.compile(r"(?:contest/(?:pages|api|web|templatetags)|labeling/pages|accounts/pages|monitoring/pages)/")
 CONTEST_ROOM = re.compile(r"contest/(?!pages|api|web|templatetags|demo|simulation|management|migrations)\w+/")
 MOST_MODULES, MOST_LINES, MOST_SHARE = 25, 400, 0.12
+MOST_COLUMNS = 160
 # A room may answer that something is not there.
 ALLOWED = {"Http404"}
 WEB = ("django.http", "django.shortcuts", "django.views", "rest_framework")
@@ -59,6 +60,17 @@ def test_folders_and_modules_stay_small() -> None:
     folders = Counter(path.parent for path in code.values())
     assert not {str(folder.relative_to(ROOT)): most for folder, most in folders.items() if most > MOST_MODULES + 1}
     assert not {name for name, path in code.items() if lines_of(path) > MOST_LINES}
+
+
+def test_lines_of_templates_stay_short() -> None:
+    files = (ROOT / "templates").rglob("*.html")
+    long = {
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        if len(line) > MOST_COLUMNS
+    }
+    assert not long
 
 
 def test_no_room_holds_an_eighth_of_the_application() -> None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-# A state of the site: the shape that stands for it in plain text, and its colour in letters, as in shared/variables.css.
+# A state of the site: its shape in plain text, and its colour in letters, the one of static/css/shared/variables.css.
 SHAPES = {"valid": "✓", "rejected": "✕", "open": "○", "embargo": "▣", "broken": "⚡", "unbroken": "◆"}
 COLOURS = {
     "valid": "#2f7d32",

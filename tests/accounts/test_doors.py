@@ -177,6 +177,7 @@ def test_a_passkey_is_refused(why: str, spoil: Callable[[SecurityKey, Client], A
     assert refused_sign_in(key, spoil), why
 
 
+@pytest.mark.both("the second of two requests waits for the row of the first")
 @pytest.mark.parametrize("count", [1, 0], ids=["counts", "shared by devices, counts nothing"])
 def test_an_answer_opens_once(count: int, tara: Tasker, client: Client) -> None:
     """Also to who has the cookie, and to a second request that began with the same session."""

@@ -39,6 +39,7 @@ from labeling.submission import response_submit
 from policy.selectors import policy_at, policy_in_force
 from scoring.models import Run, Trial
 from tests import factories
+from tests.contest.pages import one_line
 
 DATASET_ONLY = {Reason.KNOWN_BAD, Reason.AMBIGUOUS}
 pytestmark = [pytest.mark.django_db, pytest.mark.slow("one demo for all: seeded photographs, scoring, and weeks of it")]
@@ -117,7 +118,7 @@ def test_every_page_has_rows(seeded: datetime, in_demo: Any) -> None:
         client = Client()
         if who:
             client.force_login(User.objects.get(username=who))
-        page = client.get(address).content.decode()
+        page = one_line(client.get(address).content.decode())
         assert [words for words in shown if words not in page] == [], f"{address}: {why}"
     for entry in DefenseEntry.objects.select_related("defense"):
         status = 404 if entry.opened_at is None else 200

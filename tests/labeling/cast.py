@@ -17,6 +17,7 @@ from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
 from labeling.submission import SubmittedResponse, response_submit
 from policy.numbers import Policy
 from tests import factories
+from tests.contest.pages import one_line
 from tests.factories import NOW
 
 POLICY = Policy(gold_percent=0)
@@ -50,9 +51,9 @@ def kept(row: Model, *names: str) -> Any:
 
 def shows(answer: Any, *words: str, status: int = 200) -> str:
     """A page that comes with this status and has all these words in it; returns its text."""
-    text: str = answer.content.decode()
+    text = one_line(answer.content.decode())
     assert answer.status_code == status
-    assert [each for each in words if each not in text] == []
+    assert [each for each in words if one_line(each) not in text] == []
     return text
 
 

@@ -32,6 +32,7 @@ from monitoring.models import GoldFlag, TaskerLink
 from monitoring.tasker_rows import tasker_rows
 from policy.numbers import Policy
 from tests import factories
+from tests.contest.pages import one_line
 from tests.labeling.cast import BICYCLE, BIRD, full_panel, gold_answer, gold_answers, kept, shows
 
 pytestmark = pytest.mark.django_db
@@ -170,7 +171,7 @@ def test_the_story_tells_every_qualification_once(tara: Tasker, organizer: Clien
 
 def test_a_chart_without_figures_says_so(tara: Tasker, organizer: Client) -> None:
     factories.response(tara, factories.panel(), now=timezone.now())
-    page = organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode()
+    page = one_line(organizer.get(f"/organizer/taskers/{tara.public_id}/").content.decode())
     assert re.findall(r"<h3>([^<]*)</h3>\s*(<figure|<p>[^<]*)", page) == [
         ("Answers per day", "<figure"),
         ("Gold right per day, percent", "<p>No gold was answered in these days."),

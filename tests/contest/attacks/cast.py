@@ -22,6 +22,7 @@ from policy.models import PolicyVersion
 from policy.numbers import Policy
 from scoring.models import Defense
 from tests import factories
+from tests.contest.pages import one_line
 
 SIDE = 32
 POLICY = Policy(image_size=SIDE)
@@ -148,5 +149,5 @@ def stored(within: str = "") -> list[Path]:
 
 def main_of(answer: Any) -> str:
     """What stands between the header and the footer of a page."""
-    page: str = answer.content.decode()
+    page = one_line(answer.content.decode())
     return page.partition("<main")[2].partition("</main>")[0]

@@ -16,7 +16,7 @@ from picture_files.store import FolderStore
 from scoring.models import Defense
 from tests import factories
 from tests.contest.defenses import cast
-from tests.contest.pages import codes, outsiders
+from tests.contest.pages import codes, one_line, outsiders
 
 pytestmark = pytest.mark.django_db
 AT = factories.NOW
@@ -145,7 +145,7 @@ def test_opening_the_source_makes_the_files_public(names: tuple[str, ...], tmp_p
 def test_a_file_that_is_not_in_the_store_is_not_linked(entry: DefenseEntry) -> None:
     for left in FolderStore(Path(site.IMAGE_STORE_URL.removeprefix("file://"))).folder.rglob("*.weights"):
         left.unlink()
-    page = Client().get(address(entry, "")).content.decode()
+    page = one_line(Client().get(address(entry, "")).content.decode())
     assert "not here" in page and address(entry, "weights.bin") not in page
     for name in ("weights.bin", "nothing.zip", "source", "image.tar.gz", ".."):
         assert Client().get(address(entry, name)).status_code == 404, name

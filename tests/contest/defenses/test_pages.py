@@ -28,7 +28,7 @@ from scoring.models import CopyFlag, Defense
 from scoring.trials.services import framework_check
 from tests import factories, tables
 from tests.contest.defenses import cast
-from tests.contest.pages import answers, codes, main, plain, shows, words
+from tests.contest.pages import answers, codes, main, one_line, plain, shows, words
 from tests.scoring.trials import cast as trials
 
 pytestmark = pytest.mark.django_db
@@ -408,7 +408,7 @@ def test_strangers_see_the_stake_its_clock_and_the_source(blue: Team, at: dateti
     cast.funded(now=at)
     made = cast.entry(blue, "closed one", now=at, published=at, closed=True)
     cast.staked(made.defense, cast.published(blue, "open one", now=at), now=at)
-    page, shown = Client().get(DEFENSES).content.decode(), f"{DEFENSES}{made.defense.public_id}/"
+    page, shown = one_line(Client().get(DEFENSES).content.decode()), f"{DEFENSES}{made.defense.public_id}/"
     assert (page.count("at stake, unbroken"), page.count('class="clock"')) == (2, 1)
     answers(Client().get(shown), 200, "closed: it can be attacked and staked and cannot win", "none runs")
     answers(Client().get(f"{shown}source.zip"), 404)

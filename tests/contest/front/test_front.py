@@ -108,8 +108,8 @@ class TestStakes:
         stakes = [staked(week.defenses[0]), staked(fixtures.defense(8), cents=654_321)]
         Stake.objects.filter(pk=stakes[1].pk).update(clock_from=MONDAY + timedelta(hours=1))
         for moment, sums, waiting in (
-            (end - timedelta(microseconds=1), "on 2 defenses</dt><dd>USD 7,777.77", 0),
-            (end, "on 1 defense</dt><dd>USD 6,543.21", 1),
+            (end - timedelta(microseconds=1), "on 2 defenses</dt> <dd>USD 7,777.77", 0),
+            (end, "on 1 defense</dt> <dd>USD 6,543.21", 1),
             (end + timedelta(hours=1), "No picture that is sent now wins a prize", 2),
         ):
             cache.clear()

@@ -26,7 +26,7 @@ from tests import factories, tables
 from tests.at_once import refusals_at_once
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import CLOSED, MONDAY, PRIZE, SETTLED, balance
-from tests.contest.pages import queries
+from tests.contest.pages import one_line, queries
 from tests.refusals import refused
 
 pytestmark = pytest.mark.django_db
@@ -361,7 +361,7 @@ def test_the_pages_say_that_it_goes_back(
     Member.objects.create(team=sent.team, user=factories.user("carl"), captain=True)
     _overruled_and_in_force_again(sent)
     monkeypatch.setattr("django.utils.timezone.now", lambda: CLOSED)
-    listed = signed_in(olga).get("/organizer/money/").content.decode()
+    listed = one_line(signed_in(olga).get("/organizer/money/").content.decode())
     assert "USD 100.01, not due any more: it goes back" in listed and "Ask for payment" not in listed
     own = signed_in(User.objects.get(username="carl")).get("/team/money/").content.decode()
     assert "which is not due any more and goes back" in own

@@ -29,7 +29,7 @@ from scoring.models import Rerun
 from tests import factories, tables
 from tests.contest.ledger import cast
 from tests.contest.ledger.cast import BEFORE, MONDAY, PRIZE, balance
-from tests.contest.pages import plain
+from tests.contest.pages import one_line, plain
 from tests.contest.prizes.conftest import HALF
 from tests.contest.prizes.test_awards import (
     NOW,
@@ -168,7 +168,7 @@ def board(rita: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch) -> Client
 
 
 def read(client: Client, address: str) -> str:
-    return client.get(address).content.decode()
+    return one_line(client.get(address).content.decode())
 
 
 def rosa() -> User:

@@ -365,7 +365,8 @@ def shown(address: str) -> tuple[int, bytes]:
     if not answer["Content-Type"].startswith(("text/html", "application/json")):
         return answer.status_code, body
     page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", body.decode())
-    page = page.replace(">not in this copy<", ">not here<")  # the one word by which a copy says that it is one
+    # The one word by which a copy says that it is one.
+    page = re.sub(r">not\s+(in\s+this\s+copy|here)<", ">not here<", page)
     return answer.status_code, TOKEN.sub(lambda found: str(pixels_of(found[1], now=NOW)), page).encode()
 
 

@@ -25,7 +25,7 @@ from contest.teams.selectors import is_entitled, is_paid
 from contest.teams.services import team_create
 from labeling.models import Tasker
 from tests import factories
-from tests.contest.pages import shows
+from tests.contest.pages import one_line, shows
 from tests.contest.teams.conftest import PAPER, link_in, researcher
 from tests.factories import carried, mandate
 
@@ -36,7 +36,7 @@ SignedIn = Callable[[User | Tasker], Client]
 
 
 def body(answer: Any) -> str:
-    return str(answer.content.decode())
+    return one_line(answer.content.decode())
 
 
 def follow(client: Client, address: str, *said: str, but: Sequence[str] = (), **form: Any) -> None:
@@ -342,7 +342,7 @@ def test_an_acceptance_is_taken_back_on_the_page(
     refused(organizer, address, 400, action="revoke", words=" ")
     follow(organizer, address, "is revoked. It was notified.", action="revoke", words="Another Rosa.")
     assert not is_entitled(red, timezone.now())
-    shows(body(organizer.get(address)), "Revoked: Another Rosa.", but=["Revoke the entitlement"])
+    shows(body(organizer.get(address)), "Revoked<br> Another Rosa.", but=["Revoke the entitlement"])
     shows(body(captain.get("/team/")), "Another Rosa.", "Ask the organizers")
 
 

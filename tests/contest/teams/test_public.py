@@ -20,7 +20,7 @@ from labeling.models import Image, Tasker
 from tests import factories
 from tests.contest import pages
 from tests.contest.ledger import cast
-from tests.contest.pages import queries, shows
+from tests.contest.pages import one_line, queries, shows
 
 pytestmark = pytest.mark.django_db
 W47 = week_named("2026-W47", "UTC")
@@ -71,7 +71,7 @@ def release(at: At) -> None:
 
 
 def read(address: str) -> str:
-    return str(Client().get(address).content.decode())
+    return one_line(Client().get(address).content.decode())
 
 
 def page(team: Team, show: str = "") -> str:

@@ -29,6 +29,7 @@ from policy.enums import GoldFeedback
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from tests import factories
+from tests.contest.pages import one_line
 from tests.labeling.cast import gold_answer, refused, shows, statements
 from tests.labeling.test_views import unspeakable
 
@@ -129,7 +130,7 @@ def test_pages_go_from_key_to_key_without_a_gap(
     receipts = [factories.response(tara, factories.panel(), now=moment).receipt for moment in moments][::-1]
     client, address, found = signed_in(tara), f"?{of_day}", []
     while address:
-        page = client.get(URL + address.replace("&amp;", "&")).content.decode()
+        page = one_line(client.get(URL + address.replace("&amp;", "&")).content.decode())
         found += re.findall(r'<code class="receipt">([0-9a-f]{16})</code>', page)
         (address, *_) = [*re.findall(r'href="(\?[^"]+)" rel="next"', page), ""]
     assert found == (receipts[:-1] if of_day else receipts)
