@@ -45,7 +45,7 @@ class ActionForm(Form):
         self.take(tasker, reason=self.cleaned_data["reason"], by=by, now=now)
         return f"Done: {self.title.lower()}."
 
-    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> object:
+    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> None:
         """Call the service of the action."""
         raise NotImplementedError
 
@@ -53,9 +53,9 @@ class ActionForm(Form):
 class _TakeForm(ActionForm):
     action: ClassVar[MonitoringAction]
 
-    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> object:
+    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> None:
         """Take the action."""
-        return actions.action_take(tasker=tasker, action=self.action, reason=reason, by=by, now=now)
+        actions.action_take(tasker=tasker, action=self.action, reason=reason, by=by, now=now)
 
 
 class WarnForm(_TakeForm):
@@ -83,9 +83,9 @@ class ReturnForm(ActionForm):
     states = (TaskerState.PAUSED,)
     happens = "The tasker goes on where the pause began. Rules look only at what is answered from now on."
 
-    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> object:
+    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> None:
         """End the pause."""
-        return actions.tasker_return(tasker=tasker, reason=reason, by=by, now=now)
+        actions.tasker_return(tasker=tasker, reason=reason, by=by, now=now)
 
 
 class RequalifyForm(_TakeForm):
@@ -119,10 +119,10 @@ class VoidForm(ActionForm):
         """Say whether there may be answers to void, also of a tasker who has left."""
         return tasker.left_at is None or voiding.unsettled_responses(tasker, None).exists()
 
-    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> object:
+    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> None:
         """Void the answers."""
         since = begin_of(self.cleaned_data["since"], now)
-        return actions.answers_void(tasker=tasker, since=since, reason=reason, by=by, now=now)
+        actions.answers_void(tasker=tasker, since=since, reason=reason, by=by, now=now)
 
 
 class SinceForm(Form):
@@ -141,13 +141,13 @@ class LinkForm(ActionForm):
     field_order = ["other", "reason"]
     names = {"second": "other"}
 
-    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> object:
+    def take(self, tasker: Tasker, *, reason: str, by: User, now: datetime) -> None:
         """Link the two."""
         try:
             other = tasker_named(self.cleaned_data["other"].upper())
         except NotFound as error:
             raise InvalidInput(error.message, error.code, field="other") from None
-        return links.link_declare(first=tasker, second=other, reason=reason, by=by, now=now)
+        links.link_declare(first=tasker, second=other, reason=reason, by=by, now=now)
 
 
 class EndLinkForm(Form):

@@ -236,7 +236,7 @@ def test_rules_are_added_and_retired(organizer: Client, olga: User) -> None:
     rule = MonitoringRule.objects.get(name="Slow")
     assert (rule.threshold, rule.created_by) == (0.5, olga)
     retired = [organizer.post("/organizer/watching/", {"retire": str(rule.pk)}).status_code for _ in range(2)]
-    assert retired == [303, 400] and kept(rule, "retired_at")
+    assert retired == [303, 409] and kept(rule, "retired_at")
 
 
 @pytest.mark.parametrize(
