@@ -424,7 +424,7 @@ def test_a_motion_is_looked_at_before_it_is_made(
     address, sent = address_of(motion), form(motion) | {"reason": said}
     rows = [model.objects.count() for model in (AuditEntry, Message, LedgerEntry)]
     looked, short = board.post(address, sent), board.post(address, sent | {"reason": "ok"})
-    again = kept(main_of(looked))
+    again = kept(looked.content.decode())
     changed = board.post(address, again | {"do": "change"})
     assert [answer.status_code for answer in (looked, changed, short)] == [200, 200, 400]
     shows(
