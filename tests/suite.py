@@ -26,7 +26,7 @@ LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["lint-im
 SCRIPTS = Path("tests/node")
 SCRIPTS_BIN = SCRIPTS / "node_modules" / ".bin"
 ESLINT = [str(SCRIPTS_BIN / "eslint"), "--config", str(SCRIPTS / "eslint.config.mjs"), "static/js", str(SCRIPTS)]
-TSC = [str(SCRIPTS_BIN / "tsc"), "--project", str(SCRIPTS / "tsconfig.json")]
+TSC = [str(SCRIPTS_BIN / "tsc"), "--project", "jsconfig.json"]
 NODE = ["node", "--test", *sorted(map(str, SCRIPTS.glob("*.test.mjs")))]
 
 # Each phase has a database of its own. Without what Python keeps of a compiled file, each process would compile every
