@@ -98,7 +98,7 @@ class ScoringEngine:
         return True
 
     def seen(self, held: str) -> None:
-        """Show in the cockpit that this scorer is alive and what it holds."""
+        """Show in the overview that this scorer is alive and what it holds."""
         device = name_device(choose_device(self._device_setting))
         services.scorer_seen(self.name, device=device, runtime=self.runtime, held=held, now=self.clock())
 

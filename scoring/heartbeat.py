@@ -37,7 +37,7 @@ class LiveScorer(Protocol):
     clock: Callable[[], datetime]
 
     def seen(self, held: str) -> None:
-        """Show in the cockpit that the scorer is alive and what it holds."""
+        """Show in the overview that the scorer is alive and what it holds."""
 
 
 class Heartbeat(AbstractContextManager["Heartbeat"]):

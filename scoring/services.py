@@ -276,6 +276,6 @@ def run_assessed(run: Run) -> bool:
 
 
 def scorer_seen(name: str, *, device: str, runtime: str, held: str, now: datetime) -> None:
-    """Note that a scorer is alive and what it does, for the cockpit; `held` is empty while it waits."""
+    """Note that a scorer is alive and what it does, for the overview; `held` is empty while it waits."""
     told = {"device": device[:120], "runtime": runtime, "held": held[:120], "seen_at": now}
     Scorer.objects.update_or_create(name=name[:80], defaults=told, create_defaults=told | {"started_at": now})

@@ -62,7 +62,7 @@ def _questions(
         "most_characters": MOST_QUESTION_CHARACTERS,
         "most_open": MOST_OPEN_QUESTIONS,
     }
-    return render(request, "asking/questions.html", context, status=400 if refused else 200)
+    return render(request, "questions/questions.html", context, status=400 if refused else 200)
 
 
 @page(organizer_of, "GET POST")
@@ -109,7 +109,7 @@ def _reports(request: HttpRequest, now: datetime, **more: Any) -> HttpResponse:
         "zone": policy_in_force(now).policy.time_zone,
         **more,
     }
-    return render(request, "asking/reports.html", context, status=400 if more else 200)
+    return render(request, "questions/reports.html", context, status=400 if more else 200)
 
 
 def _kinds(found: tuple[Report, ...]) -> list[tuple[Report, str]]:
@@ -165,7 +165,7 @@ def _look_over(request: HttpRequest, reply: QuestionReply, now: datetime) -> Htt
     if question.answered_at is not None:
         raise Conflict("This question is answered already: reload the page.", "answered_already")
     context = {"question": question, "reply": reply, "asked_again": asked_again_by(reply.requalify)}
-    return render(request, "asking/organizer_confirm.html", context)
+    return render(request, "questions/organizer_confirm.html", context)
 
 
 def _take_answer(request: HttpRequest, reply: QuestionReply, by: User, now: datetime) -> None:
@@ -191,4 +191,4 @@ def _organizer_questions(request: HttpRequest, now: datetime, **more: Any) -> Ht
         "zone": policy_in_force(now).policy.time_zone,
         **more,
     }
-    return render(request, "asking/organizer_questions.html", context, status=400 if "refused" in more else 200)
+    return render(request, "questions/organizer_questions.html", context, status=400 if "refused" in more else 200)

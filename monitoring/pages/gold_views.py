@@ -42,7 +42,7 @@ def gold_list(request: HttpRequest, organizer: User) -> HttpResponse:
     shown = [_shown(each, rates.get(each.pk), now) for each in sorted(known, key=_urgency)]
     policy = policy_in_force(now).policy
     context = {"shown": shown, "cap": policy.gold_most_uses, "policy": policy, "now": now, "zone": policy.time_zone}
-    return render(request, "watching/gold.html", context)
+    return render(request, "monitoring/gold.html", context)
 
 
 def _urgency(known: KnownPicture) -> tuple[bool, bool, int]:
@@ -95,7 +95,7 @@ def gold_candidates(request: HttpRequest, organizer: User) -> HttpResponse:
     found = gold_choice.candidates(origin if origin in list(Origin) else "")
     shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MOST_SHOWN]]
     context = {"shown": shown, "count": len(found), "origin": origin, "origins": list(Origin)}
-    return render(request, "watching/gold_candidates.html", context)
+    return render(request, "monitoring/gold_candidates.html", context)
 
 
 @page(organizer_of, "GET POST")
@@ -156,7 +156,7 @@ def _form(
         "topics": gold_choice.GOLD_TOPICS,
         "wrong": wrong or {},
     }
-    return render(request, "watching/gold_new.html", context, status=400 if wrong else 200)
+    return render(request, "monitoring/gold_new.html", context, status=400 if wrong else 200)
 
 
 def _preview(outline: str, panel: Panel) -> str:

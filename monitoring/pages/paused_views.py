@@ -22,4 +22,4 @@ def paused(request: HttpRequest, tasker: Tasker) -> HttpResponse:
         "voidings": voidings_of(tasker),
         "now": now,
     }
-    return render(request, "watching/paused.html", context)
+    return render(request, "monitoring/paused.html", context)

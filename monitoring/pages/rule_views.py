@@ -51,7 +51,7 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
         "now": now,
         "zone": zone,
     }
-    return render(request, "watching/watching.html", context, status=sent.status)
+    return render(request, "monitoring/rules.html", context, status=sent.status)
 
 
 def _days(request: HttpRequest, today: date) -> tuple[date, date]:

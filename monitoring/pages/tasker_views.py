@@ -49,7 +49,7 @@ def tasker_list(request: HttpRequest, organizer: User) -> HttpResponse:
     state, sort, zone = _state(request), _sort(request), _zone(now)
     rows = tasker_rows(today=today_in(now, zone), zone=zone, state=state, sort=sort)
     context = {"rows": rows, "state": state, "states": list(TaskerState), "sort": sort, "now": now, "zone": zone}
-    return render(request, "watching/taskers.html", context)
+    return render(request, "monitoring/taskers.html", context)
 
 
 @page(organizer_of)
@@ -100,7 +100,7 @@ def tasker_detail(request: HttpRequest, organizer: User, public_id: str) -> Http
         "now": now,
         "zone": zone,
     }
-    return render(request, "watching/tasker.html", context)
+    return render(request, "monitoring/tasker.html", context)
 
 
 def _span(request: HttpRequest) -> int:
@@ -132,7 +132,7 @@ def settled_answers(request: HttpRequest, reviewer: User, public_id: str) -> Htt
         "now": now,
         "zone": _zone(now),
     }
-    return render(request, "watching/settled.html", context)
+    return render(request, "monitoring/settled.html", context)
 
 
 @page(organizer_of, "GET POST")
@@ -150,7 +150,7 @@ def tasker_action(request: HttpRequest, organizer: User, public_id: str, name: s
     context = {"tasker": tasker_named(public_id), "form": form, "zone": _zone(now)}
     if isinstance(form, VoidForm):
         context |= _voiding_preview(tasker, SinceForm(request.POST or request.GET), now)
-    return render(request, "watching/action.html", context, status=form.status)
+    return render(request, "monitoring/action.html", context, status=form.status)
 
 
 def _voiding_preview(tasker: Tasker, chosen: SinceForm, now: datetime) -> dict[str, Any]:
@@ -183,4 +183,4 @@ def link_end(request: HttpRequest, organizer: User, link_id: int) -> HttpRespons
         "now": now,
         "zone": _zone(now),
     }
-    return render(request, "watching/link.html", context, status=form.status)
+    return render(request, "monitoring/link.html", context, status=form.status)

@@ -39,7 +39,7 @@ def lease_while_running(name: str) -> models.CheckConstraint:
 class Scorer(models.Model):
     """A process that scores: one name, one device, alive while `seen_at` is young.
 
-    `held` says in words what it does now, empty when it waits. The row is for the cockpit; leases decide.
+    `held` says in words what it does now, empty when it waits. The row is for the overview; leases decide.
     """
 
     name = models.CharField(max_length=80, unique=True)

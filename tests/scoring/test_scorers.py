@@ -98,7 +98,7 @@ def test_nothing_is_begun_with_a_clock_of_its_own(
     first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
     assert (first.work_one(), second.work_one()) == (works, False)
     (seen,) = Scorer.objects.all()
-    assert ("clock" in seen.held) is not works, "the cockpit says why"
+    assert ("clock" in seen.held) is not works, "the overview says why"
     assert (seen.name.rpartition(":")[2], seen.device[:5], seen.runtime) == ("cpu-0", "cpu, ", "process")
     assert Run.objects.filter(attempt=0).count() == (2 if works else 3)
 

@@ -353,7 +353,7 @@ def test_nobody_is_reminded_of_what_is_decided_or_has_no_member_left(case: Case,
     assert reminders() == [] and not AuditEntry.objects.filter(action="case.remind").exists()
 
 
-def test_organizers_alone_remind_from_the_cockpit_which_says_when_they_did(
+def test_organizers_alone_remind_from_the_overview_which_says_when_they_did(
     case: Case, scene: Scene, organizer: User, stan: User, signed_in: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("django.utils.timezone.now", lambda: case.due_at)

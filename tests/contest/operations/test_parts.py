@@ -1,4 +1,4 @@
-"""What the cockpit says beside deadlines: ages, hanging leases, gold, disagreement, taskers, cases, and what waits; the
+"""What the overview says beside deadlines: ages, hanging leases, gold, disagreement, taskers, cases, what waits; the
 pages behind it, and that each of its lines leads somewhere; who enters is in `tests/test_pages.py`."""
 
 import re
@@ -371,7 +371,7 @@ BESIDE = {
 }
 
 
-def test_every_line_of_the_cockpit_leads_to_a_page(
+def test_every_line_of_the_overview_leads_to_a_page(
     organizer: Client, tara: Tasker, otto: Tasker, uma: Tasker, last_week: datetime
 ) -> None:
     now = timezone.now()
@@ -402,7 +402,7 @@ def test_every_line_of_the_cockpit_leads_to_a_page(
     )
 
 
-def test_what_organizers_decide_by_is_one_step_from_the_cockpit(organizer: Client) -> None:
+def test_what_organizers_decide_by_is_one_step_from_the_overview(organizer: Client) -> None:
     page = organizer.get("/organizer/").content.decode()
     (beside,) = re.findall(r'<nav class="more-pages.*?</nav>', page, re.DOTALL)
     assert dict(re.findall(r'<a href="([^"]+)">([^<]+)</a>', beside)) == BESIDE

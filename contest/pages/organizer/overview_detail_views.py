@@ -1,4 +1,4 @@
-"""The organizers' pages behind the cockpit: the pictures of a week that are left, and those taskers differ on; and its
+"""The organizers' pages behind the overview: the unfinished pictures of a week, those taskers differ on, and its
 one button, which reminds the board."""
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
         "risk": len(risk),
         "shown": _with_pictures((risk or left)[:MOST_SHOWN], found.now),
     }
-    return render(request, "contest/cockpit/week.html", context)
+    return render(request, "overview/week.html", context)
 
 
 def _least_chance_first(each: UnfinishedPicture) -> tuple[float, int, datetime]:
@@ -78,12 +78,12 @@ def differing(request: HttpRequest, organizer: User) -> HttpResponse:
         }
         for each in found.pictures
     ]
-    return render(request, "contest/cockpit/differing.html", {"found": found, "shown": shown})
+    return render(request, "overview/differing.html", {"found": found, "shown": shown})
 
 
 @page(organizer_of, "POST")
 def remind(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
-    """Remind the members of the board who did not vote on a case (R19), and lead back to the cockpit."""
+    """Remind the members of the board who did not vote on a case (R19), and lead back to the overview."""
     try:
         told = case_remind(public_id=public_id, by=organizer, now=domain_now())
     except Conflict as refused:
