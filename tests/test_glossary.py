@@ -1,0 +1,54 @@
+"""Names of models and of folders of templates are made of the words of docs/glossary.md, and of no word it replaces."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+
+from tests.sources import FOLDERS
+
+ROOT = Path(settings.BASE_DIR)
+# Ordinary English that says which thing, part or change of a word of the glossary is meant.
+ORDINARY = set(
+    re.findall(
+        r"\w+",
+        """account announcement api attempt build change check clock copy count day digest entry event fact flag form
+        hash hint hour interest item link mark member merge message mistake notified of past person planning preference
+        private progress rule same seal seen session set state statement step superseded target token unsealed user
+        version voided""",
+    )
+)
+# The field's words for parts of a web site, which name folders of templates beside those of the domain.
+PARTS_OF_A_SITE = {"front", "mail", "registration", "common", "queue", "scoring"}
+
+
+def table() -> tuple[set[str], set[str]]:
+    """Return the words of the glossary, and those that they stand instead of."""
+    rows = re.findall(r"^\| (.+?) \| .+ \|(.*)\|$", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    kept, replaced = (set(re.findall(r"[a-z]+", " ".join(column).lower())) for column in zip(*rows[1:], strict=True))
+    return kept, replaced - kept
+
+
+def singular(word: str) -> str:
+    return re.sub(r"ies$", "y", word) if word.endswith("ies") else re.sub(r"(?<![su])s$", "", word)
+
+
+WORDS, REPLACED = table()
+KNOWN = {singular(word) for word in WORDS | ORDINARY | PARTS_OF_A_SITE}
+MODELS = sorted({model.__name__ for app in FOLDERS for model in apps.get_models() if model.__module__.startswith(app)})
+TEMPLATES = ROOT / "templates"
+FOLDER_NAMES = sorted(str(each.relative_to(TEMPLATES)) for each in TEMPLATES.rglob("*") if each.is_dir())
+
+
+@pytest.mark.parametrize("name", [*MODELS, *FOLDER_NAMES])
+def test_a_name_is_made_of_words_of_the_glossary(name: str) -> None:
+    found = {singular(word.lower()) for word in re.findall(r"[A-Z]?[a-z]+", name)}
+    assert sorted(found - KNOWN) == [], "explain the word in docs/glossary.md, or take one that is there"
+    assert not found & REPLACED, "docs/glossary.md has another word for it"
+
+
+def test_each_ordinary_word_is_used_and_none_is_explained() -> None:
+    used = {singular(word.lower()) for name in [*MODELS, *FOLDER_NAMES] for word in re.findall(r"[A-Z]?[a-z]+", name)}
+    assert sorted({singular(word) for word in ORDINARY | PARTS_OF_A_SITE} - used) == []
