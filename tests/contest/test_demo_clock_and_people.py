@@ -283,4 +283,5 @@ def test_a_seeded_demo_goes_on_scoring_and_its_letters_lead_to_it(tmp_path: Path
         wait_for(lambda: deployed.run(SEEN) > seeded, "a sign of the worker's scorer", seconds=120)
 
         letters = [path.read_text() for path in (tmp_path / "mail").iterdir()]
-        assert letters and all(deployed.url in letter and ":8000" not in letter for letter in letters)
+        assert letters and all(f"http://localhost:{deployed.port}/" in letter for letter in letters)
+        assert not any(":8000" in letter for letter in letters)
