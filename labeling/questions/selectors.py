@@ -85,11 +85,6 @@ def open_questions() -> list[Question]:
     return list(waiting.order_by("asked_at", "pk")[:MOST_QUESTIONS])
 
 
-def question_numbered(number: int) -> Question | None:
-    """Return a question, answered or not."""
-    return Question.objects.filter(pk=number).select_related("tasker").first()
-
-
 def open_question_count() -> int:
     """Return how many questions wait for an answer."""
     return Question.objects.filter(answered_at__isnull=True).count()
