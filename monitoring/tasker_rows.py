@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import chain
 
 from django.core.cache import cache
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils.formats import number_format
 
 from common import charts
@@ -51,8 +52,13 @@ SORTINGS: dict[str, Sorting] = {
 DEFAULT_SORTING = "-rules"
 
 
-def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[TaskerRow]:
-    """Return the taskers in `state` (all for ""), sorted by a name of SORTINGS, the other way with a minus before it.
+def present_taskers() -> QuerySet[Tasker]:
+    """Return everybody who has not left."""
+    return Tasker.objects.filter(left_at__isnull=True).order_by("public_id")
+
+
+def tasker_rows(taskers: QuerySet[Tasker], *, today: date, zone: str, sort: str) -> list[TaskerRow]:
+    """Return the rows of taskers, sorted by a name of SORTINGS, the other way with a minus before it.
 
     Rows without a figure come last in both directions.
     """
@@ -62,23 +68,20 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
     past = (Period.of_days(day, day, zone) for day in (today - timedelta(back) for back in range(1, DAYS)))
     days = [of_today, *(_remembered(each, voiding, PAST_SECONDS) for each in past)]
     of_week, nothing = statistics_of_periods(days), PeriodStatistics()
-    rows = [
-        TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
-        for tasker, events, links in _taskers(state, week)
-    ]
-    return _sorted(rows, sort)
-
-
-def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
-    taskers = Tasker.objects.filter(state=state) if state else Tasker.objects.all()
     fired = MonitoringEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
     events = dict(fired.order_by())
-    linked = TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id")
-    links = [tasker for pair in linked for tasker in pair]
-    return [
-        (tasker, events.get(tasker.pk, 0), links.count(tasker.pk))
-        for tasker in taskers.filter(left_at__isnull=True).order_by("public_id")
+    links = [*chain(*TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id"))]
+    rows = [
+        TaskerRow(
+            tasker,
+            of_today.get(tasker.pk, nothing),
+            of_week.get(tasker.pk, nothing),
+            events.get(tasker.pk, 0),
+            links.count(tasker.pk),
+        )
+        for tasker in taskers
     ]
+    return _sorted(rows, sort)
 
 
 def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, PeriodStatistics]:
@@ -91,7 +94,7 @@ def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[in
 
 
 def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
-    value_of = SORTINGS.get(sort.removeprefix("-"), SORTINGS[DEFAULT_SORTING.removeprefix("-")])
+    value_of = SORTINGS[sort.removeprefix("-")]
     known = [row for row in rows if value_of(row) is not None]
     unknown = [row for row in rows if value_of(row) is None]
     return sorted(known, key=lambda row: value_of(row), reverse=sort.startswith("-")) + unknown  # type: ignore[arg-type, return-value]

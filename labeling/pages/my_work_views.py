@@ -8,14 +8,17 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, NotFound
+from common.errors import NotFound
+from common.web.lists import DayFilter, ListFilter
 from common.web.page import page
 from labeling.access import tasker_of
 from labeling.models import GoldMark, Response, Tasker
@@ -32,8 +35,6 @@ from policy.selectors import policy_in_force
 
 # So many lines of a download are sent at once: one piece each would be slow.
 _LINES_AT_ONCE = 200
-# What a calendar offers; at its very ends no moment of another zone exists.
-_YEARS = range(2000, 3000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +62,35 @@ class ShownMark:
     marks: list[tuple[answer_words.AnsweredQuestion, bool]]
 
 
+class AnswerFilter(ListFilter):
+    """Own answers by the day they were sent."""
+
+    day = DayFilter(
+        label=gettext_lazy("Day"),
+        method="of_day",
+        wrong=gettext_lazy("Choose a day as year-month-day, such as 2026-11-20."),
+    )
+
+    def of_day(self, rows: QuerySet[Response], name: str, day: date) -> QuerySet[Response]:
+        """Filter by day."""
+        return selectors.answers_of_day(rows, day, timezone.get_current_timezone())
+
+
 @page(tasker_of)
 def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker their own answers, newest first, and what they add up to."""
-    now = domain_now()
-    day, before = _day(request), _before(request)
-    page = selectors.answers_page(tasker, day=day, before=before, zone=timezone.get_current_timezone())
+    now, before, filtered = domain_now(), _before(request), AnswerFilter(request, selectors.own_answers(tasker))
+    answers, older = selectors.answers_page(filtered.rows, before)
+    is_first = before is None and not filtered.query
     context = {
-        "answers": _shown(tasker, page.answers, now),
-        "older": page.older,
-        "day": day,
-        "first_page": before is None,
-        **(_first_page(tasker, now) if before is None and day is None else {}),
+        "answers": _shown(tasker, answers, now),
+        "older": older,
+        "filter": filtered,
+        "day": filtered.form.cleaned_data.get("day"),
+        "is_first": is_first,
+        **(_first_page(tasker, now) if is_first else {}),
     }
-    return render(request, "my_work/my_work.html", context)
-
-
-def _day(request: HttpRequest) -> date | None:
-    text = request.GET.get("day", "")
-    try:
-        day = date.fromisoformat(text) if text else None
-        if day is not None and day.year not in _YEARS:
-            raise ValueError
-    except ValueError:
-        raise InvalidInput(_("Choose a day as year-month-day, such as 2026-11-20."), "invalid", field="day") from None
-    return day
+    return render(request, "my_work/my_work.html", context, status=filtered.form.status)
 
 
 def _before(request: HttpRequest) -> UUID | None:
@@ -141,7 +146,7 @@ def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, d
 def my_answer(request: HttpRequest, tasker: Tasker, assignment_id: UUID) -> HttpResponse:
     """Show one own answer, its picture large."""
     now = domain_now()
-    response = selectors.own_answer(tasker, assignment_id)
+    response = selectors.answer_to(selectors.own_answers(tasker), assignment_id)
     return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
 
 
