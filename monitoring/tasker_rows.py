@@ -1,10 +1,11 @@
 """Rows of the organizers' pages of taskers: the list, and one tasker's history."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import chain
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db.models import Count, Max, Q, QuerySet
 from django.utils.formats import number_format
@@ -147,79 +148,46 @@ class TaskerEvent:
 def timeline(tasker: Tasker) -> list[TaskerEvent]:
     """Return what happened with a tasker, oldest first: states, qualifications, rules that fired, notices, voidings,
     links, and the leaving."""
-    states = [*_states(tasker), *_short_qualifications(tasker), *_leaving(tasker)]
-    entries = [*_events(tasker), *states, *_notices(tasker), *_voidings(tasker), *_links(tasker)]
-    return sorted(entries, key=lambda entry: entry.at)
+    return sorted((*_states(tasker), *_monitoring(tasker), *_links(tasker)), key=lambda entry: entry.at)
 
 
-def _states(tasker: Tasker) -> list[TaskerEvent]:
+def _name(user: User | None) -> str:
+    return user.get_username() if user else ""
+
+
+def _states(tasker: Tasker) -> Iterator[TaskerEvent]:
+    """The changes of state, the qualifications that changed none (for new instructions, or while paused), the end."""
     changes = StateChange.objects.filter(tasker=tasker).select_related("by")
-    return [
-        TaskerEvent(
-            change.changed_at,
-            QUALIFIED if change.code == QUALIFIED else f"{TaskerState(change.before)} to {TaskerState(change.after)}",
-            change.reason,
-            by=change.by.get_username() if change.by else "",
-        )
-        for change in changes
-    ]
-
-
-def _short_qualifications(tasker: Tasker) -> list[TaskerEvent]:
-    """The qualifications that changed no state: passed for new instructions, or while paused."""
-    told = StateChange.objects.filter(tasker=tasker, code=QUALIFIED).values("changed_at")
+    for change in changes:
+        qualified = change.code == QUALIFIED
+        what = QUALIFIED if qualified else f"{TaskerState(change.before)} to {TaskerState(change.after)}"
+        yield TaskerEvent(change.changed_at, what, change.reason, by=_name(change.by))
+    told = [change.changed_at for change in changes if change.code == QUALIFIED]
     passed = QualificationAttempt.objects.filter(tasker=tasker, passed=True).exclude(finished_at__in=told)
-    return [
-        TaskerEvent(attempt.finished_at, "qualified again", f"For version {attempt.instructions} of the instructions.")
-        for attempt in passed
-        if attempt.finished_at
-    ]
+    for finished_at, version in passed.values_list("finished_at", "instructions"):
+        yield TaskerEvent(finished_at, "qualified again", f"For version {version} of the instructions.")
+    if tasker.left_at:
+        yield TaskerEvent(tasker.left_at, "left", "The account was deleted; the public ID and the answers stay.")
 
 
-def _leaving(tasker: Tasker) -> list[TaskerEvent]:
-    words = "The account was deleted; the public ID and the answers stay."
-    return [TaskerEvent(tasker.left_at, "left", words)] if tasker.left_at else []
-
-
-def _events(tasker: Tasker) -> list[TaskerEvent]:
-    events = MonitoringEvent.objects.filter(tasker=tasker).select_related("rule")
-    return [
-        TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
-        for event in events
-    ]
-
-
-def _notices(tasker: Tasker) -> list[TaskerEvent]:
-    return [
-        TaskerEvent(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
-        for notice in Notice.objects.filter(tasker=tasker)
-    ]
-
-
-def _voidings(tasker: Tasker) -> list[TaskerEvent]:
+def _monitoring(tasker: Tasker) -> Iterator[TaskerEvent]:
+    """The rules that fired, what the tasker was told, and the answers that were voided."""
+    for event in MonitoringEvent.objects.filter(tasker=tasker).select_related("rule"):
+        yield TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
+    for notice in Notice.objects.filter(tasker=tasker):
+        yield TaskerEvent(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
     voidings = Voiding.objects.filter(tasker=tasker).select_related("voided_by").annotate(n=Count("responses"))
-    return [
-        TaskerEvent(
-            voiding.voided_at,
-            f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided",
-            voiding.reason,
-            by=voiding.voided_by.get_username() if voiding.voided_by else "",
-        )
-        for voiding in voidings
-    ]
+    for voiding in voidings:
+        what = f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided"
+        yield TaskerEvent(voiding.voided_at, what, voiding.reason, by=_name(voiding.voided_by))
 
 
-def _links(tasker: Tasker) -> list[TaskerEvent]:
-    links = links_of(tasker)
-    begun = [
-        TaskerEvent(link.linked_at, f"linked with {_other(link, tasker)}, {link.kind}", link.reason) for link in links
-    ]
-    ended = [
-        TaskerEvent(link.ended_at, f"link with {_other(link, tasker)} ended", link.ended_because)
-        for link in links
-        if link.ended_at
-    ]
-    return begun + ended
+def _links(tasker: Tasker) -> Iterator[TaskerEvent]:
+    for link in links_of(tasker):
+        other = _other(link, tasker)
+        yield TaskerEvent(link.linked_at, f"linked with {other}, {link.kind}", link.reason)
+        if link.ended_at:
+            yield TaskerEvent(link.ended_at, f"link with {other} ended", link.ended_because)
 
 
 def _other(link: TaskerLink, tasker: Tasker) -> str:

@@ -9,6 +9,7 @@ from django.db.models import Count, Q
 from labeling.enums import KnownUse, TaskerState
 from labeling.learning import selectors, wording
 from labeling.models import InstructionVersion, KnownPicture, QualificationAttempt, Tasker
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 
@@ -62,7 +63,7 @@ def _picture_row(known: KnownPicture, now: datetime) -> PictureRow:
     return PictureRow(
         known,
         picture_url(known.image, now=now),
-        wording.path_of(known.outline),
+        drawn_outline(known.outline),
         str(wording.TOPICS[known.topic]),
         "; ".join(said),
         QuestionTally(known.asked, known.right),  # type: ignore[attr-defined]  # annotated above

@@ -8,7 +8,9 @@ from typing import Literal
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
 
+from common.errors import NotFound
 from labeling.enums import AttemptKind, KnownUse, TaskerState
 from labeling.models import (
     KnownPicture,
@@ -112,10 +114,13 @@ def next_item(attempt: QualificationAttempt) -> QualificationItem | None:
     return rows.select_related("known__image", "attempt").order_by("position").first()
 
 
-def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem | None:
-    """Return the tasker's own picture of a try; None for anybody else's."""
+def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem:
+    """Return the tasker's own picture of a try; NotFound for anybody else's."""
     rows = QualificationItem.objects.select_related("known__image", "attempt")
-    return rows.filter(public_id=item_id, tasker=tasker).first()
+    item = rows.filter(public_id=item_id, tasker=tasker).first()
+    if item is None:
+        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
+    return item
 
 
 @dataclass(frozen=True, slots=True)

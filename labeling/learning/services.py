@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput
 from labeling.answers import FormAnswers, read_answers
 from labeling.enums import AttemptKind, TaskerState
 from labeling.gold import marks_of_answers
@@ -133,8 +133,6 @@ def item_answer(
     """
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     item = selectors.item_of(tasker, item_id)
-    if item is None:
-        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
     image, gate = item.known.image, policy_at(item.attempt.started_at).outline_gate
     answers = read_answers(data, width=image.width, height=image.height, gate=gate)
     if item.answers is not None:

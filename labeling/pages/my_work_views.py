@@ -1,7 +1,6 @@
 """The pages of a tasker's own work, its signed download, and the public keys."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,7 +20,7 @@ from common.errors import NotFound
 from common.web.lists import DayFilter, ListFilter
 from common.web.page import page
 from labeling.access import tasker_of
-from labeling.models import GoldMark, Response, Tasker
+from labeling.models import Response, Tasker
 from labeling.my_work import answer_words, selectors
 from labeling.my_work.answer_status import standing_reader
 from labeling.my_work.feedback import GoldShare, retired_marks, weekly_shares
@@ -35,31 +34,6 @@ from policy.selectors import policy_in_force
 
 # So many lines of a download are sent at once: one piece each would be slow.
 _LINES_AT_ONCE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """One own answer with all that its row or page shows."""
-
-    response: Response
-    picture: str
-    polygons: list[str]
-    said: list[answer_words.AnsweredQuestion]
-    spent: str
-    standing: answer_words.ShownStanding
-
-
-@dataclass(frozen=True, slots=True)
-class ShownMark:
-    """One answer to a retired known picture beside what was expected."""
-
-    mark: GoldMark
-    picture: str
-    given: list[str]
-    expected: list[str]
-    said: list[answer_words.AnsweredQuestion]
-    right_answers: list[answer_words.AnsweredQuestion]
-    marks: list[tuple[answer_words.AnsweredQuestion, bool]]
 
 
 class AnswerFilter(ListFilter):
@@ -101,17 +75,18 @@ def _before(request: HttpRequest) -> UUID | None:
         raise NotFound(_("There is no such answer of yours."), "not_found") from None
 
 
-def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[ShownAnswer]:
+def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[dict[str, Any]]:
+    """Own answers with all that their rows and pages show."""
     standing = standing_reader(tasker)
     return [
-        ShownAnswer(
-            response=response,
-            picture=picture_url(response.image, now=now),
-            polygons=answer_words.polygons(response.outline),
-            said=answer_words.answers_in_words(response),
-            spent=answer_words.duration(response.milliseconds),
-            standing=answer_words.standing_in_words(standing(response)),
-        )
+        {
+            "response": response,
+            "picture": picture_url(response.image, now=now),
+            "polygons": answer_words.polygons(response.outline),
+            "said": answer_words.answers_in_words(response),
+            "spent": answer_words.duration(response.milliseconds),
+            "standing": answer_words.standing_in_words(standing(response)),
+        }
         for response in answers
     ]
 
@@ -156,20 +131,19 @@ def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     now = domain_now()
     if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
         raise Http404("the policy tells nobody of these")
-    shown = [_shown_mark(mark, now) for mark in retired_marks(tasker)]
+    shown = [
+        {
+            "mark": mark,
+            "picture": picture_url(mark.known.image, now=now),
+            "given": answer_words.polygons(mark.response.outline),
+            "expected": answer_words.polygons(mark.known.outline),
+            "said": answer_words.answers_in_words(mark.response),
+            "right_answers": answer_words.expected_in_words(mark.known),
+            "marks": answer_words.marks_in_words(mark.marks),
+        }
+        for mark in retired_marks(tasker)
+    ]
     return render(request, "my_work/my_checks.html", {"checks": shown})
-
-
-def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
-    return ShownMark(
-        mark=mark,
-        picture=picture_url(mark.known.image, now=now),
-        given=answer_words.polygons(mark.response.outline),
-        expected=answer_words.polygons(mark.known.outline),
-        said=answer_words.answers_in_words(mark.response),
-        right_answers=answer_words.expected_in_words(mark.known),
-        marks=answer_words.marks_in_words(mark.marks),
-    )
 
 
 @page(tasker_of)

@@ -15,9 +15,9 @@ from common.web.form_fields import go_to
 from common.web.page import page
 from labeling.enums import Origin
 from labeling.models import KnownPicture, Panel
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from monitoring import gold_choice
-from monitoring.outline_drawing import drawn_outline
 from monitoring.pages.gold_forms import CandidateFilter, GoldChangeForm, GoldForm
 from policy.selectors import policy_in_force
 

@@ -11,11 +11,10 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.form_fields import go_to
 from common.web.page import page
-from monitoring.days import today_in
 from monitoring.pages.rule_forms import PeriodForm, RetireRuleForm, RuleForm
 from monitoring.rules import COLLECTORS
 from monitoring.selectors import newest_events, open_links, public_ids_of, retired_rules, rules_in_force
-from monitoring.tasker_figures import Agreement, Period, agreement_of_period
+from monitoring.tasker_figures import Agreement, Period, agreement_of_period, today_in
 from policy.selectors import policy_in_force
 
 MOST_EVENTS = 50

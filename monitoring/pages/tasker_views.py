@@ -16,14 +16,13 @@ from common.web.form_fields import go_to
 from common.web.page import page
 from labeling import voiding
 from labeling.models import Tasker
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from monitoring import links
 from monitoring.access import reviewer_of, tasker_named
-from monitoring.days import today_in
-from monitoring.outline_drawing import drawn_outline
 from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, TaskerFilter, VoidForm, begin_of
 from monitoring.selectors import link_numbered, newest_answers
-from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day
+from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day, today_in
 from monitoring.tasker_rows import (
     COLUMNS,
     TaskerRow,
