@@ -165,6 +165,7 @@ def _states(tasker: Tasker) -> Iterator[TaskerEvent]:
     told = [change.changed_at for change in changes if change.code == QUALIFIED]
     passed = QualificationAttempt.objects.filter(tasker=tasker, passed=True).exclude(finished_at__in=told)
     for finished_at, version in passed.values_list("finished_at", "instructions"):
+        assert finished_at is not None, "who passed a try has finished it"
         yield TaskerEvent(finished_at, "qualified again", f"For version {version} of the instructions.")
     if tasker.left_at:
         yield TaskerEvent(tasker.left_at, "left", "The account was deleted; the public ID and the answers stay.")

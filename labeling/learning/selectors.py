@@ -1,6 +1,5 @@
 """Queries for a tasker's tutorial and qualification (R5)."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -125,10 +124,9 @@ def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem:
 
 @dataclass(frozen=True, slots=True)
 class PoolHealth:
-    """How long the pool lasts: its pictures by topic, whole tries for a newcomer, and who has run out."""
+    """How long the pool lasts: its pictures, whole tries for a newcomer, and who has run out."""
 
     pictures: int
-    by_topic: dict[str, int]
     tries: int
     run_out: list[Tasker]
 
@@ -140,10 +138,9 @@ class PoolHealth:
 
 def pool_health(policy: Policy) -> PoolHealth:
     """Return how many tries the pool still allows, and the taskers who cannot begin another one."""
-    by_topic = Counter(usable(KnownUse.QUALIFICATION).values_list("topic", flat=True))
-    total = by_topic.total()
+    total = usable(KnownUse.QUALIFICATION).count()
     asked = Count("known", filter=Q(known__retired_at__isnull=True, known__held_at__isnull=True))
     seen = QualificationItem.objects.filter(tasker__state=TaskerState.LEARNING).values("tasker").annotate(asked=asked)
     short = [row["tasker"] for row in seen if total - row["asked"] < policy.qualification_size]
     stuck = Tasker.objects.filter(pk__in=short).exclude(attempts__finished_at__isnull=True).order_by("public_id")
-    return PoolHealth(total, dict(by_topic), total // policy.qualification_size, list(stuck))
+    return PoolHealth(total, total // policy.qualification_size, list(stuck))
