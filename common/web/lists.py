@@ -9,7 +9,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from common.web.forms import Form
+from common.web.forms import DayField, Form
 
 LONGEST_PAGE_NUMBER = 9
 
@@ -34,6 +34,12 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library
         """Return the filters in use as the query of an address, without the page; empty where nothing is filtered."""
         given = ((name, value) for name in self.filters for value in self.data.getlist(name) if value)
         return urlencode(list(given))
+
+
+class DayFilter(django_filters.Filter):  # type: ignore[misc]  # the library has no types
+    """A filter by a calendar day."""
+
+    field_class = DayField
 
 
 def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> Page[Any]:

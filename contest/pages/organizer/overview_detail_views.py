@@ -21,10 +21,10 @@ from contest.core.weeks import week_called
 from contest.operations.deadlines import UnfinishedPicture, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from labeling.selectors import images_by_number, images_by_public_id
 from monitoring.gold_choice import counted_answers
-from monitoring.outline_drawing import drawn_outline
 
 MOST_SHOWN = 60
 
