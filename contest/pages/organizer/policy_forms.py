@@ -24,7 +24,7 @@ from contest.policy_changes.services import (
     policy_draft,
     policy_record,
 )
-from contest.web.moment_field import MomentField
+from contest.web.time_fields import MomentField
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce

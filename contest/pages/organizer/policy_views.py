@@ -70,7 +70,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
 def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime, zone: str) -> PolicyForm:
     """Return what was typed, on top of the version it was begun on.
 
-    The page begins with the numbers of the newest version, those that the address has instead, and the end of a week."""
+    The page begins with the newest version's numbers, those that the address has instead, and the end of a week."""
     newest = found[0]
     if request.method == "POST":
         base = whole_number(request.POST.get("base", ""))
