@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import DomainError, WrongFields
+from common.errors import DomainError
 from common.typed import whole_number
 from common.web.form_fields import errors_of
 from contest.ledger.amounts import money
@@ -35,10 +35,3 @@ def money_context(now: datetime) -> dict[str, Any]:
     """Return what every page of money needs: the moment, the zone and the currency."""
     policy = policy_in_force(now).policy
     return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}
-
-
-def fields_of(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by the name of its field."""
-    if isinstance(error, WrongFields):
-        return error.fields
-    return {error.field: error.message} if error is not None and error.field else {}

@@ -81,7 +81,6 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
         "form": form,
         "preview": done,
         "most_marks": services.MOST_MARKS,
-        "most_in_mark": services.MOST_IN_MARK,
         "script": _script(image, team),
     }
     return render(request, "appeals/new.html", context, status=form.status)
