@@ -1,4 +1,4 @@
-"""Context shared by pages: time, currency, sums, form errors."""
+"""Context shared by pages: time, currency, sums."""
 
 from datetime import datetime
 from typing import Any
@@ -6,9 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import DomainError
 from common.typed import whole_number
-from common.web.form_fields import errors_of
 from contest.ledger.amounts import money
 from policy.selectors import policy_in_force
 
@@ -18,12 +16,6 @@ ON_A_PAGE = 50
 def page_end(request: HttpRequest) -> int | None:
     """Return the number of the entry that a page of the ledger ends before, None for the newest."""
     return whole_number(request.GET.get("before", ""))
-
-
-def form_errors(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by field of a form, where a sum is typed as `sum`."""
-    found = errors_of(error) if error else {}
-    return {"sum" if name == "cents" else name: words for name, words in found.items()}
 
 
 def sum_words(cents: int) -> str:

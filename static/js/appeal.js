@@ -61,7 +61,7 @@ function begin(form, page) {
    * @param {HTMLElement} row
    * @param {number} index
    */
-  function number(row, index) {
+  function nameFields(row, index) {
     for (const name of FIELDS) {
       const input = field(row, name);
       const label = find(row, `label[for="${input.id}"]`, HTMLLabelElement);
@@ -153,7 +153,7 @@ function begin(form, page) {
     drawing.replaceChildren();
     find(form, '[name="mark-TOTAL_FORMS"]', HTMLInputElement).value = String(rows().length);
     rows().forEach((row, index) => {
-      number(row, index);
+      nameFields(row, index);
       find(row, ".mark-number").textContent = words("mark", { number: index + 1 });
       const box = boxOf(row);
       if (box) drawing.append(drawn(box, index));

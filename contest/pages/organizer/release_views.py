@@ -1,6 +1,5 @@
 """The organizers' page of releases: what each ended week waits for, what is being built, and asking for it now."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -33,24 +32,6 @@ WEEKS_SHOWN = 12
 _FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred thousand pictures
 
 
-@dataclass(frozen=True, slots=True)
-class UnreleasedWeek:
-    """A week that is over and not released: what its pictures wait for, in words, and the first week that holds it
-    back. Without either its release is due."""
-
-    week: Week
-    waits: tuple[str, ...]
-    behind: Week | None
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedWeek:
-    """The newest part of a week, and what came after it, in words."""
-
-    release: Release
-    changed: tuple[str, ...]
-
-
 @page(organizer_of)
 def releases(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show where the publication of each week stands."""
@@ -72,19 +53,16 @@ def _context(now: datetime) -> dict[str, Any]:
         "ended": _ended(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
-        "published": [PublishedWeek(each, tuple(_changed(each))) for each in shown],
+        "published": [(each, _changed(each)) for each in shown],
     }
 
 
-def _ended(now: datetime) -> list[UnreleasedWeek]:
-    """Return the weeks that are not released, oldest first: one that waits holds back those after it."""
-    found: list[UnreleasedWeek] = []
-    behind: Week | None = None
-    for week in unreleased_weeks(now):
-        waits = tuple(_waits(week))
-        found.append(UnreleasedWeek(week, waits, behind))
-        behind = behind or (week if waits else None)
-    return found
+def _ended(now: datetime) -> list[dict[str, Any]]:
+    """Return the weeks that are not released, oldest first, with what their pictures wait for, in words, and the first
+    week that holds them back. Without either a release is due."""
+    found = [{"week": week, "waits": _waits(week)} for week in unreleased_weeks(now)]
+    first = next((place for place, each in enumerate(found) if each["waits"]), len(found))
+    return [each | {"behind": found[first]["week"] if place > first else None} for place, each in enumerate(found)]
 
 
 def _waits(week: Week) -> list[str]:

@@ -1,9 +1,8 @@
 """The organizers' pages of re-runs: choose, look, start; then follow, stop, apply or cancel."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -126,33 +125,14 @@ def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
     return all_breaks().filter(prediction__in=reruns.answers_to_replace(rerun))
 
 
-@dataclass(frozen=True, slots=True)
-class RerunAction:
+class RerunAction(NamedTuple):
     """Something an organizer may do with a re-run, with the words of its page."""
 
     name: str
     title: str
     happens: str
     done: str
-    do: Callable[[int, User, datetime], object]
-
-
-def _apply(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_apply(rerun_id=number, by=by, now=now)
-
-
-def _stop(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_stop(rerun_id=number, by=by, now=now)
-
-
-def _go_on(number: int, by: User, now: datetime) -> object:
-    queued = reruns.rerun_resume(rerun_id=number, by=by, now=now)
-    hint(work_runs.task)
-    return queued
-
-
-def _cancel(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_cancel(rerun_id=number, by=by, now=now)
+    do: Callable[..., object]
 
 
 ACTIONS = {
@@ -165,7 +145,7 @@ ACTIONS = {
             "superseded. New confident mistakes on attacks become breaks; breaks that rest on an "
             "older answer stay and are listed for the board. This cannot be undone, only run again.",
             "The re-run is applied.",
-            _apply,
+            reruns.rerun_apply,
         ),
         RerunAction(
             "stop",
@@ -173,16 +153,22 @@ ACTIONS = {
             "What waits is taken out of the queue until somebody lets it go on. What a scorer has now is let to its "
             "end. Nothing is lost.",
             "The re-run is stopped. It can go on at any time.",
-            _stop,
+            reruns.rerun_stop,
         ),
-        RerunAction("go-on", "Go on", "What was stopped waits in the queue again.", "The re-run goes on.", _go_on),
+        RerunAction(
+            "go-on",
+            "Go on",
+            "What was stopped waits in the queue again.",
+            "The re-run goes on.",
+            reruns.rerun_resume,
+        ),
         RerunAction(
             "cancel",
             "Cancel",
             "The older answers stay in force. The new ones stay on record and never count. What a scorer has now is "
             "thrown away. A cancelled re-run cannot go on.",
             "The re-run is cancelled. Nothing was changed.",
-            _cancel,
+            reruns.rerun_cancel,
         ),
     )
 }
@@ -191,21 +177,19 @@ ACTIONS = {
 @page(organizer_of, "GET POST")
 def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed."""
-    now = domain_now()
-    rerun, action = rerun_numbered(number), ACTIONS.get(name)
+    now, action, refused = domain_now(), ACTIONS.get(name), ""
+    rerun = rerun_numbered(number)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
     if request.method == "POST":
         try:
-            action.do(rerun.pk, organizer, now)
+            action.do(rerun_id=rerun.pk, by=organizer, now=now)
         except Conflict as error:
-            return _confirm(request, rerun_numbered(number), action, now, refused=error.message)
-        messages.success(request, action.done)
-        return go_to("rerun", rerun.pk)
-    return _confirm(request, rerun, action, now)
-
-
-def _confirm(request: HttpRequest, rerun: Rerun, action: RerunAction, now: datetime, refused: str = "") -> HttpResponse:
+            rerun, refused = rerun_numbered(number), error.message
+        else:
+            hint(work_runs.task)
+            messages.success(request, action.done)
+            return go_to("rerun", rerun.pk)
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
 

@@ -1,9 +1,8 @@
 """The organizers' page that asks for a trial of a defense (R31): choose which, look at what it does, ask."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from random import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import messages
@@ -28,8 +27,7 @@ from scoring.tasks import work_runs
 from scoring.trials import selectors, services
 
 
-@dataclass(frozen=True, slots=True)
-class TrialWords:
+class TrialWords(NamedTuple):
     """A kind of trial in the words of its page."""
 
     title: str

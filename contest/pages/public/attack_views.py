@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
+from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
@@ -36,7 +36,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
         asked = week_called(name)
     except ValueError as error:
         raise Http404("no such week") from error
-    page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = page_of(request, attacks_of_week(asked, now=now), ON_A_PAGE)
     shown = list(page.object_list)
     in_record = released_of_attacks(shown)
     context = {

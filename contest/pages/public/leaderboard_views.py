@@ -1,6 +1,5 @@
 """The page and the file of the leaderboard."""
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -12,6 +11,7 @@ from django.urls import reverse
 
 from common.domain_clock import domain_now
 from common.web.forms import Form
+from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.calendar import Week
 from contest.record.leaderboard import snapshots
@@ -78,8 +78,6 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=domain_now())
     columns: Sequence[SortColumn] = TABLES[name]
     rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
     moment = found.week or f"{found.tables.at:%Y-%m-%d-%H%M%S}"
-    answer["Content-Disposition"] = f'attachment; filename="leaderboard-{name}-{moment}.csv"'
-    csv.writer(answer).writerows(file_rows(name, rows))
-    return answer
+    header, *lines = file_rows(name, rows)
+    return csv_file(f"leaderboard-{name}-{moment}", header, lines)

@@ -1,7 +1,5 @@
 """The list of what the board decided about pictures, for everybody, and the same as a file (R20)."""
 
-import csv
-
 from django.db.models import Q, QuerySet
 from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
@@ -11,7 +9,7 @@ from django_filters import CharFilter, ChoiceFilter
 from adjudication.enums import Reason, Verdict
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
-from common.web.lists import ListFilter, page_of
+from common.web.lists import ListFilter, csv_file, page_of
 from common.web.page import page
 from contest.board.models import CaseDecision
 from contest.core.calendar import Week
@@ -103,7 +101,4 @@ def overrules(request: HttpRequest) -> HttpResponse:
 @page()
 def overrules_csv(request: HttpRequest) -> HttpResponse:
     """Answer the same decisions as a CSV file, all pages of them."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="overrules.csv"'
-    csv.writer(answer).writerows([CSV_COLUMNS, *csv_rows(list(OverruleFilter(request).rows))])
-    return answer
+    return csv_file("overrules", CSV_COLUMNS, csv_rows(list(OverruleFilter(request).rows)))
