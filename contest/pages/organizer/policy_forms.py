@@ -57,7 +57,7 @@ class NumberField(forms.Field):
             label=number.title,
             required=False,
             initial=self.held,
-            help_text=" ".join(filter(None, (number.meaning, number.range, number.kept, held))),
+            help_text=" ".join(filter(None, (number.meaning, number.range, held))),
             widget=self._widget(),
         )
 
@@ -134,6 +134,8 @@ class PolicyForm(NumbersForm):
 
     def __init__(self, *arguments: Any, version: PolicyVersionRow, zone: str, **named: Any) -> None:
         super().__init__(*arguments, version=version, **named)
+        for number in NUMBERS.values():
+            self.fields[number.name].help_text += f" {number.kept}"
         self.zone, since = zone, self.fields["since"]
         since.zone = zone  # type: ignore[attr-defined]
         since.help_text = f"By the clocks in {zone}, at least one minute from now. It is filled with the end of a week."

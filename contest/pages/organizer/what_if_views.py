@@ -60,7 +60,7 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     now = domain_now()
     form = WhatIfForm(request.GET, version=policy_in_force(now))
     if not form.is_valid():
-        raise WrongFields({name: " ".join(errors) for name, errors in form.errors.items()})
+        raise WrongFields({name: " ".join(map(str, errors)) for name, errors in form.errors.items()})
     found = try_batch(form.tried, behind=whole_number(request.GET.get("behind", "")) or 0)
     shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
     return JsonResponse(

@@ -1,5 +1,7 @@
 """The list of what the board decided about pictures, for everybody, and the same as a file (R20)."""
 
+from typing import Any
+
 from django.db.models import Q, QuerySet
 from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
@@ -48,6 +50,8 @@ class OverruleFilter(ListFilter):
     )
     week = _WeekFilter(label="Week", method="in_week")
     find = CharFilter(label="Words, team or ID", method="with_words", widget=_FIND)
+
+    data: Any
 
     def __init__(self, request: HttpRequest) -> None:
         super().__init__(request, public_decisions())

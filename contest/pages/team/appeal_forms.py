@@ -27,17 +27,16 @@ class AppealPreview:
     marks: list[dict[str, Any]]
 
 
-class SideField(forms.CharField):
+class SideField(forms.Field):
     """One number of a mark. The service says which mark is wrong."""
 
     def __init__(self, label: str) -> None:
-        super().__init__(
-            label=label, required=False, widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"})
-        )
+        widget = forms.TextInput({"inputmode": "numeric", "autocomplete": "off"})
+        super().__init__(label=label, required=False, widget=widget)
 
     def to_python(self, value: Any) -> int | str:
         """Return the number; what is none, as it was typed."""
-        typed = str(super().to_python(value))
+        typed = str(value or "").strip()
         number = whole_number(typed, digits=_MOST_DIGITS)
         return typed if number is None else number
 
