@@ -12,7 +12,6 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import NotFound
 from common.queues import hint
 from common.web.form_fields import go_to
 from common.web.forms import Form
@@ -20,7 +19,7 @@ from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of
 from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.models import ReleaseBuild
@@ -102,7 +101,7 @@ class BuildForm(Form):
 @page(organizer_of, "GET POST")
 def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Show what a release of the week would leave out, and ask for it once that is confirmed."""
-    now, week, form = domain_now(), _week(name), BuildForm.of(request)
+    now, week, form = domain_now(), existing_week(name), BuildForm.of(request)
     if form.submit(week=week, by=organizer):
         hint(release_weeks.task)
         messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
@@ -121,10 +120,3 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
         "zone": zone_of(week),
     }
     return render(request, "record/build.html", context, status=form.status)
-
-
-def _week(name: str) -> Week:
-    try:
-        return week_called(name)
-    except ValueError as error:
-        raise NotFound(f"{error}.", "unknown_week") from None

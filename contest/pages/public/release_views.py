@@ -11,7 +11,7 @@ from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of
 from contest.record.week_pictures import week_pictures
 from contest.releases import selectors
 from contest.web.file_responses import serve
@@ -112,10 +112,7 @@ def week_page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _week_that_ended(name: str) -> Week:
-    try:
-        week = week_called(name)
-    except ValueError as error:
-        raise NotFound(f"{error}.", "unknown_week") from None
+    week = existing_week(name)
     if week.end > domain_now():
         raise NotFound(f"Week {week.name} is not over. Its pictures are shown when it is.", "week_not_over")
     return week
