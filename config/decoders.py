@@ -144,11 +144,10 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "an outline that read_outline has checked and the database keeps": (
         "labeling/learning/drawing.py:tie_break_for",
         "labeling/learning/wording.py:box_share",
-        "labeling/learning/wording.py:path_of",
         "labeling/my_work/record.py:_answer",
         "labeling/my_work/answer_words.py:polygons",
         "labeling/outlines.py:_area_of",
-        "monitoring/outline_drawing.py:drawn_outline",
+        "labeling/outlines.py:drawn_outline",
         "monitoring/links.py:corners_off_frame",
         "monitoring/overlap.py:_ground",
     ),

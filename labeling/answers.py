@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy
 
 from common.errors import InvalidInput, WrongFields
 from labeling.enums import Answer, Label
+from labeling.marking import STATEMENTS
 from labeling.outline_gate import outline_asked_of
 from labeling.outlines import Outline, read_outline
 from policy.enums import OutlineGate
 
 QUESTIONS = ("contains_bird", "contains_bicycle")
-STATEMENTS = ("complete", "unoccluded", "real")
 FIELDS = frozenset({"lease_token", *QUESTIONS, "outline", *STATEMENTS, "seconds"})
 MOST_SECONDS = 24 * 3600
 OUTLINE_OR_NULL = {

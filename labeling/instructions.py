@@ -1,6 +1,6 @@
 """The change log of the instructions, newest first."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -8,28 +8,18 @@ from labeling.models import InstructionVersion
 from labeling.notices import iso
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionChange:
-    """What one version of the instructions changed."""
-
-    version: int
-    since: datetime
-    summary: str
-    clarification: str
-
-
-def news_since(version: int, *, now: datetime) -> list[InstructionChange]:
+def news_since(version: int, *, now: datetime) -> list[InstructionVersion]:
     """Return the versions in force at `now` that are newer than `version`, newest first."""
-    rows = InstructionVersion.objects.filter(version__gt=version, in_force_from__lte=now).order_by("-version")
-    return [InstructionChange(row.version, row.in_force_from, row.summary, row.clarification) for row in rows]
+    rows = InstructionVersion.objects.filter(version__gt=version, in_force_from__lte=now)
+    return list(rows.order_by("-version"))
 
 
-def news_json(news: list[InstructionChange]) -> list[dict[str, Any]]:
+def news_json(news: Iterable[InstructionVersion]) -> list[dict[str, Any]]:
     """Return news for the page's script."""
     return [
         {
             "version": each.version,
-            "since": iso(each.since),
+            "since": iso(each.in_force_from),
             "summary": each.summary,
             "clarification": each.clarification,
         }

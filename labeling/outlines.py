@@ -217,3 +217,9 @@ def iou_percent(one: str, other: str) -> float | None:
 def _area_of(outline: str) -> shapely.Geometry:
     """The ground that the rings cover; where two rings overlap it counts once."""
     return shapely.union_all([shapely.Polygon(ring) for ring in json.loads(outline)])
+
+
+def drawn_outline(outline: str) -> str:
+    """Return an outline in canonical JSON as the path of an SVG, in pixels of the picture; empty for none."""
+    rings = json.loads(outline) if outline else []
+    return " ".join("M" + " L".join(f"{x:g},{y:g}" for x, y in ring) + " Z" for ring in rings)

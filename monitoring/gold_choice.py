@@ -55,12 +55,9 @@ class GoldCandidate:
     answers: int
 
 
-def candidates(origin: str = "") -> list[GoldCandidate]:
-    """Return settled panels whose pictures have no known answer yet: unanimous ones first, then the newest."""
-    panels = _free_panels().select_related("image")
-    if origin:
-        panels = panels.filter(image__origin=origin)
-    latest = list(panels.order_by("-full_at", "-pk")[:MOST_CANDIDATES])
+def candidates(panels: QuerySet[Panel]) -> list[GoldCandidate]:
+    """Return the newest of these `free_panels` that have counted answers, unanimous ones first."""
+    latest = list(panels.select_related("image").order_by("-full_at", "-pk")[:MOST_CANDIDATES])
     said = counted_answers([panel.pk for panel in latest])
     found = [
         GoldCandidate(panel, len({row.form for row in rows}) == 1, len(rows))
@@ -70,7 +67,7 @@ def candidates(origin: str = "") -> list[GoldCandidate]:
     return sorted(found, key=lambda candidate: not candidate.unanimous)
 
 
-def _free_panels() -> QuerySet[Panel]:
+def free_panels() -> QuerySet[Panel]:
     """Return the settled panels whose picture could become gold: no fresh one follows that taskers are asked on."""
     later = Panel.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     known = KnownPicture.objects.filter(image=OuterRef("image"))
@@ -85,7 +82,7 @@ def counted_answers(panel_ids: Collection[int]) -> Mapping[int, list[AnswerRow]]
 
 def candidate_panel(image_public_id: str) -> Panel:
     """Return the newest settled panel of a picture without a known answer; NotFound otherwise."""
-    panel = _free_panels().filter(image__public_id=image_public_id).select_related("image").first()
+    panel = free_panels().filter(image__public_id=image_public_id).select_related("image").first()
     if panel is None:
         raise NotFound("There is no settled picture of this name that could become gold.", "not_found")
     return panel

@@ -4,8 +4,7 @@ Shares lie between 0 and 1. Where a figure is not defined (nothing to count, nob
 a number that could be mistaken for a good or a bad one.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import comb, sqrt
 from statistics import fmean
@@ -64,36 +63,14 @@ def spread(values: Sequence[float]) -> float | None:
     return sqrt(sum((value - average) ** 2 for value in values) / (len(values) - 1)) / average
 
 
-def patterns(units: Iterable[Iterable[str]], domain: Sequence[str]) -> Counter[Pattern]:
-    """Return how often each pattern of values occurs. Missing values are left out of a unit; ValueError for a value
-    outside of the domain."""
-    position = {value: number for number, value in enumerate(domain)}
-    found: Counter[Pattern] = Counter()
-    for unit in units:
-        counts = Counter(unit)
-        unknown = counts.keys() - position.keys()
-        if unknown:
-            raise ValueError(f"not in the domain: {sorted(unknown)}")
-        found[pattern_of({position[value]: count for value, count in counts.items()})] += 1
-    return found
-
-
 def pattern_of(counts: Mapping[int, int]) -> Pattern:
     """Return the pattern of one unit's counts by position in the domain."""
     return tuple(sorted((position, count) for position, count in counts.items() if count))
 
 
-def alpha(units: Iterable[Iterable[str]], domain: Sequence[str], *, ordinal: bool = False) -> float | None:
-    """Return Krippendorff's alpha of units, each the values it was given by however many people.
-
-    `domain` lists the values, for `ordinal` from the least to the most. None where it is not defined: no unit with two
-    values, or only one value ever given.
-    """
-    return alpha_of_patterns(patterns(units, domain), len(domain), ordinal=ordinal)
-
-
 def alpha_of_patterns(counted: Mapping[Pattern, int], size: int, *, ordinal: bool = False) -> float | None:
-    """Return Krippendorff's alpha of units counted by their pattern, over a domain of `size` values.
+    """Return Krippendorff's alpha of units counted by their pattern, over a domain of `size` values, for `ordinal` from
+    the least to the most. None where it is not defined: no unit with two values, or only one value ever given.
 
     Many units have few patterns, so that ten thousands of answers cost as much as the different ways to answer.
     """

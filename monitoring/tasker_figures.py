@@ -31,6 +31,11 @@ _ORDER = (Answer.DEFINITELY_NO, Answer.UNSURE_NO, Answer.UNSURE_YES, Answer.DEFI
 _STATEMENTS = QUESTIONS[2:]
 
 
+def today_in(now: datetime, zone: str) -> date:
+    """Return the calendar day of `now` in the IANA zone."""
+    return now.astimezone(ZoneInfo(zone)).date()
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """A span of time, its end not included."""

@@ -1,11 +1,13 @@
 """Rows of the organizers' pages of taskers: the list, and one tasker's history."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from itertools import chain
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
 from django.utils.formats import number_format
 
 from common import charts
@@ -51,8 +53,13 @@ SORTINGS: dict[str, Sorting] = {
 DEFAULT_SORTING = "-rules"
 
 
-def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[TaskerRow]:
-    """Return the taskers in `state` (all for ""), sorted by a name of SORTINGS, the other way with a minus before it.
+def present_taskers() -> QuerySet[Tasker]:
+    """Return everybody who has not left."""
+    return Tasker.objects.filter(left_at__isnull=True).order_by("public_id")
+
+
+def tasker_rows(taskers: QuerySet[Tasker], *, today: date, zone: str, sort: str) -> list[TaskerRow]:
+    """Return the rows of taskers, sorted by a name of SORTINGS, the other way with a minus before it.
 
     Rows without a figure come last in both directions.
     """
@@ -62,23 +69,20 @@ def tasker_rows(*, today: date, zone: str, state: str, sort: str) -> list[Tasker
     past = (Period.of_days(day, day, zone) for day in (today - timedelta(back) for back in range(1, DAYS)))
     days = [of_today, *(_remembered(each, voiding, PAST_SECONDS) for each in past)]
     of_week, nothing = statistics_of_periods(days), PeriodStatistics()
-    rows = [
-        TaskerRow(tasker, of_today.get(tasker.pk, nothing), of_week.get(tasker.pk, nothing), events, links)
-        for tasker, events, links in _taskers(state, week)
-    ]
-    return _sorted(rows, sort)
-
-
-def _taskers(state: str, week: Period) -> list[tuple[Tasker, int, int]]:
-    taskers = Tasker.objects.filter(state=state) if state else Tasker.objects.all()
     fired = MonitoringEvent.objects.filter(fired_at__gte=week.begin).values_list("tasker").annotate(n=Count("pk"))
     events = dict(fired.order_by())
-    linked = TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id")
-    links = [tasker for pair in linked for tasker in pair]
-    return [
-        (tasker, events.get(tasker.pk, 0), links.count(tasker.pk))
-        for tasker in taskers.filter(left_at__isnull=True).order_by("public_id")
+    links = [*chain(*TaskerLink.objects.filter(ended_at__isnull=True).values_list("first_id", "second_id"))]
+    rows = [
+        TaskerRow(
+            tasker,
+            of_today.get(tasker.pk, nothing),
+            of_week.get(tasker.pk, nothing),
+            events.get(tasker.pk, 0),
+            links.count(tasker.pk),
+        )
+        for tasker in taskers
     ]
+    return _sorted(rows, sort)
 
 
 def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[int, PeriodStatistics]:
@@ -91,7 +95,7 @@ def _remembered(period: Period, voiding: int | None, seconds: int) -> Mapping[in
 
 
 def _sorted(rows: Sequence[TaskerRow], sort: str) -> list[TaskerRow]:
-    value_of = SORTINGS.get(sort.removeprefix("-"), SORTINGS[DEFAULT_SORTING.removeprefix("-")])
+    value_of = SORTINGS[sort.removeprefix("-")]
     known = [row for row in rows if value_of(row) is not None]
     unknown = [row for row in rows if value_of(row) is None]
     return sorted(known, key=lambda row: value_of(row), reverse=sort.startswith("-")) + unknown  # type: ignore[arg-type, return-value]
@@ -144,79 +148,47 @@ class TaskerEvent:
 def timeline(tasker: Tasker) -> list[TaskerEvent]:
     """Return what happened with a tasker, oldest first: states, qualifications, rules that fired, notices, voidings,
     links, and the leaving."""
-    states = [*_states(tasker), *_short_qualifications(tasker), *_leaving(tasker)]
-    entries = [*_events(tasker), *states, *_notices(tasker), *_voidings(tasker), *_links(tasker)]
-    return sorted(entries, key=lambda entry: entry.at)
+    return sorted((*_states(tasker), *_monitoring(tasker), *_links(tasker)), key=lambda entry: entry.at)
 
 
-def _states(tasker: Tasker) -> list[TaskerEvent]:
+def _name(user: User | None) -> str:
+    return user.get_username() if user else ""
+
+
+def _states(tasker: Tasker) -> Iterator[TaskerEvent]:
+    """The changes of state, the qualifications that changed none (for new instructions, or while paused), the end."""
     changes = StateChange.objects.filter(tasker=tasker).select_related("by")
-    return [
-        TaskerEvent(
-            change.changed_at,
-            QUALIFIED if change.code == QUALIFIED else f"{TaskerState(change.before)} to {TaskerState(change.after)}",
-            change.reason,
-            by=change.by.get_username() if change.by else "",
-        )
-        for change in changes
-    ]
-
-
-def _short_qualifications(tasker: Tasker) -> list[TaskerEvent]:
-    """The qualifications that changed no state: passed for new instructions, or while paused."""
-    told = StateChange.objects.filter(tasker=tasker, code=QUALIFIED).values("changed_at")
+    for change in changes:
+        qualified = change.code == QUALIFIED
+        what = QUALIFIED if qualified else f"{TaskerState(change.before)} to {TaskerState(change.after)}"
+        yield TaskerEvent(change.changed_at, what, change.reason, by=_name(change.by))
+    told = [change.changed_at for change in changes if change.code == QUALIFIED]
     passed = QualificationAttempt.objects.filter(tasker=tasker, passed=True).exclude(finished_at__in=told)
-    return [
-        TaskerEvent(attempt.finished_at, "qualified again", f"For version {attempt.instructions} of the instructions.")
-        for attempt in passed
-        if attempt.finished_at
-    ]
+    for finished_at, version in passed.values_list("finished_at", "instructions"):
+        assert finished_at is not None, "who passed a try has finished it"
+        yield TaskerEvent(finished_at, "qualified again", f"For version {version} of the instructions.")
+    if tasker.left_at:
+        yield TaskerEvent(tasker.left_at, "left", "The account was deleted; the public ID and the answers stay.")
 
 
-def _leaving(tasker: Tasker) -> list[TaskerEvent]:
-    words = "The account was deleted; the public ID and the answers stay."
-    return [TaskerEvent(tasker.left_at, "left", words)] if tasker.left_at else []
-
-
-def _events(tasker: Tasker) -> list[TaskerEvent]:
-    events = MonitoringEvent.objects.filter(tasker=tasker).select_related("rule")
-    return [
-        TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
-        for event in events
-    ]
-
-
-def _notices(tasker: Tasker) -> list[TaskerEvent]:
-    return [
-        TaskerEvent(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
-        for notice in Notice.objects.filter(tasker=tasker)
-    ]
-
-
-def _voidings(tasker: Tasker) -> list[TaskerEvent]:
+def _monitoring(tasker: Tasker) -> Iterator[TaskerEvent]:
+    """The rules that fired, what the tasker was told, and the answers that were voided."""
+    for event in MonitoringEvent.objects.filter(tasker=tasker).select_related("rule"):
+        yield TaskerEvent(event.fired_at, f"rule fired, to {event.action}", event.rule.name, figures=event.figures)
+    for notice in Notice.objects.filter(tasker=tasker):
+        yield TaskerEvent(notice.told_at, f"told{'' if notice.seen_at else ', not read yet'}", notice.text)
     voidings = Voiding.objects.filter(tasker=tasker).select_related("voided_by").annotate(n=Count("responses"))
-    return [
-        TaskerEvent(
-            voiding.voided_at,
-            f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided",
-            voiding.reason,
-            by=voiding.voided_by.get_username() if voiding.voided_by else "",
-        )
-        for voiding in voidings
-    ]
+    for voiding in voidings:
+        what = f"{number_format(voiding.n)} answer{'' if voiding.n == 1 else 's'} voided"
+        yield TaskerEvent(voiding.voided_at, what, voiding.reason, by=_name(voiding.voided_by))
 
 
-def _links(tasker: Tasker) -> list[TaskerEvent]:
-    links = links_of(tasker)
-    begun = [
-        TaskerEvent(link.linked_at, f"linked with {_other(link, tasker)}, {link.kind}", link.reason) for link in links
-    ]
-    ended = [
-        TaskerEvent(link.ended_at, f"link with {_other(link, tasker)} ended", link.ended_because)
-        for link in links
-        if link.ended_at
-    ]
-    return begun + ended
+def _links(tasker: Tasker) -> Iterator[TaskerEvent]:
+    for link in links_of(tasker):
+        other = _other(link, tasker)
+        yield TaskerEvent(link.linked_at, f"linked with {other}, {link.kind}", link.reason)
+        if link.ended_at:
+            yield TaskerEvent(link.ended_at, f"link with {other} ended", link.ended_because)
 
 
 def _other(link: TaskerLink, tasker: Tasker) -> str:

@@ -7,11 +7,13 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
+from django_filters import CharFilter
 
 from accounts.access import organizer_of
 from accounts.invitations import InvitationState, NewInvitation, invitation_of, state_of
@@ -24,6 +26,7 @@ from common import mail
 from common.errors import Conflict, NotFound
 from common.web.form_fields import go_to
 from common.web.forms import Form
+from common.web.lists import ListFilter, page_of
 from common.web.page import page
 from policy.selectors import policy_in_force
 
@@ -56,6 +59,16 @@ def _join(request: HttpRequest, invitation: Invitation, token: str) -> HttpRespo
     )
 
 
+class AccountFilter(ListFilter):
+    """Accounts by words of their name, address or ID."""
+
+    find = CharFilter(label="User name, e-mail or public ID", method="with_words", widget=TextInput({"type": "search"}))
+
+    def with_words(self, rows: QuerySet[User], name: str, words: str) -> QuerySet[User]:
+        """Filter by text."""
+        return accounts_found(words)
+
+
 @page(organizer_of, "GET POST")
 def people(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show who was invited and who has an account; invite, send again, revoke."""
@@ -84,12 +97,11 @@ def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
 
 
 def _people_page(request: HttpRequest, form: Form, sent: Form) -> HttpResponse:
-    now, page = timezone.now(), request.GET.get("page")
-    found = request.GET.get("find", "").replace("\x00", "").strip()
+    now, filtered = timezone.now(), AccountFilter(request, accounts_found(""))
     context = {
         "invitations": [(each, state_of(each, now=now)) for each in _waiting_first(now)],
-        "accounts": Paginator(accounts_found(found), _PER_PAGE).get_page(page),
-        "find": found,
+        "page": page_of(request, filtered.rows, _PER_PAGE),
+        "filter": filtered,
         "form": form,
         "sent": sent,
         "now": now,

@@ -12,7 +12,8 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from accounts.passkeys import MOST_CHARACTERS, sign_in_begin
 from accounts.rate_limits import LINKS, MOST_NAMES_A_MINUTE, is_of_letters, most_tries, too_many_names
@@ -22,6 +23,9 @@ from accounts.session_store import CodeNeeded
 SIGN_IN_FIELDS = frozenset({"csrfmiddlewaretoken", "username", "password", "otp", "passkey", "proof"})
 
 
+_WRONG_TOGETHER: dict[str | None, tuple[str, ...]] = {"code_needed": (), "wrong_passkey": (), "wrong_code": ("otp",)}
+
+
 class SignInForm(AuthenticationForm):
     """User name and password; then, where the account has a second factor, its code or the answer of a passkey.
 
@@ -29,7 +33,21 @@ class SignInForm(AuthenticationForm):
     A program may send all at once, and needs no proof.
     """
 
-    otp = forms.CharField(required=False, max_length=40)
+    otp = forms.CharField(
+        label=_("Code of your second factor"),
+        help_text=_("The code your app shows now, or one of your recovery codes."),
+        required=False,
+        max_length=40,
+        widget=forms.TextInput(
+            {
+                "autocomplete": "one-time-code",
+                "autocapitalize": "characters",
+                "spellcheck": "false",
+                "required": True,
+                "autofocus": True,
+            }
+        ),
+    )
     passkey = forms.CharField(required=False, max_length=MOST_CHARACTERS)
     proof = forms.CharField(required=False, max_length=1000)
     code_step = False
@@ -38,8 +56,22 @@ class SignInForm(AuthenticationForm):
     passkey_options: dict[str, Any] | None = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["password"].required = not self.data.get("proof")
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        username, password = self.fields["username"], self.fields["password"]
+        username.label = _("User name")
+        username.error_messages["required"] = _("Write your user name.")
+        password.error_messages["required"] = _("Write your password.")
+        password.required = not self.data.get("proof")
+        username.widget.attrs |= {"spellcheck": "false", "autofocus": not self.data.get("username")}
+        password.widget.attrs["autofocus"] = bool(self.data.get("username"))
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """Mark the fields that are wrong together as described by the notice above them."""
+        super().add_error(field, error)
+        names = _WRONG_TOGETHER.get(getattr(error, "code", None), ("username", "password")) if field is None else ()
+        for name in names:
+            described = "id_otp_helptext sign-in-error" if name == "otp" else "sign-in-error"
+            self.fields[name].widget.attrs |= {"aria-invalid": "true", "aria-describedby": described}
 
     def clean(self) -> dict[str, Any]:
         """Authenticate; `code_needed` and `wrong_code` ask for the code, `invalid_login` for all anew."""
@@ -65,8 +97,8 @@ class SignInForm(AuthenticationForm):
             return self.get_invalid_login_error()
         self._ask_for_code(wrong_code)
         if self.cleaned_data.get("passkey"):
-            return ValidationError(_("The passkey was not accepted."), code="wrong_passkey")
-        return ValidationError(_("This is not the code of this moment."), code="wrong_code")
+            return ValidationError(gettext("The passkey was not accepted."), code="wrong_passkey")
+        return ValidationError(gettext("This is not the code of this moment."), code="wrong_code")
 
     def _ask_for_code(self, needed: CodeNeeded) -> None:
         self.code_step, self.proof_given = True, needed.proof
@@ -105,9 +137,9 @@ def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[s
     names = too_many_names(request, credentials)
     minute = names == MOST_NAMES_A_MINUTE
     if request.path.startswith("/api/v1/"):
-        words = _("Too many wrong passwords: sign-in is closed from your address for one hour.")
+        words = gettext("Too many wrong passwords: sign-in is closed from your address for one hour.")
         if minute:
-            words = _("Too many wrong names: sign-in is closed from your address for one minute.")
+            words = gettext("Too many wrong names: sign-in is closed from your address for one minute.")
         answer: HttpResponse = JsonResponse({"code": "locked_out", "detail": words}, status=429)
     else:
         username = (credentials or {}).get("username", "")

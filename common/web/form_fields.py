@@ -1,13 +1,11 @@
-"""Helpers of the account pages: typed values, their errors, and safe redirects."""
+"""Typed values, their errors, and safe redirects."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext as _
 
 from common.errors import DomainError, WrongFields
 
@@ -26,23 +24,6 @@ def go_to(name: str, *arguments: Any) -> SeeOther:
 def text(request: HttpRequest, name: str, most: int = 254) -> str:
     """Return what was typed into a field, without what no field can hold."""
     return request.POST.get(name, "").replace("\x00", "").strip()[:most]
-
-
-def secret(request: HttpRequest, name: str) -> str:
-    """Return a password as it was typed."""
-    return request.POST.get(name, "")[:1000]
-
-
-def typed_account(request: HttpRequest, make: Callable[[str, str], User]) -> User:
-    """Return what `make` makes of the typed user name and password; WrongFields under the names of the form."""
-    password = secret(request, "new_password")
-    if password != secret(request, "new_password_again"):
-        raise WrongFields({"new_password_again": _("The two are not the same: type both again.")})
-    try:
-        return make(text(request, "username", 150), password)
-    except WrongFields as error:
-        names = {"password": "new_password"}
-        raise WrongFields({names.get(name, name): words for name, words in error.fields.items()}) from None
 
 
 def errors_of(error: DomainError) -> Mapping[str, str]:

@@ -1,12 +1,12 @@
 """Base classes of all forms: one field template, and service errors beside their field."""
 
 from collections.abc import Callable, Mapping
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, ClassVar, Self
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.forms.renderers import TemplatesSetting
 from django.http import HttpRequest
 
@@ -138,20 +138,26 @@ class RowForm(Form):
 
 
 class DayField(forms.DateField):
-    """A calendar day such as 2026-11-18, with room for one more day after it."""
+    """A calendar day such as 2026-11-18, of the years 2000 to 2999. `wrong` is said of anything else, `missing` of an
+    empty field, which is allowed without it."""
 
-    _wrong = "Write a day such as 2026-11-18."
-
-    def __init__(self, label: str, *, missing: str = "", **named: Any) -> None:
-        messages = {"invalid": self._wrong, "required": missing}
+    def __init__(
+        self,
+        label: Any,
+        *,
+        missing: str = "",
+        wrong: Any = "Write a day such as 2026-11-18.",
+        required: bool = False,
+        **named: Any,
+    ) -> None:
         widget = forms.DateInput({"type": "date", **({"required": True} if missing else {})}, format="%Y-%m-%d")
         super().__init__(
             label=label,
-            required=bool(missing),
+            required=required or bool(missing),
             widget=widget,
             input_formats=["%Y-%m-%d"],
-            error_messages=messages,
-            validators=[MaxValueValidator(date.max - timedelta(days=1), self._wrong)],
+            error_messages={"invalid": wrong, "required": missing},
+            validators=[MinValueValidator(date(2000, 1, 1), wrong), MaxValueValidator(date(2999, 12, 31), wrong)],
             **named,
         )
 

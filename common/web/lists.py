@@ -1,15 +1,16 @@
-"""Filters (from the query string) and pages of lists."""
+"""Filters (from the query string), pages, and CSV files of lists."""
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 import django_filters
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
-from common.web.forms import Form
+from common.web.forms import DayField, Form
 
 LONGEST_PAGE_NUMBER = 9
 
@@ -36,6 +37,20 @@ class ListFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library
         return urlencode(list(given))
 
 
+class DayFilter(django_filters.Filter):  # type: ignore[misc]  # the library has no types
+    """A filter by a calendar day."""
+
+    field_class = DayField
+
+
 def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int, *, name: str = "page") -> Page[Any]:
     """Return the page of `rows` that the address asks for by `name`, or the nearest there is."""
     return Paginator(rows, size).get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER])
+
+
+def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> HttpResponse:
+    """Answer rows as a CSV file that is saved under this name."""
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    csv.writer(answer).writerows([columns, *rows])
+    return answer

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from common.errors import NotFound
 from contest.core.calendar import Week, week_named, week_of, zone_at
 from policy.selectors import time_zones
 
@@ -14,6 +15,14 @@ def week_at(moment: datetime) -> Week:
 def week_called(name: str) -> Week:
     """Return the week called `name` (`2026-W47`); ValueError when there is no such week."""
     return week_named(name, time_zones())
+
+
+def existing_week(name: str) -> Week:
+    """Return the week called `name`; NotFound (`unknown_week`) when there is no such week."""
+    try:
+        return week_called(name)
+    except ValueError as error:
+        raise NotFound(f"{error}.", "unknown_week") from None
 
 
 def zone_of(week: Week) -> str:

@@ -38,7 +38,7 @@ from labeling.pictures.manifest import ManifestEntry, Provenance, manifest_entri
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
 from monitoring.gold_choice import candidates as gold_candidates
-from monitoring.gold_choice import counted_answers, gold_add, proposal
+from monitoring.gold_choice import counted_answers, free_panels, gold_add, proposal
 from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
@@ -102,7 +102,7 @@ def _gold(now: datetime) -> None:
     """Mark last week's pictures that everybody agreed on as gold (R6), with what was said of them as the answer."""
     organizer = User.objects.get(username="organizer")
     gate = policy_in_force(now).policy.outline_gate
-    for candidate in gold_candidates(Origin.DATASET)[:GOLD]:
+    for candidate in gold_candidates(free_panels().filter(image__origin=Origin.DATASET))[:GOLD]:
         rows = counted_answers([candidate.panel.pk])[candidate.panel.pk]
         gold_add(panel=candidate.panel, expected=proposal(rows), gate=gate, by=organizer, now=now)
 

@@ -39,12 +39,19 @@ class MessageRow:
         return KINDS[MessageKind(self.message.kind)].words
 
 
-def messages_of(user: User, *, group: MessageGroup | None = None, unread: bool = False) -> QuerySet[Message]:
-    """Return a person's messages, newest first; of one group, or the unread ones."""
-    rows = Message.objects.filter(user=user).select_related("team", "user").order_by("-made_at", "-pk")
-    if group is not None:
-        rows = rows.filter(kind__in=kinds_of(group))
-    return rows.filter(read_at__isnull=True) if unread else rows
+def messages_of(user: User) -> QuerySet[Message]:
+    """Return a person's messages, newest first."""
+    return Message.objects.filter(user=user).select_related("team", "user").order_by("-made_at", "-pk")
+
+
+def messages_about(messages: QuerySet[Message], group: MessageGroup) -> QuerySet[Message]:
+    """Return those of the messages that are of one group."""
+    return messages.filter(kind__in=kinds_of(group))
+
+
+def unread_of(messages: QuerySet[Message]) -> QuerySet[Message]:
+    """Return those of the messages that were not read."""
+    return messages.filter(read_at__isnull=True)
 
 
 def message_of(user: User, number: int) -> Message:

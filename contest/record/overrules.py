@@ -1,13 +1,11 @@
 """The public list of decisions on pictures: filters, entries and CSV (R20)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 
-from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from adjudication.selectors import newest_rulings
 from adjudication.verifier import cells
@@ -16,15 +14,13 @@ from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseOutcome
 from contest.core.models import Break
-from contest.core.weeks import week_at, week_called
-from contest.record.closed_cases import public_appeals, public_decisions
+from contest.core.weeks import week_at
+from contest.record.closed_cases import public_appeals
 from contest.releases.tables import ratio_of
-from labeling.enums import Label
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
 
-LONGEST_FIND = 80
 OUTCOMES = {
     CaseOutcome.OVERRULE.value: "overruled",
     CaseOutcome.UPHOLD.value: "upheld",
@@ -38,76 +34,8 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class OverruleFilter:
-    """What the list is asked for, as in its address; empty is not asked. `outcome` is one of OUTCOMES."""
-
-    outcome: str = CaseOutcome.OVERRULE.value
-    before: str = ""
-    after: str = ""
-    label: str = ""
-    reason: str = ""
-    week: str = ""
-    find: str = ""
-
-    @classmethod
-    def of(cls, given: Mapping[str, str]) -> "OverruleFilter":
-        """Read an address; what the list does not have counts as not asked."""
-        return cls(
-            outcome=_one_of(given, "outcome", OUTCOMES) or CaseOutcome.OVERRULE.value,
-            before=_one_of(given, "before", set(Verdict)),
-            after=_one_of(given, "after", set(Verdict)),
-            label=_one_of(given, "label", set(Label)),
-            reason=_one_of(given, "reason", set(Reason)),
-            week=_week(given.get("week", "")),
-            find=given.get("find", "").replace("\x00", "").strip()[:LONGEST_FIND],
-        )
-
-    @property
-    def is_narrow(self) -> bool:
-        """Say whether anything but the outcome is asked for."""
-        return any(value for name, value in asdict(self).items() if name != "outcome")
-
-    @property
-    def query(self) -> str:
-        """Return it as the query of an address, without a page."""
-        return urlencode({name: value for name, value in asdict(self).items() if value})
-
-
-def _one_of(given: Mapping[str, str], name: str, known: Iterable[str]) -> str:
-    value = given.get(name, "")
-    return value if value in known else ""
-
-
-def _week(name: str) -> str:
-    try:
-        return week_called(name.strip()).name
-    except ValueError:
-        return ""
-
-
-def filtered_decisions(asked: OverruleFilter) -> QuerySet[CaseDecision]:
-    """Return the public decisions that are asked for, the newest first."""
-    rows = public_decisions()
-    if asked.outcome != "all":
-        rows = rows.filter(outcome=asked.outcome)
-    if asked.before:
-        rows = rows.filter(case__ruling__verdict=asked.before)
-    if asked.after:
-        rows = rows.filter(case__result__verdict=asked.after)
-    if asked.label:
-        rows = rows.filter(Q(case__ruling__label=asked.label) | Q(case__result__label=asked.label))
-    if asked.reason:
-        # Reasons are stored as a list of such words: as text they are between quotation marks.
-        named = f'"{asked.reason}"'
-        rows = rows.filter(Q(case__ruling__reasons__icontains=named) | Q(case__result__reasons__icontains=named))
-    if asked.week:
-        week = week_called(asked.week)
-        rows = rows.filter(case__image__received_at__gte=week.start, case__image__received_at__lt=week.end)
-    return _found(rows, asked.find) if asked.find else rows
-
-
-def _found(rows: QuerySet[CaseDecision], find: str) -> QuerySet[CaseDecision]:
+def decisions_containing(rows: QuerySet[CaseDecision], find: str) -> QuerySet[CaseDecision]:
+    """Return those of `rows` with these words, of this team, or with this ID."""
     team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
     argued = public_appeals().filter(Q(public_id__iexact=find) | Q(argument__icontains=find) | team)
     ids = Q(case__public_id__iexact=find) | Q(case__image__public_id__iexact=find)

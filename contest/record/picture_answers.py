@@ -16,8 +16,8 @@ from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, 
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Response
+from labeling.outlines import drawn_outline
 from labeling.wording import ANSWERS
-from monitoring.outline_drawing import drawn_outline
 from policy.numbers import Policy
 from policy.selectors import PolicyInForce
 

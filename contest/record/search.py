@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -14,8 +15,8 @@ from contest.core.models import Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
 from contest.core.roles import reader_of
 from contest.core.weeks import week_called
-from contest.record.closed_cases import public_appeals, public_cases
-from contest.record.overrules import OverruleFilter, filtered_decisions
+from contest.record.closed_cases import public_appeals, public_cases, public_decisions
+from contest.record.overrules import decisions_containing
 from scoring.models import Defense
 from scoring.selectors import defense_by_public_id
 
@@ -122,10 +123,9 @@ class Search:
         shown = Defense.objects.filter(published_at__isnull=False, name__icontains=asked)
         for defense in shown.order_by("name", "pk")[:MOST_FOUND]:
             yield SearchHit(f"Defense {defense.name}", reverse("defense", args=[defense.public_id]))
-        decisions = OverruleFilter(outcome="all", find=asked)
-        if number := filtered_decisions(decisions).count():
+        if number := decisions_containing(public_decisions(), asked).count():
             words = f"{number:,} {'decision' if number == 1 else 'decisions'} of the board with these words"
-            yield SearchHit(words, reverse("overrules") + f"?{decisions.query}")
+            yield SearchHit(words, f"{reverse('overrules')}?{urlencode({'outcome': 'all', 'find': asked})}")
 
 
 def search_from(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Context shared by pages: time, currency, sums, form errors."""
+"""Context shared by pages: time, currency, sums."""
 
 from datetime import datetime
 from typing import Any
@@ -6,9 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import DomainError, WrongFields
 from common.typed import whole_number
-from common.web.form_fields import errors_of
 from contest.ledger.amounts import money
 from policy.selectors import policy_in_force
 
@@ -20,12 +18,6 @@ def page_end(request: HttpRequest) -> int | None:
     return whole_number(request.GET.get("before", ""))
 
 
-def form_errors(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by field of a form, where a sum is typed as `sum`."""
-    found = errors_of(error) if error else {}
-    return {"sum" if name == "cents" else name: words for name, words in found.items()}
-
-
 def sum_words(cents: int) -> str:
     """Return a sum in the contest's currency."""
     return money(cents, policy_in_force(domain_now()).policy.currency)
@@ -35,10 +27,3 @@ def money_context(now: datetime) -> dict[str, Any]:
     """Return what every page of money needs: the moment, the zone and the currency."""
     policy = policy_in_force(now).policy
     return {"now": now, "zone": policy.time_zone, "currency": policy.currency, "policy": policy}
-
-
-def fields_of(error: DomainError | None) -> dict[str, str]:
-    """Return what is wrong by the name of its field."""
-    if isinstance(error, WrongFields):
-        return error.fields
-    return {error.field: error.message} if error is not None and error.field else {}

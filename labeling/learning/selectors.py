@@ -1,6 +1,5 @@
 """Queries for a tasker's tutorial and qualification (R5)."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +7,9 @@ from typing import Literal
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
 
+from common.errors import NotFound
 from labeling.enums import AttemptKind, KnownUse, TaskerState
 from labeling.models import (
     KnownPicture,
@@ -112,18 +113,20 @@ def next_item(attempt: QualificationAttempt) -> QualificationItem | None:
     return rows.select_related("known__image", "attempt").order_by("position").first()
 
 
-def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem | None:
-    """Return the tasker's own picture of a try; None for anybody else's."""
+def item_of(tasker: Tasker, item_id: UUID) -> QualificationItem:
+    """Return the tasker's own picture of a try; NotFound for anybody else's."""
     rows = QualificationItem.objects.select_related("known__image", "attempt")
-    return rows.filter(public_id=item_id, tasker=tasker).first()
+    item = rows.filter(public_id=item_id, tasker=tasker).first()
+    if item is None:
+        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
+    return item
 
 
 @dataclass(frozen=True, slots=True)
 class PoolHealth:
-    """How long the pool lasts: its pictures by topic, whole tries for a newcomer, and who has run out."""
+    """How long the pool lasts: its pictures, whole tries for a newcomer, and who has run out."""
 
     pictures: int
-    by_topic: dict[str, int]
     tries: int
     run_out: list[Tasker]
 
@@ -135,10 +138,9 @@ class PoolHealth:
 
 def pool_health(policy: Policy) -> PoolHealth:
     """Return how many tries the pool still allows, and the taskers who cannot begin another one."""
-    by_topic = Counter(usable(KnownUse.QUALIFICATION).values_list("topic", flat=True))
-    total = by_topic.total()
+    total = usable(KnownUse.QUALIFICATION).count()
     asked = Count("known", filter=Q(known__retired_at__isnull=True, known__held_at__isnull=True))
     seen = QualificationItem.objects.filter(tasker__state=TaskerState.LEARNING).values("tasker").annotate(asked=asked)
     short = [row["tasker"] for row in seen if total - row["asked"] < policy.qualification_size]
     stuck = Tasker.objects.filter(pk__in=short).exclude(attempts__finished_at__isnull=True).order_by("public_id")
-    return PoolHealth(total, dict(by_topic), total // policy.qualification_size, list(stuck))
+    return PoolHealth(total, total // policy.qualification_size, list(stuck))

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput
 from labeling.answers import FormAnswers, read_answers
 from labeling.enums import AttemptKind, TaskerState
 from labeling.gold import marks_of_answers
@@ -133,8 +133,6 @@ def item_answer(
     """
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     item = selectors.item_of(tasker, item_id)
-    if item is None:
-        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
     image, gate = item.known.image, policy_at(item.attempt.started_at).outline_gate
     answers = read_answers(data, width=image.width, height=image.height, gate=gate)
     if item.answers is not None:
@@ -185,48 +183,65 @@ def _qualify(tasker: Tasker, attempt: QualificationAttempt, right: int, now: dat
 
 
 def instructions_publish(
-    *, summary: str, clarification: str, requalify: bool, in_force_from: datetime, by: User, now: datetime
+    *,
+    summary: str,
+    clarification: str,
+    requalify: bool,
+    in_force_from: datetime,
+    by: User,
+    now: datetime,
+    only_check: bool = False,
 ) -> InstructionVersion:
     """Publish the next version of the instructions; with `requalify` a short qualification comes before labeling.
 
     InvalidInput without a summary, for words that are too long, or for a version that would begin in the past or
-    before one that is published already.
+    before one that is published already. `only_check` returns the version without keeping it.
     """
-    summary, clarification = _checked(summary, "summary"), _checked(clarification, "clarification")
-    if not summary:
+    version = InstructionVersion(
+        summary=_checked(summary, "summary"),
+        clarification=_checked(clarification, "clarification"),
+        requalify=requalify,
+        in_force_from=in_force_from,
+        published_by=by,
+    )
+    if not version.summary:
         raise InvalidInput("Say in a sentence what changed.", "no_summary", field="summary")
+    _number(version, now)
+    if only_check:
+        return version
     try:
-        version = _publish(summary, clarification, requalify, in_force_from, by, now)
+        _publish(version, now)
     except IntegrityError:
         raise Conflict("Another version was published at the same moment: look at it first.", "ask_again") from None
     transaction.on_commit(forget_versions)
     return version
 
 
-@transaction.atomic
-def _publish(
-    summary: str, clarification: str, requalify: bool, in_force_from: datetime, by: User, now: datetime
-) -> InstructionVersion:
+def _number(version: InstructionVersion, now: datetime) -> None:
+    """Make it the next version; InvalidInput where it would begin too early for that."""
     newest = InstructionVersion.objects.order_by("-version").first()
-    if in_force_from < now:
+    if version.in_force_from < now:
         raise InvalidInput("A version cannot begin in the past.", "too_early", field="in_force_from")
-    if newest is not None and in_force_from < newest.in_force_from:
+    if newest is not None and version.in_force_from < newest.in_force_from:
         raise InvalidInput(
             f"Version {newest.version} begins later than that: choose a time after it.",
             "too_early",
             field="in_force_from",
         )
-    version = InstructionVersion.objects.create(
-        version=newest.version + 1 if newest else 1,
-        summary=summary,
-        clarification=clarification,
-        requalify=requalify,
-        in_force_from=in_force_from,
-        published_by=by,
+    version.version = newest.version + 1 if newest else 1
+
+
+@transaction.atomic
+def _publish(version: InstructionVersion, now: datetime) -> None:
+    version.save()
+    audit(
+        "instructions.publish",
+        by=version.published_by,
+        subject={"instructions": [version.version]},
+        why=version.summary,
+        now=now,
+        private={"requalify": version.requalify},
     )
-    subject, told = {"instructions": [version.version]}, {"requalify": requalify}
-    audit("instructions.publish", by=by, subject=subject, why=summary, now=now, private=told)
-    return version
 
 
 def _checked(words: str, field: str) -> str:

@@ -192,9 +192,3 @@ def _which_one() -> DecisiveRow:
 
 def _yes_or_no() -> list[tuple[str, str]]:
     return [("yes", _("Yes")), ("no", _("No"))]
-
-
-def path_of(outline: str) -> str:
-    """Return an outline in canonical JSON as the path of an SVG, in pixels of the picture."""
-    rings = json.loads(outline) if outline else []
-    return " ".join("M" + " L".join(f"{x:g},{y:g}" for x, y in ring) + " Z" for ring in rings)

@@ -1,8 +1,7 @@
 """Formats answers, durations and outlines for a tasker's own pages."""
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -31,63 +30,48 @@ STANDINGS = {
 _LOOKS = {AnswerState.COUNTED: "valid", AnswerState.SURPLUS: "open", AnswerState.VOIDED: "rejected"}
 
 
-@dataclass(frozen=True, slots=True)
-class AnsweredQuestion:
-    """One question by its short name, and an answer to it in words."""
-
-    name: "StrOrPromise"
-    words: "StrOrPromise"
-
-
-@dataclass(frozen=True, slots=True)
-class ShownStanding:
-    """What became of an answer, in words, with the name of its look."""
-
-    words: "StrOrPromise"
-    look: str
-    reason: str
+# The short name of a question, and an answer to it in words.
+AnsweredQuestion: TypeAlias = "tuple[StrOrPromise, StrOrPromise]"
 
 
 def answers_in_words(response: Response) -> list[AnsweredQuestion]:
     """Return what was said to each question that was asked."""
-    said = [AnsweredQuestion(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
+    said = [(question.name, SHORT[Answer(getattr(response, question.field))]) for question in QUESTIONS]
     if response.complete is None:
         return said
     outline = _("drawn") if response.outline else _("cannot be drawn")
-    statements = [AnsweredQuestion(name, _truth(getattr(response, field))) for field, name in STATEMENT_NAMES.items()]
-    return [*said, AnsweredQuestion(OUTLINE_NAME, outline), *statements]
+    statements = [(name, _truth(getattr(response, field))) for field, name in STATEMENT_NAMES.items()]
+    return [*said, (OUTLINE_NAME, outline), *statements]
 
 
 def expected_in_words(known: KnownPicture) -> list[AnsweredQuestion]:
     """Return what counts as right to each question that has a right answer."""
     accepted = (known.accepts_bird, known.accepts_bicycle)
-    expected = [
-        AnsweredQuestion(question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
+    expected: list[AnsweredQuestion] = [
+        (question.name, _(" or ").join(str(SHORT[Answer(answer)]) for answer in answers))
         for question, answers in zip(QUESTIONS, accepted, strict=True)
     ]
     if known.outline:
         overlap = _("overlaps by at least %(percent)s %%") % {"percent": known.min_iou_percent}
-        expected.append(AnsweredQuestion(OUTLINE_NAME, overlap))
+        expected.append((OUTLINE_NAME, overlap))
     facts = ((name, getattr(known, field)) for field, name in STATEMENT_NAMES.items())
-    return expected + [AnsweredQuestion(name, _truth(fact)) for name, fact in facts if fact is not None]
+    return [*expected, *((name, _truth(fact)) for name, fact in facts if fact is not None)]
 
 
-def marks_in_words(marks: dict[str, bool]) -> list[tuple[AnsweredQuestion, bool]]:
-    """Return right or wrong for each question of a mark, with the bool beside the words."""
+def marks_in_words(marks: dict[str, bool]) -> "list[tuple[StrOrPromise, str, bool]]":
+    """Return right or wrong for each question of a mark, with the bool behind the words."""
     names = {question.field: question.name for question in QUESTIONS}
     names |= {"outline": OUTLINE_NAME, **STATEMENT_NAMES}
-    return [
-        (AnsweredQuestion(names[field], _("right") if right else _("wrong")), right) for field, right in marks.items()
-    ]
+    return [(names[field], _("right") if right else _("wrong"), right) for field, right in marks.items()]
 
 
 def _truth(value: bool | None) -> str:
     return _("true") if value else _("false")
 
 
-def standing_in_words(standing: AnswerStatus) -> ShownStanding:
-    """Return the standing as it is shown."""
-    return ShownStanding(STANDINGS[standing.state], _LOOKS[standing.state], standing.reason)
+def standing_in_words(standing: AnswerStatus) -> "dict[str, StrOrPromise]":
+    """Return the standing as it is shown: in words, the name of its look, and the reason."""
+    return {"words": STANDINGS[standing.state], "look": _LOOKS[standing.state], "reason": standing.reason}
 
 
 def polygons(outline: str) -> list[str]:

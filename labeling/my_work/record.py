@@ -9,6 +9,7 @@ from labeling.models import Response, Tasker
 from labeling.my_work.answer_status import AnswerState, AnswerStatus, standing_reader
 from labeling.my_work.selectors import own_answers
 from labeling.my_work.signing import FORMAT
+from labeling.notices import iso
 
 _ROWS_AT_ONCE = 500
 
@@ -21,7 +22,7 @@ def record_lines(*, tasker: Tasker, site: str, now: datetime) -> Iterator[bytes]
     yield b"{" + _member("format", FORMAT)
     yield _member("tasker", tasker.public_id)
     yield _member("site", site)
-    yield _member("made_at", _moment(now))
+    yield _member("made_at", iso(now))
     yield b'"answers": [\n'
     count = 0
     for count, line in enumerate(_answers(tasker, now), start=1):
@@ -46,7 +47,7 @@ def _answer(response: Response, standing: AnswerStatus) -> dict[str, Any]:
     return {
         "id": str(response.assignment.public_id),
         "receipt": response.receipt,
-        "received_at": _moment(response.submitted_at),
+        "received_at": iso(response.submitted_at),
         "contains_bird": response.contains_bird,
         "contains_bicycle": response.contains_bicycle,
         "outline": json.loads(response.outline) if response.outline else None,
@@ -59,7 +60,3 @@ def _answer(response: Response, standing: AnswerStatus) -> dict[str, Any]:
         "state": standing.state.value,
         "void_reason": standing.reason or None,
     }
-
-
-def _moment(value: datetime) -> str:
-    return value.isoformat().replace("+00:00", "Z")

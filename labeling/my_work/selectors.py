@@ -16,14 +16,6 @@ WEEKS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """One page of own answers, newest first. `older` is the assignment after which the next page begins, if any."""
-
-    answers: tuple[Response, ...]
-    older: UUID | None
-
-
-@dataclass(frozen=True, slots=True)
 class PeriodTotals:
     """The answers of a day, of the week that begins with it, or of all time, and the time they took."""
 
@@ -47,38 +39,33 @@ def own_answers(tasker: Tasker) -> QuerySet[Response]:
     return Response.objects.filter(tasker=tasker).select_related("image", "assignment", "voided__voiding")
 
 
-def answers_page(tasker: Tasker, *, day: date | None, before: UUID | None, zone: tzinfo) -> Page:
-    """Return a page of own answers: of one day of the zone, or of all; NotFound for a `before` that is not theirs.
-
-    Pages go from key to key, and the key is the assignment's random id: a row number would count what others sent.
-    """
-    rows = own_answers(tasker).filter(_on(day, zone), _older_than(tasker, before))
-    found = list(rows.order_by("-submitted_at", "-pk")[: ANSWERS_ON_A_PAGE + 1])
-    more, shown = len(found) > ANSWERS_ON_A_PAGE, tuple(found[:ANSWERS_ON_A_PAGE])
-    return Page(shown, shown[-1].assignment.public_id if more else None)
-
-
-def _on(day: date | None, zone: tzinfo) -> Q:
-    if day is None:
-        return Q()
+def answers_of_day(rows: QuerySet[Response], day: date, zone: tzinfo) -> QuerySet[Response]:
+    """Return those of the answers that were sent on a day of the zone."""
     following = day + timedelta(days=1)
-    return Q(submitted_at__gte=_midnight(day, zone), submitted_at__lt=_midnight(following, zone))
+    return rows.filter(submitted_at__gte=_midnight(day, zone), submitted_at__lt=_midnight(following, zone))
 
 
 def _midnight(day: date, zone: tzinfo) -> datetime:
     return datetime.combine(day, time.min, zone)
 
 
-def _older_than(tasker: Tasker, before: UUID | None) -> Q:
-    if before is None:
-        return Q()
-    last = own_answer(tasker, before)
-    return Q(submitted_at__lt=last.submitted_at) | Q(submitted_at=last.submitted_at, pk__lt=last.pk)
+def answers_page(rows: QuerySet[Response], before: UUID | None) -> tuple[list[Response], UUID | None]:
+    """Return a page of the answers, newest first, and the assignment before which the next page begins, if any.
+
+    It begins before the assignment `before`; NotFound for one that is not among the answers. Pages go from key to key,
+    and the key is the assignment's random id: a row number would count what others sent.
+    """
+    if before is not None:
+        last = answer_to(rows, before)
+        rows = rows.filter(Q(submitted_at__lt=last.submitted_at) | Q(submitted_at=last.submitted_at, pk__lt=last.pk))
+    found = list(rows.order_by("-submitted_at", "-pk")[: ANSWERS_ON_A_PAGE + 1])
+    shown = found[:ANSWERS_ON_A_PAGE]
+    return shown, shown[-1].assignment.public_id if len(found) > len(shown) else None
 
 
-def own_answer(tasker: Tasker, assignment_id: UUID) -> Response:
-    """Return the tasker's own answer to an assignment; NotFound for anybody else's."""
-    found = own_answers(tasker).filter(assignment__public_id=assignment_id).first()
+def answer_to(rows: QuerySet[Response], assignment_id: UUID) -> Response:
+    """Return the one of the answers that was given to an assignment; NotFound for any other."""
+    found = rows.filter(assignment__public_id=assignment_id).first()
     if found is None:
         raise NotFound("There is no such answer of yours.", "not_found")
     return found

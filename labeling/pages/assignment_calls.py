@@ -20,6 +20,7 @@ from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.enums import ReportKind
 from labeling.models import Assignment
+from labeling.notices import iso
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
 from labeling.questions.services import report_create
@@ -38,7 +39,7 @@ def assignment_json(assignment: Assignment) -> dict[str, Any]:
     return {
         "id": str(assignment.public_id),
         "lease_token": assignment.lease_token,
-        "expires_at": assignment.expires_at.isoformat().replace("+00:00", "Z"),
+        "expires_at": iso(assignment.expires_at),
         "form": "unambiguous",
         "image": {
             "url": picture_url(image, now=domain_now()),
@@ -61,7 +62,7 @@ def receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
     response = submitted.response
     return {
         "id": str(response.assignment.public_id),
-        "received_at": response.submitted_at.isoformat().replace("+00:00", "Z"),
+        "received_at": iso(response.submitted_at),
         "receipt": response.receipt,
         "counted": submitted.counted,
     }
@@ -164,7 +165,7 @@ class AssignmentHeartbeat(APIView):
         expires_at = leases.assignment_heartbeat(
             tasker=tasker, assignment_id=assignment_id, lease_token=token, policy=policy, now=now
         )
-        return Response({"expires_at": expires_at.isoformat().replace("+00:00", "Z")})
+        return Response({"expires_at": iso(expires_at)})
 
 
 @limit_body(REPORT_BYTES)

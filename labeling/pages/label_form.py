@@ -10,9 +10,9 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from labeling import wording
-from labeling.answers import STATEMENTS
 from labeling.enums import Answer, Label, TieBreak
 from labeling.instructions import news_since
+from labeling.marking import STATEMENTS
 from labeling.models import Tasker
 from labeling.notices import notices_json
 from labeling.outline_gate import outline_asked_of

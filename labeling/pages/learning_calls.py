@@ -15,12 +15,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput
 from common.web.body_limits import SMALL_BYTES, limit_body
 from labeling.access import tasker_of
 from labeling.learning import selectors
 from labeling.learning.services import MarkedAnswer, item_answer
-from labeling.models import QualificationItem, Tasker
+from labeling.models import QualificationItem
 from labeling.notices import iso
 from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
 from labeling.pictures.addresses import picture_url
@@ -71,13 +71,6 @@ def receipt_of(item: QualificationItem) -> str:
     said = (item.answers or {}).get("sha256", "")
     digits = hashlib.sha256(f"{item.public_id} {said}".encode()).hexdigest()[:12].upper()
     return "-".join(digits[at : at + 4] for at in (0, 4, 8))
-
-
-def _own_item(tasker: Tasker, item_id: UUID) -> QualificationItem:
-    item = selectors.item_of(tasker, item_id)
-    if item is None:
-        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
-    return item
 
 
 def _holding(data: Any) -> list[str]:
@@ -131,7 +124,7 @@ class QualificationHeartbeat(APIView):
     def post(self, request: Request, item_id: UUID) -> Response:
         """Answer as in labeling."""
         now = domain_now()
-        _own_item(tasker_of(request.user), item_id)
+        selectors.item_of(tasker_of(request.user), item_id)
         return Response({"expires_at": iso(_kept_until(policy_in_force(now).policy, now))})
 
 
@@ -148,7 +141,7 @@ class QualificationRelease(APIView):
     )
     def post(self, request: Request, item_id: UUID) -> Response:
         """Refuse, and say what to do instead."""
-        _own_item(tasker_of(request.user), item_id)
+        selectors.item_of(tasker_of(request.user), item_id)
         raise Conflict(
             _("A picture of the qualification cannot be given back: answer as well as you can."),
             "not_in_qualification",

@@ -1,6 +1,5 @@
 """The pages of the tutorial and the qualification (R5)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from random import SystemRandom
 from typing import Any
@@ -21,6 +20,7 @@ from labeling.enums import AttemptKind, TaskerState
 from labeling.learning import selectors, wording
 from labeling.learning.services import attempt_start, item_answer, lesson_mark_seen
 from labeling.models import KnownPicture, QualificationAttempt, QualificationItem, Tasker
+from labeling.outlines import drawn_outline
 from labeling.pages.label_form import LabelPage, label_context
 from labeling.pages.learning_calls import item_json
 from labeling.pages.plain_form import assignment_id_of, read_plain_form
@@ -31,25 +31,14 @@ from policy.selectors import policy_at, policy_in_force
 _random = SystemRandom()
 
 
-@dataclass(frozen=True, slots=True)
-class LearningPicture:
-    """A known picture on a page: its address, its expected outline as a path, and its words."""
-
-    known: KnownPicture
-    url: str
-    path: str
-    title: str
-    topic: str
-
-
-def _shown(known: KnownPicture, now: datetime) -> LearningPicture:
-    return LearningPicture(
-        known,
-        picture_url(known.image, now=now),
-        wording.path_of(known.outline),
-        wording.title_of(known),
-        str(wording.TOPICS[known.topic]),
-    )
+def _shown(known: KnownPicture, now: datetime) -> dict[str, Any]:
+    return {
+        "known": known,
+        "url": picture_url(known.image, now=now),
+        "path": drawn_outline(known.outline),
+        "title": wording.title_of(known),
+        "topic": wording.TOPICS[known.topic],
+    }
 
 
 @page(tasker_of)
@@ -101,7 +90,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
     return render(request, "learning/lesson.html", context)
 
 
-def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetime) -> LearningPicture | None:
+def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetime) -> dict[str, Any] | None:
     """Return the example before this one that shows the other side of the same rule, to look at beside it."""
     known = lessons[number - 1]
     right = wording.decisive_question(known, policy.min_box_fraction).right
@@ -182,7 +171,7 @@ def _form(
 
 def _take(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpResponse:
     try:
-        item = _own_item(tasker, assignment_id_of(request.POST))
+        item = selectors.item_of(tasker, assignment_id_of(request.POST))
         item_answer(
             tasker=tasker,
             item_id=item.public_id,
@@ -206,19 +195,12 @@ def _refused(
     return _form(request, tasker, item, now=now, values=request.POST.dict(), errors=errors, refused=refused)
 
 
-def _own_item(tasker: Tasker, item_id: UUID) -> QualificationItem:
-    item = selectors.item_of(tasker, item_id)
-    if item is None:
-        raise NotFound(_("There is no such picture in a try of yours."), "not_found")
-    return item
-
-
 @page(tasker_of)
 def marks(request: HttpRequest, tasker: Tasker, item_id: UUID) -> HttpResponse:
     """Show how an answer in a try was marked: every question with its reason, both outlines beside each other."""
     now = domain_now()
     item = selectors.item_of(tasker, item_id)
-    if item is None or item.answers is None or item.marks is None:
+    if item.answers is None or item.marks is None:
         raise Http404("no marks of this tasker")
     done = item.attempt.finished_at is not None
     to_try = reverse("qualification-try", args=[item.attempt.number])
@@ -226,7 +208,7 @@ def marks(request: HttpRequest, tasker: Tasker, item_id: UUID) -> HttpResponse:
         "item": item,
         "attempt": item.attempt,
         "shown": _shown(item.known, now),
-        "given_path": wording.path_of(item.answers["outline"]),
+        "given_path": drawn_outline(item.answers["outline"]),
         "rows": wording.marked_rows(item.known, item.answers, item.marks),
         "overlap": item.marks["iou_percent"],
         "done": done,

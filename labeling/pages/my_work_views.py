@@ -1,24 +1,26 @@
 """The pages of a tasker's own work, its signed download, and the public keys."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import cache_control
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, NotFound
+from common.errors import NotFound
+from common.web.lists import DayFilter, ListFilter
 from common.web.page import page
 from labeling.access import tasker_of
-from labeling.models import GoldMark, Response, Tasker
+from labeling.models import Response, Tasker
 from labeling.my_work import answer_words, selectors
 from labeling.my_work.answer_status import standing_reader
 from labeling.my_work.feedback import GoldShare, retired_marks, weekly_shares
@@ -32,60 +34,37 @@ from policy.selectors import policy_in_force
 
 # So many lines of a download are sent at once: one piece each would be slow.
 _LINES_AT_ONCE = 200
-# What a calendar offers; at its very ends no moment of another zone exists.
-_YEARS = range(2000, 3000)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownAnswer:
-    """One own answer with all that its row or page shows."""
+class AnswerFilter(ListFilter):
+    """Own answers by the day they were sent."""
 
-    response: Response
-    picture: str
-    polygons: list[str]
-    said: list[answer_words.AnsweredQuestion]
-    spent: str
-    standing: answer_words.ShownStanding
+    day = DayFilter(
+        label=gettext_lazy("Day"),
+        method="of_day",
+        wrong=gettext_lazy("Choose a day as year-month-day, such as 2026-11-20."),
+    )
 
-
-@dataclass(frozen=True, slots=True)
-class ShownMark:
-    """One answer to a retired known picture beside what was expected."""
-
-    mark: GoldMark
-    picture: str
-    given: list[str]
-    expected: list[str]
-    said: list[answer_words.AnsweredQuestion]
-    right_answers: list[answer_words.AnsweredQuestion]
-    marks: list[tuple[answer_words.AnsweredQuestion, bool]]
+    def of_day(self, rows: QuerySet[Response], name: str, day: date) -> QuerySet[Response]:
+        """Filter by day."""
+        return selectors.answers_of_day(rows, day, timezone.get_current_timezone())
 
 
 @page(tasker_of)
 def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker their own answers, newest first, and what they add up to."""
-    now = domain_now()
-    day, before = _day(request), _before(request)
-    page = selectors.answers_page(tasker, day=day, before=before, zone=timezone.get_current_timezone())
+    now, before, filtered = domain_now(), _before(request), AnswerFilter(request, selectors.own_answers(tasker))
+    answers, older = selectors.answers_page(filtered.rows, before)
+    is_first = before is None and not filtered.query
     context = {
-        "answers": _shown(tasker, page.answers, now),
-        "older": page.older,
-        "day": day,
-        "first_page": before is None,
-        **(_first_page(tasker, now) if before is None and day is None else {}),
+        "answers": _shown(tasker, answers, now),
+        "older": older,
+        "filter": filtered,
+        "day": filtered.form.cleaned_data.get("day"),
+        "is_first": is_first,
+        **(_first_page(tasker, now) if is_first else {}),
     }
-    return render(request, "my_work/my_work.html", context)
-
-
-def _day(request: HttpRequest) -> date | None:
-    text = request.GET.get("day", "")
-    try:
-        day = date.fromisoformat(text) if text else None
-        if day is not None and day.year not in _YEARS:
-            raise ValueError
-    except ValueError:
-        raise InvalidInput(_("Choose a day as year-month-day, such as 2026-11-20."), "invalid", field="day") from None
-    return day
+    return render(request, "my_work/my_work.html", context, status=filtered.form.status)
 
 
 def _before(request: HttpRequest) -> UUID | None:
@@ -96,17 +75,18 @@ def _before(request: HttpRequest) -> UUID | None:
         raise NotFound(_("There is no such answer of yours."), "not_found") from None
 
 
-def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[ShownAnswer]:
+def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[dict[str, Any]]:
+    """Own answers with all that their rows and pages show."""
     standing = standing_reader(tasker)
     return [
-        ShownAnswer(
-            response=response,
-            picture=picture_url(response.image, now=now),
-            polygons=answer_words.polygons(response.outline),
-            said=answer_words.answers_in_words(response),
-            spent=answer_words.duration(response.milliseconds),
-            standing=answer_words.standing_in_words(standing(response)),
-        )
+        {
+            "response": response,
+            "picture": picture_url(response.image, now=now),
+            "polygons": answer_words.polygons(response.outline),
+            "said": answer_words.answers_in_words(response),
+            "spent": answer_words.duration(response.milliseconds),
+            "standing": answer_words.standing_in_words(standing(response)),
+        }
         for response in answers
     ]
 
@@ -141,7 +121,7 @@ def _shares(tasker: Tasker, policy: Policy, now: datetime) -> list[tuple[date, d
 def my_answer(request: HttpRequest, tasker: Tasker, assignment_id: UUID) -> HttpResponse:
     """Show one own answer, its picture large."""
     now = domain_now()
-    response = selectors.own_answer(tasker, assignment_id)
+    response = selectors.answer_to(selectors.own_answers(tasker), assignment_id)
     return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
 
 
@@ -151,20 +131,19 @@ def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     now = domain_now()
     if policy_in_force(now).policy.gold_feedback is not GoldFeedback.RETIRED:
         raise Http404("the policy tells nobody of these")
-    shown = [_shown_mark(mark, now) for mark in retired_marks(tasker)]
+    shown = [
+        {
+            "mark": mark,
+            "picture": picture_url(mark.known.image, now=now),
+            "given": answer_words.polygons(mark.response.outline),
+            "expected": answer_words.polygons(mark.known.outline),
+            "said": answer_words.answers_in_words(mark.response),
+            "right_answers": answer_words.expected_in_words(mark.known),
+            "marks": answer_words.marks_in_words(mark.marks),
+        }
+        for mark in retired_marks(tasker)
+    ]
     return render(request, "my_work/my_checks.html", {"checks": shown})
-
-
-def _shown_mark(mark: GoldMark, now: datetime) -> ShownMark:
-    return ShownMark(
-        mark=mark,
-        picture=picture_url(mark.known.image, now=now),
-        given=answer_words.polygons(mark.response.outline),
-        expected=answer_words.polygons(mark.known.outline),
-        said=answer_words.answers_in_words(mark.response),
-        right_answers=answer_words.expected_in_words(mark.known),
-        marks=answer_words.marks_in_words(mark.marks),
-    )
 
 
 @page(tasker_of)

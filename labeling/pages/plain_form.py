@@ -9,7 +9,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from common.errors import InvalidInput, NotFound
-from labeling.answers import MOST_SECONDS, QUESTIONS, STATEMENTS
+from labeling.answers import MOST_SECONDS, QUESTIONS
+from labeling.marking import STATEMENTS
 
 _TRUTH = {"true": True, "false": False, "": None}
 

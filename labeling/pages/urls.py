@@ -11,7 +11,6 @@ from labeling.pages import (
     my_work_views,
     picture_views,
     preference_calls,
-    question_calls,
     question_views,
 )
 
@@ -56,7 +55,7 @@ api_urlpatterns = [
     path("preferences/", preference_calls.Preferences.as_view(), name="preferences"),
     path("notices/", preference_calls.Notices.as_view(), name="notices"),
     path("notices/<uuid:notice_id>/seen/", preference_calls.NoticeSeen.as_view(), name="notice-seen"),
-    path("questions/", question_calls.Questions.as_view(), name="question-ask"),
+    path("questions/", preference_calls.Questions.as_view(), name="question-ask"),
     path("qualification/next/", learning_calls.QualificationNext.as_view(), name="qualification-next"),
     path(
         "qualification/<uuid:item_id>/heartbeat/",

@@ -1,9 +1,7 @@
 """Queries for reports and questions."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 
 from django.db.models import QuerySet
 
@@ -50,21 +48,15 @@ def pictures_waiting() -> int:
 
 def reported_pictures() -> list[ReportedPicture]:
     """Return the pictures with open reports, MOST_PICTURES at most: that with the oldest report first."""
-    oldest_first = list(dict.fromkeys(open_reports().values_list("image_id", flat=True)))[:MOST_PICTURES]
-    reports = open_reports().filter(image__in=oldest_first).select_related("image")
-    by_image = sorted(reports, key=lambda report: oldest_first.index(report.image_id))
-    return _with_states([tuple(group) for _, group in groupby(by_image, key=lambda report: report.image_id)])
-
-
-def _with_states(groups: Iterable[tuple[Report, ...]]) -> list[ReportedPicture]:
-    groups = list(groups)
-    images = [reports[0].image_id for reports in groups]
+    reports: dict[Image, list[Report]] = {}
+    for report in open_reports().select_related("image"):
+        reports.setdefault(report.image, []).append(report)
+    images = list(reports)[:MOST_PICTURES]
     panels = Panel.objects.filter(image__in=images).order_by("number").values_list("image_id", "state")
     newest = dict(panels)
     known = set(KnownPicture.objects.filter(image__in=images).values_list("image_id", flat=True))
     return [
-        ReportedPicture(reports[0].image, reports, newest.get(image, ""), image in known)
-        for image, reports in zip(images, groups, strict=True)
+        ReportedPicture(image, tuple(reports[image]), newest.get(image.pk, ""), image.pk in known) for image in images
     ]
 
 
@@ -83,11 +75,6 @@ def open_questions() -> list[Question]:
     """Return the questions that wait for an organizer, oldest first, MOST_QUESTIONS at most."""
     waiting = Question.objects.filter(answered_at__isnull=True).select_related("tasker")
     return list(waiting.order_by("asked_at", "pk")[:MOST_QUESTIONS])
-
-
-def question_numbered(number: int) -> Question | None:
-    """Return a question, answered or not."""
-    return Question.objects.filter(pk=number).select_related("tasker").first()
 
 
 def open_question_count() -> int:

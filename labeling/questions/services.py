@@ -170,15 +170,25 @@ def question_send(*, tasker: Tasker, text: str, now: datetime) -> Question:
 
 @transaction.atomic
 def question_answer(
-    *, question_id: int, answer: str, to_everybody: bool, requalify: bool, by: User, now: datetime
+    *,
+    question_id: int,
+    answer: str,
+    to_everybody: bool,
+    requalify: bool,
+    by: User,
+    now: datetime,
+    only_check: bool = False,
 ) -> Question:
     """Answer a question: to who asked alone, or as a dated clarification to everybody (a new instructions version).
 
     With `requalify` everybody passes a short qualification first (R5). InvalidInput without an answer, for a long one,
     or with `requalify` for one alone; Conflict (`answered_already`) when another organizer was faster; NotFound.
+    `only_check` returns the question before anything is changed.
     """
-    answer = answer_checked(answer, to_everybody=to_everybody, requalify=requalify)
+    answer = _answer_checked(answer, to_everybody=to_everybody, requalify=requalify)
     question = _lock_open(question_id)
+    if only_check:
+        return question
     question.answer, question.answered_at, question.answered_by = answer, now, by
     question.instructions = _clarify(answer, requalify, by, now) if to_everybody else None
     question.save(update_fields=["answer", "answered_at", "answered_by", "instructions"])
@@ -190,8 +200,7 @@ def question_answer(
     return question
 
 
-def answer_checked(answer: str, *, to_everybody: bool, requalify: bool) -> str:
-    """Return an answer as it would be kept; InvalidInput for what `question_answer` refuses."""
+def _answer_checked(answer: str, *, to_everybody: bool, requalify: bool) -> str:
     answer = answer.replace("\x00", "").strip()
     if not answer:
         raise InvalidInput("Write the answer: it is sent as it stands.", "invalid", field="answer")

@@ -1,16 +1,19 @@
 """Forms of the monitoring rules (R6): adding and retiring one."""
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
 from math import isfinite
 
 from django import forms
 from django.contrib.auth.models import User
 
 from common.typed import whole_number
-from common.web.forms import Form, RowNumberField, TextField
+from common.web.forms import DayField, Form, RowNumberField, TextField
 from labeling.enums import MonitoringAction
 from monitoring.rule_changes import rule_add, rule_retire
 from monitoring.rules import COLLECTORS, COMPARISONS
+
+USUAL, LONGEST = timedelta(days=6), timedelta(days=92)
 
 
 class RuleForm(Form):
@@ -45,6 +48,31 @@ class RuleForm(Form):
         """Add the rule."""
         rule = rule_add(**self.cleaned_data, by=by, now=now)
         return f"Added: {rule.name}. It looks at every tasker from the next sweep on."
+
+
+class PeriodForm(Form):
+    """The days `from` to `to` over which agreement is shown: the last week where nothing else is asked."""
+
+    def __init__(self, typed: Mapping[str, str], today: date) -> None:
+        is_typed = any(map(typed.get, ("from", "to")))
+        super().__init__(typed if is_typed else None, initial={"from": today - USUAL, "to": today})
+        self.fields = {"from": DayField("From"), "to": DayField("To")}
+        self._today = today
+
+    def clean(self) -> None:
+        """Refuse days that are no period, or one that is too long."""
+        first, last = self._chosen()
+        if not timedelta() <= last - first < LONGEST:
+            self.add_error("to", f"Choose a day from the first one on, and at most {LONGEST.days} days in all.")
+
+    def _chosen(self) -> tuple[date, date]:
+        last = min(self.cleaned_data.get("to") or self._today, self._today)
+        return self.cleaned_data.get("from") or last - USUAL, last
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """Return the first and the last day; those of the last week where the form is wrong."""
+        return self._chosen() if self.is_valid() else (self._today - USUAL, self._today)
 
 
 class RetireRuleForm(Form):

@@ -1,6 +1,5 @@
 """The organizers' page of monitoring rules: rules in force, events, and agreement over a period."""
 
-from datetime import date, timedelta
 from typing import Any
 
 from django.contrib import messages
@@ -12,16 +11,13 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.form_fields import go_to
 from common.web.page import page
-from monitoring.days import day_of, today_in
-from monitoring.pages.rule_forms import RetireRuleForm, RuleForm
+from monitoring.pages.rule_forms import PeriodForm, RetireRuleForm, RuleForm
 from monitoring.rules import COLLECTORS
 from monitoring.selectors import newest_events, open_links, public_ids_of, retired_rules, rules_in_force
-from monitoring.tasker_figures import Agreement, Period, agreement_of_period
+from monitoring.tasker_figures import Agreement, Period, agreement_of_period, today_in
 from policy.selectors import policy_in_force
 
 MOST_EVENTS = 50
-USUAL_DAYS = 7
-LONGEST_DAYS = 92
 MOVERS_SHOWN = 3
 
 
@@ -35,16 +31,15 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
     if done := sent.submit(by=organizer, now=now):
         messages.success(request, done)
         return go_to("watching")
-    first, last = _days(request, today_in(now, zone))
+    period = PeriodForm(request.GET, today_in(now, zone))
     context = {
         "rules": rules_in_force(),
         "retired": retired_rules(),
         "events": newest_events(MOST_EVENTS),
         "most_events": MOST_EVENTS,
         "links": open_links(),
-        "agreements": [(each, _movers(each)) for each in agreement_of_period(Period.of_days(first, last, zone))],
-        "first": first,
-        "last": last,
+        "agreements": [(each, _movers(each)) for each in agreement_of_period(Period.of_days(*period.days, zone))],
+        "period": period,
         "collectors": COLLECTORS,
         "form": sent,
         "add": add,
@@ -52,13 +47,6 @@ def watching(request: HttpRequest, organizer: User) -> HttpResponse:
         "zone": zone,
     }
     return render(request, "monitoring/rules.html", context, status=sent.status)
-
-
-def _days(request: HttpRequest, today: date) -> tuple[date, date]:
-    """The period in the address, bounded; the last week for none."""
-    last = min(day_of(request.GET.get("to", "")) or today, today)
-    first = day_of(request.GET.get("from", "")) or last - timedelta(USUAL_DAYS - 1)
-    return max(min(first, last), last - timedelta(LONGEST_DAYS - 1)), last
 
 
 def _movers(agreement: Agreement) -> list[dict[str, Any]]:

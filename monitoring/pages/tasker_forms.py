@@ -6,18 +6,41 @@ from zoneinfo import ZoneInfo
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django_filters import CharFilter, ChoiceFilter
 
 from common.errors import InvalidInput, NotFound
 from common.web.forms import DayField, Form, TextField
+from common.web.lists import ListFilter
 from labeling import voiding
 from labeling.enums import MonitoringAction, TaskerState
 from labeling.models import Tasker
 from monitoring import actions, links
 from monitoring.access import tasker_named
 from monitoring.models import TaskerLink
+from monitoring.tasker_rows import DEFAULT_SORTING, SORTINGS
 from policy.selectors import policy_in_force
 
 MOST_REASON = 1000
+
+
+class TaskerFilter(ListFilter):
+    """Taskers by their state; `sort` is the order of the list, by a name of SORTINGS with a minus for the other way."""
+
+    state = ChoiceFilter(
+        label="State", empty_label="All", choices=[(each.value, each.capitalize()) for each in TaskerState]
+    )
+    sort = CharFilter(widget=forms.HiddenInput, method="kept")
+
+    def kept(self, rows: QuerySet[Tasker], name: str, value: str) -> QuerySet[Tasker]:
+        """Filter nothing: the figures that the list is sorted by are not in the database."""
+        return rows
+
+    @property
+    def sorting(self) -> str:
+        """Return the order that was chosen, the usual one for none."""
+        sort: str = self.data.get("sort", "")
+        return sort if sort.removeprefix("-") in SORTINGS else DEFAULT_SORTING
 
 
 def reason_field(label: str) -> TextField:

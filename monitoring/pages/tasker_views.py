@@ -15,23 +15,21 @@ from common.errors import Conflict, NotFound
 from common.web.form_fields import go_to
 from common.web.page import page
 from labeling import voiding
-from labeling.enums import TaskerState
 from labeling.models import Tasker
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from monitoring import links
 from monitoring.access import reviewer_of, tasker_named
-from monitoring.days import today_in
-from monitoring.outline_drawing import drawn_outline
-from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, VoidForm, begin_of
+from monitoring.pages.tasker_forms import ACTIONS, EndLinkForm, SinceForm, TaskerFilter, VoidForm, begin_of
 from monitoring.selectors import link_numbered, newest_answers
-from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day
+from monitoring.tasker_figures import Period, agreement_of_period, statistics_by_day, today_in
 from monitoring.tasker_rows import (
     COLUMNS,
-    DEFAULT_SORTING,
-    SORTINGS,
+    TaskerRow,
     as_columns,
     drawings,
     links_of,
+    present_taskers,
     tasker_rows,
     timeline,
 )
@@ -45,11 +43,13 @@ MOST_SETTLED = 500
 @page(organizer_of)
 def tasker_list(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show every tasker with the figures of today and of the week; sorted and filtered by the address."""
-    now = domain_now()
-    state, sort, zone = _state(request), _sort(request), _zone(now)
-    rows = tasker_rows(today=today_in(now, zone), zone=zone, state=state, sort=sort)
-    context = {"rows": rows, "state": state, "states": list(TaskerState), "sort": sort, "now": now, "zone": zone}
+    filtered, zone = TaskerFilter(request, present_taskers()), _zone(domain_now())
+    context = {"rows": _rows(filtered, zone), "filter": filtered, "sort": filtered.sorting, "zone": zone}
     return render(request, "monitoring/taskers.html", context)
+
+
+def _rows(filtered: TaskerFilter, zone: str) -> list[TaskerRow]:
+    return tasker_rows(filtered.rows, today=today_in(domain_now(), zone), zone=zone, sort=filtered.sorting)
 
 
 @page(organizer_of)
@@ -57,21 +57,11 @@ def tasker_list_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the list as a CSV file, with the same filter and order."""
     now = domain_now()
     zone = _zone(now)
-    rows = tasker_rows(today=today_in(now, zone), zone=zone, state=_state(request), sort=_sort(request))
+    rows = _rows(TaskerFilter(request, present_taskers()), zone)
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="taskers-{today_in(now, zone)}.csv"'
     csv.writer(answer).writerows([COLUMNS, *map(as_columns, rows)])
     return answer
-
-
-def _state(request: HttpRequest) -> str:
-    state = request.GET.get("state", "")
-    return state if state in list(TaskerState) else ""
-
-
-def _sort(request: HttpRequest) -> str:
-    sort = request.GET.get("sort", "")
-    return sort if sort.removeprefix("-") in SORTINGS else DEFAULT_SORTING
 
 
 def _zone(now: datetime) -> str:

@@ -55,7 +55,19 @@ function begin(form, page) {
    * @param {HTMLElement} row
    * @param {string} name
    */
-  const field = (row, name) => find(row, `[name="mark_${name}"]`, HTMLInputElement);
+  const field = (row, name) => find(row, `[name$="-${name}"]`, HTMLInputElement);
+  /**
+   * Name a row's fields by its place, as the server reads them.
+   * @param {HTMLElement} row
+   * @param {number} index
+   */
+  function nameFields(row, index) {
+    for (const name of FIELDS) {
+      const input = field(row, name);
+      const label = find(row, `label[for="${input.id}"]`, HTMLLabelElement);
+      input.name = input.id = label.htmlFor = `mark-${index}-${name}`;
+    }
+  }
   /** @param {HTMLElement} row */
   const isEmpty = (row) => FIELDS.every((name) => field(row, name).value.trim() === "");
 
@@ -139,7 +151,9 @@ function begin(form, page) {
 
   function show() {
     drawing.replaceChildren();
+    find(form, '[name="mark-TOTAL_FORMS"]', HTMLInputElement).value = String(rows().length);
     rows().forEach((row, index) => {
+      nameFields(row, index);
       find(row, ".mark-number").textContent = words("mark", { number: index + 1 });
       const box = boxOf(row);
       if (box) drawing.append(drawn(box, index));
@@ -261,7 +275,7 @@ function begin(form, page) {
   list.addEventListener("keydown", (event) => {
     const step = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
     const input = event.target;
-    if (!step || !(input instanceof HTMLInputElement) || input.name === "mark_words" || !/^\d+$/.test(input.value)) return;
+    if (!step || !(input instanceof HTMLInputElement) || input.name.endsWith("-words") || !/^\d+$/.test(input.value)) return;
     event.preventDefault();
     input.value = String(Math.max(0, Number(input.value) + step * (event.shiftKey ? 10 : 1)));
     const row = /** @type {HTMLElement} */ (input.closest("li"));

@@ -1,7 +1,7 @@
 // What is typed into a form with `data-draft` outlives a sign-in in the same tab. `data-draft` is the name it is kept
 // under, with the account in it; `data-draft-of` what it was typed upon: a draft upon something older is forgotten, as is
 // one that a page names in `data-sent`, because it was recorded.
-const FIELDS = "textarea[name], select[name], input[name]:not([type=hidden])";
+const FIELDS = "textarea[name], select[name], input[name]:not([type=hidden], [type=file])";
 
 /** @typedef {Record<string, string[]>} Values what is typed or ticked, by the name of the field */
 

@@ -47,9 +47,9 @@ class HandIn {
    * @param {string} words
    */
   mark(name, words) {
-    const place = this.form.querySelector(`[data-wrong="${CSS.escape(name)}"]`);
     const input = this.form.elements.namedItem(name);
-    if (!(place instanceof HTMLElement && input instanceof HTMLElement)) return false;
+    if (!(input instanceof HTMLElement)) return false;
+    const place = document.getElementById(`${input.id}_error`) ?? errorPlace(input);
     place.textContent = words;
     place.hidden = !words;
     input.toggleAttribute("aria-invalid", Boolean(words));
@@ -169,6 +169,19 @@ class HandIn {
     this.refused.textContent = words;
     this.refused.hidden = !words;
   }
+}
+
+/**
+ * Add the place of a field's error, as forms/field.html has it.
+ * @param {HTMLElement} input
+ */
+function errorPlace(input) {
+  const place = document.createElement("small");
+  place.className = "field-error";
+  place.id = `${input.id}_error`;
+  input.after(place);
+  input.setAttribute("aria-describedby", `${input.getAttribute("aria-describedby") ?? ""} ${place.id}`.trim());
+  return place;
 }
 
 /** @param {Event} event */

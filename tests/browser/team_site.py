@@ -60,7 +60,7 @@ def pages(red: Team) -> list[Look]:
     number, sent = Entitlement.objects.get(kind="paper").pk, newest_link("somebody.with.a.long.name@example.org")
 
     def register(page: Page) -> None:
-        page.fill("#id_email", "ann@example.org")
+        page.fill("#email", "ann@example.org")
         push(page, "Send the link")
         shows(page, {"h1": "Look into your mail"})
 

@@ -80,7 +80,7 @@ def drag(page: Page, start: tuple[int, int], end: tuple[int, int]) -> None:
 
 
 def numbers(row: Locator) -> list[int]:
-    return [int(row.locator(f"[name=mark_{name}]").input_value()) for name in ("x", "y", "width", "height")]
+    return [int(row.locator(f"[name$=-{name}]").input_value()) for name in ("x", "y", "width", "height")]
 
 
 def near(found: list[int], wanted: list[int]) -> bool:
@@ -95,7 +95,7 @@ def test_a_defender_marks_a_spot_and_appeals(scene: Appealing, visit: Callable[.
     drag(page, (100, 90), (160, 150))
     expect(rows).to_have_count(1)
     assert near(numbers(rows.first), [100, 90, 60, 60])
-    expect(page.locator(":focus")).to_have_attribute("name", "mark_words")
+    expect(page.locator(":focus")).to_have_attribute("name", "mark-0-words")
     page.keyboard.type("the branch")
     drag(page, (130, 120), (140, 125))
     assert near(numbers(rows.first), [110, 95, 60, 60]), "moved by its middle"

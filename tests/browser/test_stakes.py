@@ -65,7 +65,7 @@ def pages(blue: Team) -> list[Look]:
 
 def named(page: Page, image: str = "") -> None:
     """Fill in what every defense has, and perhaps an image in a registry."""
-    fields = {"Name (required)": "steadfast", "Licence": "Apache-2.0", "Or its name and digest": image}
+    fields = {"Name (required)": "steadfast", "Licence (required)": "Apache-2.0", "Or its name and digest": image}
     for label, words in fields.items():
         page.get_by_label(label, exact=label.startswith("Name")).fill(words)
 
@@ -79,7 +79,7 @@ def test_a_team_hands_in_an_archive_and_is_told_at_its_field_what_is_wrong(
     page.get_by_label("Archive").set_input_files(cast.zipped(tmp_path / "wrong.tar"))
     push(page, "Hand in")
     # Refused on the spot, at its field, and everything typed is still there.
-    shows(page, {"#archive-wrong": "not an archive as docker save writes it", "[name=name]": holds("steadfast")})
+    shows(page, {"#archive_error": "not an archive as docker save writes it", "[name=name]": holds("steadfast")})
     page.get_by_label("Archive").set_input_files(cast.archive(tmp_path / "a"))
     page.get_by_label("Source").set_input_files(cast.zipped(tmp_path / "source.zip"))
     push(page, "Hand in")
@@ -127,5 +127,5 @@ def test_how_far_an_upload_is_can_be_read(blue: Team, visit: Callable[..., Page]
     expect(page.locator("[data-progress]")).to_contain_text(re.compile(r"of 2\.0 MB sent|are sent"))
     button = expect(page.get_by_role("button", name="Hand in"))
     button.to_be_disabled()
-    shows(page, {"#training_code-wrong": "not a zip that can be read"})
+    shows(page, {"#training_code_error": "not a zip that can be read"})
     button.to_be_enabled()

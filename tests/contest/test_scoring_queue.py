@@ -17,7 +17,7 @@ from contest.core.calendar import week_named
 from contest.core.models import Break
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue_state
-from contest.pages.organizer.rerun_forms import choice_of, scope_of
+from contest.pages.organizer.rerun_forms import RerunForm
 from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
@@ -355,7 +355,7 @@ class TestARerun:
         assert "cancelled" in words(organizer, posted(organizer, f"{own}cancel/"))
 
     def test_another_one_is_refused_meanwhile(self, scored: Scored, begun: Rerun, organizer: Client) -> None:
-        said = posted(organizer, address(scored[0]), ALL | {"reason": "kept <words>"}, 400)
+        said = posted(organizer, address(scored[0]), ALL | {"reason": "kept <words>"}, 409)
         assert not lacking(said, "Nothing was started. Another re-run of this defense is under way.", "kept <words>")
         assert Rerun.objects.get() == begun
 
@@ -379,14 +379,17 @@ def test_what_cannot_be_read_is_told(scored: Scored, organizer: Client) -> None:
     assert WRONG[0][1] in plain(organizer.get(address(scored[0]), WRONG[0][0])), "also when it is looked at"
 
 
-def test_choices_become_scopes() -> None:
-    assert scope_of(choice_of({"which": "week", "week": "2026-W47"}), "UTC").received == (WEEK.start, WEEK.end)
-    between = {"which": "between", "since": "2026-11-20T10:00", "until": "2026-11-20T11:30"}
-    scope = scope_of(choice_of(between), "Asia/Tokyo")
+def test_choices_become_scopes(scored: Scored) -> None:
+    def scope_of(zone: str = "UTC", **chosen: str) -> Scope:
+        form = RerunForm(chosen, defense=scored[0], zone=zone)
+        assert form.is_valid() and form.scope is not None
+        return form.scope
+
+    assert scope_of(which="week", week="2026-W47").received == (WEEK.start, WEEK.end)
+    scope = scope_of("Asia/Tokyo", which="between", since="2026-11-20T10:00", until="2026-11-20T11:30")
     assert scope.words == "Answers given from 2026-11-20 10:00 up to 2026-11-20 11:30 JST."
     assert scope.answered is not None and scope.answered[0].isoformat() == "2026-11-20T10:00:00+09:00"
-    assert scope_of(choice_of({"which": "run", "run": " 007 "}), "UTC").run == 7
-    assert choice_of({"which": "nonsense", "week": "x"}).week == ""
+    assert scope_of(which="run", run=" 007 ").run == 7
 
 
 def test_a_fault_that_a_rerun_got_over_leaves_the_release(olga: User, now: datetime) -> None:

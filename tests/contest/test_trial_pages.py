@@ -19,7 +19,7 @@ from scoring.enums import Fault, RunState, TrialKind
 from scoring.models import CopyFlag, Defense, FrameworkCheck, Trial
 from scoring.trials.submitted_files import source_key
 from tests import factories
-from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, main, outsiders, plain, posted, words
+from tests.contest.pages import ORGANIZERS_ALONE, answers, codes, lacking, main, outsiders, plain, posted, words
 from tests.scoring import cast as scoring_cast
 from tests.scoring.trials import cast
 
@@ -99,7 +99,7 @@ class TestAsking:
     def test_first_there_is_only_the_choice_and_the_likeliest_is_chosen(self, organizer: Client) -> None:
         page = main(organizer, trial_address(passed(SMOKE)))
         assert page.count('type="radio"') == 4 and 'method="post"' not in page
-        assert re.findall(r'value="(\w+)" checked', page) == ["private"]
+        assert re.findall(r'value="(\w+)"[^>]* checked', page) == ["private"]
 
     def test_what_it_does_and_replaces_is_told_beforehand(self, organizer: Client) -> None:
         cast.private(4)
@@ -183,7 +183,7 @@ def test_what_cannot_be_asked_for_says_why_before_and_after(
 def test_what_is_no_trial_is_a_choice_not_made(organizer: Client) -> None:
     newcomer = cast.container()
     for kind in ("", "nonsense", "SMOKE", "smoke\x00", "²"):
-        assert "What it does" not in words(organizer, trial_address(newcomer, f"?kind={kind}")), kind
+        answers(organizer.get(trial_address(newcomer, f"?kind={kind}")), 400, "Choose a trial.", but=["What it does"])
         assert "Which trial" in posted(organizer, trial_address(newcomer), {"kind": kind}, 400), kind
     assert not Trial.objects.exists()
 

@@ -288,7 +288,7 @@ def test_what_a_ruling_counted_stays_counted_while_others_join_and_may_be_voided
 
 def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
     panel_fresh(settled.image, 3, now=now)
-    assert gold_choice.candidates() == []
+    assert not gold_choice.candidates(gold_choice.free_panels())
     expected = gold_choice.GoldAnswers(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
     asked = {"panel": settled, "expected": expected, "gate": OutlineGate.BEST_GUESS_YES, "by": olga, "now": now}
     assert refused(Conflict, gold_choice.gold_add, **asked).code == "not_settled"

@@ -41,9 +41,9 @@ CLEAR_BIRD = {
     "accepts_bicycle": ["definitely_no"],
     "outline": "[[[10,10],[200,10],[200,200],[10,200]]]",
     "min_iou_percent": "70",
-    "complete": "yes",
-    "unoccluded": "yes",
-    "real": "yes",
+    "complete": "True",
+    "unoccluded": "True",
+    "real": "True",
     "topic": "clear",
     "action": "add",
 }
@@ -100,10 +100,11 @@ def test_the_list_shows_sorts_and_filters(
     assert "No tasker is paused" in organizer.get(f"{address}?state=paused").content.decode()
 
 
-@pytest.mark.parametrize("query", ["?sort=password", "?state=admin", "?sort=--gold", "?sort="])
+@pytest.mark.parametrize("query", ["?sort=password", "?sort=--gold", "?sort=", "?state="])
 def test_nonsense_in_the_address_shows_the_list(query: str, tara: Tasker, organizer: Client) -> None:
     page = organizer.get(f"/organizer/taskers/{query}")
-    assert (page.context["sort"], page.context["state"]) == ("-rules", "")
+    assert (page.context["sort"], [row.tasker for row in page.context["rows"]]) == ("-rules", [tara])
+    shows(organizer.get("/organizer/taskers/?state=admin"), "Select a valid choice.")
 
 
 def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer: Client) -> None:
@@ -259,18 +260,23 @@ def test_a_rule_that_cannot_be(change: dict[str, str], why: str, organizer: Clie
     assert not MonitoringRule.objects.exclude(created_by=None).exists()
 
 
-@pytest.mark.parametrize("query", ["?from=0001-01-01&to=0001-01-01", "?from=x&to=y", "?from=2026-12-01&to=2026-01-01"])
-def test_any_period_is_answered(query: str, organizer: Client, settled: Panel) -> None:
-    assert organizer.get(f"/organizer/watching/{query}").status_code == 200
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [("from=0001-01-01&to=x", "Write a day such as"), ("from=2026-02-01&to=2026-01-01", "from the first one on")],
+)
+def test_any_period_is_answered(query: str, words: str, organizer: Client, settled: Panel) -> None:
+    shows(organizer.get(f"/organizer/watching/?{query}"), words)
 
 
 def test_a_settled_picture_is_made_gold(settled: Panel, organizer: Client, olga: User) -> None:
-    shows(organizer.get("/organizer/gold/candidates/"), settled.image.public_id)
+    shows(organizer.get("/organizer/gold/candidates/?origin=dataset"), settled.image.public_id)
+    shows(organizer.get("/organizer/gold/candidates/?origin=gold"), "No settled picture of this origin is free.")
     address = f"/organizer/gold/new/{settled.image.public_id}/"
-    shows(organizer.get(address), "This picture is published", 'value="definitely_yes" checked')
+    shows(organizer.get(address), "This picture is published", 'value="definitely_yes" id="accepts_bird_0" checked')
     preview = {"action": "preview", "outline": "[[[1,1],[50,1],[50,50]]]"}
     shows(organizer.post(address, CLEAR_BIRD | preview), "M1,1 L50,1 L50,50 Z")
-    shows(organizer.post(address, CLEAR_BIRD | {"outline": "[[", "topic": "cats"}), "This is no JSON", status=400)
+    wrong = ("This is no JSON", "Choose at least one of the four answers.")
+    shows(organizer.post(address, CLEAR_BIRD | {"outline": "[[", "accepts_bird": []}), *wrong, status=400)
     assert not KnownPicture.objects.exists()
     Image.objects.update(origin="gold")
     assert "This picture is published" not in shows(organizer.get(address)), "nor is one of that origin ever"
@@ -287,15 +293,15 @@ def test_gold_is_held_let_go_and_retired_from_its_page(
     address = f"/organizer/gold/{known.public_id}/"
     others = [signed_in(who).post(address, {"action": "hold"}).status_code for who in (tara, rita, stan)]
     assert (others, KnownPicture.objects.get().held_at) == ([403, 403, 404], None)
-    for form, held, retired in (
-        ({"action": "hold"}, True, False),
-        ({"action": "let_go"}, False, False),
-        ({"action": "retire", "reason": ""}, False, False),
-        ({"action": "retire", "reason": "It leaked."}, False, True),
-        ({"action": "hold"}, False, True),
-        ({"action": "paint"}, False, True),
+    for form, status, held, retired in (
+        ({"action": "hold"}, 303, True, False),
+        ({"action": "let_go"}, 303, False, False),
+        ({"action": "retire", "reason": ""}, 400, False, False),
+        ({"action": "retire", "reason": "It leaked."}, 303, False, True),
+        ({"action": "hold"}, 409, False, True),
+        ({"action": "paint"}, 400, False, True),
     ):
-        assert organizer.post(address, form).status_code == 303
+        assert organizer.post(address, form).status_code == status
         assert tuple(map(bool, kept(known, "held_at", "retired_at"))) == (held, retired), form
     shows(organizer.get("/organizer/gold/"), "It leaked.")
 
@@ -338,7 +344,7 @@ def test_past_days_are_read_once_and_a_voiding_is_seen_at_once(
     tara: Tasker, now: datetime, django_assert_max_num_queries: Any
 ) -> None:
     factories.response(tara, factories.panel(), now=now - timedelta(days=3))
-    asked: Any = {"today": now.date(), "zone": "UTC", "state": "", "sort": ""}
+    asked: Any = {"taskers": Tasker.objects.all(), "today": now.date(), "zone": "UTC", "sort": "tasker"}
     assert [row.week.answers for row in tasker_rows(**asked)] == [1]
     with django_assert_max_num_queries(4):
         assert [row.week.answers for row in tasker_rows(**asked)] == [1]

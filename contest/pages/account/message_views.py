@@ -1,64 +1,81 @@
 """The pages of messages and of their preferences."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib import messages as flash
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.forms import ChoiceField, RadioSelect
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.http import urlencode
+from django_filters import ChoiceFilter
 
 from accounts.access import signed_in
 from accounts.roles import is_organizer
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
-from common.web.form_fields import SeeOther, go_to, text
+from common.web.form_fields import SeeOther, go_to
+from common.web.forms import Form
+from common.web.lists import ListFilter, page_of
 from common.web.page import page
-from contest.core.enums import MessageGroup
+from contest.core.enums import MessageGroup, MessageRate
 from contest.core.roles import roles_of
-from contest.outbox import preferences
 from contest.outbox.kinds import GROUPS, RATE_WORDS
-from contest.outbox.selectors import MessageRow, message_mark, message_of, messages_of, read_mark
+from contest.outbox.models import Message
+from contest.outbox.preferences import groups_for, preferences_of, preferences_set
+from contest.outbox.selectors import (
+    MessageRow,
+    message_mark,
+    message_of,
+    messages_about,
+    messages_of,
+    read_mark,
+    unread_of,
+)
 from contest.pages.account.message_access import reader_of
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 30
+_NO_RATE = "Choose one of the ways that are offered for this."
+
+
+class MessageFilter(ListFilter):
+    """Messages by the group of their kind, and those that are not read."""
+
+    kind = ChoiceFilter(label="About", empty_label="Everything", method="of_group")
+    show = ChoiceFilter(label="Which", empty_label="All", choices=[("unread", "Unread")], method="unread")
+
+    def __init__(self, request: HttpRequest, rows: QuerySet[Message], offered: Collection[MessageGroup]) -> None:
+        super().__init__(request, rows)
+        chosen = [each for each in GROUPS if each in offered or each == self.data.get("kind")]
+        self.form.fields["kind"].choices = [(each.value, GROUPS[each].words) for each in chosen]
+
+    def of_group(self, rows: QuerySet[Message], name: str, group: str) -> QuerySet[Message]:
+        """Filter by group."""
+        return messages_about(rows, MessageGroup(group))
+
+    def unread(self, rows: QuerySet[Message], name: str, value: str) -> QuerySet[Message]:
+        """Filter what is not read."""
+        return unread_of(rows)
 
 
 @page(signed_in, "GET POST")
 def message_list(request: HttpRequest, user: User) -> HttpResponse:
     """List the reader's messages; mark those of the list as read when asked to."""
-    reader = reader_of(request.user)
-    group, unread = _group(request), request.GET.get("show") == "unread"
+    reader, now = reader_of(request.user), domain_now()
+    filtered = MessageFilter(request, messages_of(reader), groups_for(roles_of(reader)))
     if request.method == "POST":
-        read_mark(messages_of(reader, group=group), now=domain_now())
+        read_mark(filtered.rows, now=now)
         return SeeOther(request.get_full_path())
-    page = Paginator(messages_of(reader, group=group, unread=unread), ON_A_PAGE).get_page(request.GET.get("page"))
-    now = domain_now()
+    page = page_of(request, filtered.rows, ON_A_PAGE)
     context = {
         "page": page,
         "rows": [MessageRow(each) for each in page.object_list],
-        "group": group,
-        "unread": unread,
-        "groups": _groups_offered(reader, group),
-        "any_unread": messages_of(reader, group=group, unread=True).exists(),
-        "any": unread or group is not None or page.paginator.count,
-        "query": urlencode({name: request.GET[name] for name in ("kind", "show") if request.GET.get(name)}),
+        "filter": filtered,
+        "any_unread": unread_of(filtered.rows).exists(),
         **_frame(reader, now),
     }
     return render(request, "messages/messages.html", context)
-
-
-def _group(request: HttpRequest) -> MessageGroup | None:
-    asked = request.GET.get("kind", "")
-    return next((each for each in MessageGroup if each.value == asked), None)
-
-
-def _groups_offered(reader: User, chosen: MessageGroup | None) -> list[tuple[str, str]]:
-    """Return the groups that the reader is told anything of, and the chosen one."""
-    offered = preferences.groups_for(roles_of(reader))
-    return [(each.value, GROUPS[each].words) for each in GROUPS if each in offered or each is chosen]
 
 
 def _frame(reader: User, now: Any) -> dict[str, Any]:
@@ -79,26 +96,36 @@ def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
     return render(request, "messages/message.html", context)
 
 
+class SettingsForm(Form):
+    """How a person is written to about each group of messages."""
+
+    def __init__(self, *arguments: Any, reader: User, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for wish in preferences_of(reader, roles_of(reader)):
+            always = "Deadlines, and decisions about money or a case, always reach you by e-mail."
+            soon = " What ends within a day goes at once." if wish.name == MessageGroup.CASES else ""
+            self.fields[wish.name.value] = ChoiceField(
+                label=f"{wish.group.words}: {wish.group.about}",
+                choices=[(rate.value, RATE_WORDS[rate].capitalize()) for rate in wish.group.rates],
+                initial=wish.rate.value,
+                widget=RadioSelect,
+                help_text=always + soon if MessageRate.APP not in wish.group.rates else "",
+                error_messages={"required": _NO_RATE, "invalid_choice": _NO_RATE},
+            )
+
+    def save(self, *, reader: User) -> bool:
+        """Keep the wishes."""
+        preferences_set(reader, {MessageGroup(name): rate for name, rate in self.cleaned_data.items()})
+        return True
+
+
 @page(signed_in, "GET POST")
 def settings(request: HttpRequest, user: User) -> HttpResponse:
     """Show how the reader wants to be written to, and keep it."""
     reader = reader_of(request.user)
-    roles = roles_of(reader)
-    error: InvalidInput | None = None
-    if request.method == "POST":
-        try:
-            groups = preferences.groups_for(roles)
-            preferences.preferences_set(reader, {each: text(request, each.value, 20) for each in groups})
-        except InvalidInput as wrong:
-            error = wrong
-        else:
-            flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
-            return go_to("message-settings")
-    context = {
-        "wishes": preferences.preferences_of(reader, roles),
-        "rate_words": {rate.value: words for rate, words in RATE_WORDS.items()},
-        "error": error,
-        "address": reader.email,
-        **_frame(reader, domain_now()),
-    }
-    return render(request, "messages/settings.html", context, status=400 if error else 200)
+    form = SettingsForm.of(request, reader=reader)
+    if form.submit(reader=reader):
+        flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
+        return go_to("message-settings")
+    context = {"form": form, "address": reader.email, **_frame(reader, domain_now())}
+    return render(request, "messages/settings.html", context, status=form.status)

@@ -4,7 +4,6 @@ Whoever calls this has let `contest.board.cases.case_opened_by` decide that the 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
@@ -52,18 +51,11 @@ MOST_SIMILAR, MOST_COMPARED = 5, 300
 # How reliable who answered is -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """Figures of who gave an answer, over their latest answers but those to this picture; no name is with them."""
-
-    shown: AnswerShown
-    figures: PeriodStatistics
-
-
-def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[Reliability]:
-    """Return how often each tasker of these answers was right on gold and agreed with others (R6)."""
+def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[tuple[AnswerShown, PeriodStatistics]]:
+    """Return for each of these answers how often its tasker was right on gold and agreed with others (R6), over their
+    latest answers but those to this picture; no name is with them."""
     latest = partial(statistics_of_latest, but=image, most=LATEST_ANSWERS)
-    return [Reliability(each, latest(each.response.tasker_id)) for each in answers]
+    return [(each, latest(each.response.tasker_id)) for each in answers]
 
 
 # What the sides say ---------------------------------------------------------------------------------------------------
@@ -88,17 +80,9 @@ def _changed(case: Case) -> bool:
 # What resembles it ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarCase:
-    """A settled case like this one, with what came of it."""
-
-    case: Case
-    why: str
-    outcome: str
-
-
-def similar_cases(case: Case, member: User) -> list[SimilarCase]:
-    """Return settled cases on rulings with the same outcome and the nearest smallest box, of those the reader may see.
+def similar_cases(case: Case, member: User) -> list[tuple[Case, str, str]]:
+    """Return settled cases on rulings with the same outcome and the nearest smallest box, of those the reader may see:
+    each with what is alike, and what came of it.
 
     The newest MOST_COMPARED are compared.
     """
@@ -108,7 +92,7 @@ def similar_cases(case: Case, member: User) -> list[SimilarCase]:
     newest = closed_cases_like(case, ruling, member)[:MOST_COMPARED]
     alike = [(each, each.ruling) for each in newest if each.ruling is not None and _alike(each.ruling, ruling)]
     alike.sort(key=lambda pair: (pair[1].reasons != ruling.reasons, _apart(pair[1], ruling)))
-    return [SimilarCase(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
+    return [(each, _why(theirs, ruling), _outcome(each)) for each, theirs in alike[:MOST_SIMILAR]]
 
 
 def _alike(one: Ruling, other: Ruling) -> bool:
@@ -142,31 +126,22 @@ def _outcome(case: Case) -> str:
     return f"{words}; now {case.result.words}"
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarPicture:
-    """A picture that looks like this one, with what holds of it."""
-
-    image: Image
-    url: str
-    distance: int
-    ruling: str
-
-
-def similar_pictures(image: Image, member: User, *, now: datetime) -> list[SimilarPicture]:
-    """Return the public pictures that look like this one, the nearest first (R26); none of a case that the reader
-    steps aside from."""
+def similar_pictures(image: Image, member: User, *, now: datetime) -> list[dict[str, Any]]:
+    """Return the public pictures that look like this one with the rulings that hold, the nearest first (R26); none of a
+    case that the reader steps aside from."""
     pairs = near_duplicates_of(image)
     known = pictures_open_to(member, (other.pk for other, _ in pairs), now=now)
     rulings = newest_rulings(known)
     return [
-        SimilarPicture(other, picture_url(other, now=now), distance, _holds(rulings.get(other.pk)))
+        {
+            "image": other,
+            "url": picture_url(other, now=now),
+            "distance": distance,
+            "ruling": rulings[other.pk].words if other.pk in rulings else "no ruling yet",
+        }
         for other, distance in sorted(pairs, key=lambda pair: (pair[1], pair[0].pk))
         if other.pk in known
     ]
-
-
-def _holds(ruling: Ruling | None) -> str:
-    return "no ruling yet" if ruling is None else ruling.words
 
 
 # All of it ------------------------------------------------------------------------------------------------------------

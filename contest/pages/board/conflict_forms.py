@@ -11,8 +11,7 @@ from django.db import transaction
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
-from common.typed import whole_number
-from common.web.forms import Form, RowForm, TextField
+from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board.conflicts import (
     MOST_CHARACTERS,
     conflict_declare,
@@ -127,17 +126,12 @@ class EndOwnConflictForm(RowForm):
     """That a member's own conflict is over."""
 
     keys = ("conflict",)
-    conflict = forms.CharField(widget=forms.HiddenInput, required=False)
+    conflict = RowNumberField()
     reason = TextField("Why it is over", most=MOST_CHARACTERS, rows=2)
-
-    @property
-    def number(self) -> int:
-        """Return the number of the conflict, 0 for none."""
-        return whole_number(self.cleaned_data["conflict"]) or 0
 
     def save(self, *, by: User) -> str:
         """End it; NotFound for a conflict of another member."""
-        if conflict_of(by, self.number) is None:
+        if conflict_of(by, self.cleaned_data["conflict"]) is None:
             raise NotFound("There is no such conflict of yours.", "not_found")
         ended = self.end(by)
         return (
@@ -146,7 +140,9 @@ class EndOwnConflictForm(RowForm):
 
     def end(self, by: User) -> ConflictOfInterest:
         """Record the end."""
-        return conflict_end(conflict_id=self.number, reason=self.cleaned_data["reason"], by=by, now=domain_now())
+        return conflict_end(
+            conflict_id=self.cleaned_data["conflict"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
+        )
 
 
 class EndConflictForm(EndOwnConflictForm):
@@ -165,7 +161,9 @@ class DismissConflictForm(EndOwnConflictForm):
 
     def save(self, *, by: User) -> str:
         """Dismiss it."""
-        found = conflict_dismiss(conflict_id=self.number, reason=self.cleaned_data["reason"], by=by, now=domain_now())
+        found = conflict_dismiss(
+            conflict_id=self.cleaned_data["conflict"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
+        )
         return f"The conflict of {found.member.get_username()} with team {found.team.name} is dismissed."
 
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.typed import whole_number
-from common.web.forms import Form, RowForm, TextField
+from common.web.forms import Form, RowForm, RowNumberField, TextField
 from contest.board import motion_factories
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
@@ -96,11 +96,11 @@ class RevokeGrantForm(MotionForm, RowForm):
 
     action, button, look = "revoke", "Move to revoke it", "final"
     keys = ("grant",)
-    grant = forms.CharField(widget=forms.HiddenInput, required=False)
+    grant = RowNumberField()
 
     def save(self, *, by: User) -> Case:
         """Move to take it back."""
-        grant = entitlement_by_number(whole_number(self.cleaned_data["grant"]) or 0)
+        grant = entitlement_by_number(self.cleaned_data["grant"])
         if grant is None:
             raise InvalidInput("Choose a grant of the list.", "invalid")
         return motion_factories.revoke_move(grant, by=by, **self.moved())
@@ -149,7 +149,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
     action, button = "answer", "Move this answer"
     keys = ("stake",)
     field_order = ["stake", "granted", "reason"]
-    stake = forms.CharField(widget=forms.HiddenInput, required=False)
+    stake = RowNumberField()
     granted = forms.ChoiceField(
         label="Is it returned?",
         widget=forms.RadioSelect,
@@ -162,7 +162,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
 
     def clean(self) -> None:
         """Refuse an answer to a team that asks no more."""
-        self._asked_back = return_request_of(whole_number(self.cleaned_data.get("stake", "")) or 0)
+        self._asked_back = return_request_of(self.cleaned_data["stake"])
         if self._asked_back is None:
             raise ValidationError("Nobody asks for this defense any more.", "not_asked")
 
@@ -210,12 +210,12 @@ class ReturnWithheldForm(MotionForm, RowForm):
     names = {"account": ""}  # it is hidden
     account = forms.CharField(widget=forms.HiddenInput, required=False)
     team = forms.CharField(widget=forms.HiddenInput, required=False)
-    award = forms.CharField(widget=forms.HiddenInput, required=False)
+    award = RowNumberField()
 
     def save(self, *, by: User) -> Case:
         """Move to give it back."""
         account, team = account_and_team(self.cleaned_data, by)
-        award = award_by_number(whole_number(self.cleaned_data["award"]) or 0)
+        award = award_by_number(self.cleaned_data["award"])
         return motion_factories.return_move(account, team=team, award=award, by=by, **self.moved())
 
 

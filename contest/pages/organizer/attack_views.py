@@ -1,17 +1,17 @@
 """The organizers' pages of attacks: all of them, and the pictures that look alike (R26)."""
 
-from typing import Any
+from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
+from django_filters import ChoiceFilter
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.typed import whole_number
-from common.web.form_fields import SeeOther
+from common.web.form_fields import go_to
+from common.web.forms import RowForm, RowNumberField
+from common.web.lists import ListFilter, page_of
 from common.web.page import page
 from contest.attacks.attack_states import attack_statuses
 from contest.attacks.models import NearDuplicate
@@ -20,6 +20,7 @@ from contest.attacks.selectors import attacks_received, weeks_of_attacks
 from contest.core.countdown import countdown
 from contest.core.weeks import week_at
 from contest.web.page_context import ON_A_PAGE
+from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 
@@ -27,21 +28,35 @@ PAIRS_ON_A_PAGE = 20
 WEEKS_OFFERED = 60
 
 
+class AttackFilter(ListFilter):
+    """Attacks by week."""
+
+    week = ChoiceFilter(
+        label="Week",
+        empty_label="All weeks",
+        choices=lambda: [(each, each) for each in weeks_of_attacks()[:WEEKS_OFFERED]],
+    )
+
+
+class SeenForm(RowForm):
+    """That a pair was looked at."""
+
+    keys = ("pair",)
+    pair = RowNumberField()
+
+
 @page(organizer_of)
 def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
     """List what every team sent, newest first, of one week or of all."""
     now = domain_now()
-    weeks = list(weeks_of_attacks()[:WEEKS_OFFERED])
-    week = request.GET.get("week", "")
-    asked = week if week in weeks else ""
-    page = Paginator(attacks_received(asked), ON_A_PAGE).get_page(request.GET.get("page"))
+    filtered = AttackFilter(request, attacks_received())
+    page = page_of(request, filtered.rows, ON_A_PAGE)
     shown = list(page.object_list)
     found = attack_statuses(shown, unrestricted=True, now=now)
     context = {
         "rows": [{"attack": each, "standing": found[each.pk]} for each in shown],
         "page": page,
-        "weeks": weeks,
-        "asked": asked,
+        "filter": filtered,
         "this_week": week_at(now).name,
         "unseen": unreviewed_pairs(seen=False).count(),
         "countdown": countdown(now=now),
@@ -54,15 +69,15 @@ def all_attacks(request: HttpRequest, organizer: User) -> HttpResponse:
 @page(organizer_of, "GET POST")
 def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the pairs that look alike side by side, with their distance and who sent them; one is marked as seen."""
-    now = domain_now()
+    now, form = domain_now(), SeenForm.of(request)
     seen = request.GET.get("show") == "seen"
-    if request.method == "POST":
-        pair_review(pair_id=whole_number(request.POST.get("pair", "")) or 0, by=organizer, now=now)
-        return SeeOther(reverse("near-duplicates"))
-    page = Paginator(unreviewed_pairs(seen=seen), PAIRS_ON_A_PAGE).get_page(request.GET.get("page"))
+    if form.is_valid():
+        pair_review(pair_id=form.cleaned_data["pair"], by=organizer, now=now)
+        return go_to("near-duplicates")
+    page = page_of(request, unreviewed_pairs(seen=seen), PAIRS_ON_A_PAGE)
     policy = policy_in_force(now).policy
     context = {
-        "pairs": [_pair(each, now) for each in page.object_list],
+        "pairs": [(_sides(each, now), each, form.for_row(each.pk)) for each in page.object_list],
         "page": page,
         "seen": seen,
         "within": policy.near_duplicate_bits,
@@ -72,9 +87,5 @@ def near_duplicates(request: HttpRequest, organizer: User) -> HttpResponse:
     return render(request, "attacks/near_duplicates.html", context)
 
 
-def _pair(pair: NearDuplicate, now: Any) -> dict[str, Any]:
-    sides = [
-        {"image": image, "url": picture_url(image, now=now), "attacks": list(image.attacks.all())}
-        for image in (pair.like, pair.image)
-    ]
-    return {"pair": pair, "sides": sides}
+def _sides(pair: NearDuplicate, now: datetime) -> list[tuple[Image, str]]:
+    return [(image, picture_url(image, now=now)) for image in (pair.like, pair.image)]

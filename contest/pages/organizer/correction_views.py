@@ -9,17 +9,21 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import DomainError, NotFound
+from common.errors import NotFound
 from common.typed import whole_number
-from common.web.error_status import http_status
 from common.web.form_fields import go_to
 from common.web.page import page
 from contest.ledger.amounts import plain
 from contest.ledger.models import Correction
-from contest.pages.organizer.money_forms import CorrectionForm, RepaymentForm
+from contest.pages.organizer.money_forms import (
+    CancelCorrectionForm,
+    ConfirmCorrectionForm,
+    CorrectionForm,
+    RepaymentForm,
+)
 from contest.payments import corrections as correcting
 from contest.payments.statements import account_words
-from contest.web.page_context import form_errors, money_context, sum_words
+from contest.web.page_context import money_context, sum_words
 
 MOVEMENTS_SHOWN = 20
 OVER_SHOWN = 20
@@ -71,15 +75,21 @@ def corrected(each: Correction) -> tuple[Correction, str]:
 @page(organizer_of, "GET POST")
 def correction(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
     """Show a correction; confirm it, or call it off."""
+    form = CancelCorrectionForm if "cancel" in request.POST else ConfirmCorrectionForm
+    sent = form(request.POST if request.method == "POST" else None)
+    if done := sent.submit(correction=_row(number), by=organizer):
+        messages.success(request, done)
+        return go_to("corrections")
     row = _row(number)
-    if request.method != "POST":
-        return _correction_page(request, row)
-    try:
-        words = _do(request, row, organizer)
-    except DomainError as error:
-        return _correction_page(request, _row(number), error)
-    messages.success(request, words)
-    return go_to("corrections")
+    _, words = corrected(row)
+    context = {
+        "correction": row,
+        "words": words,
+        "kind": correcting.Movement(row.corrects, 0).kind if row.corrects else correcting.MovementKind.REPAYMENT,
+        "own": row.asked_by_id == organizer.pk,
+        "form": sent,
+    }
+    return render(request, "money/correction.html", context | money_context(domain_now()), status=sent.status)
 
 
 def _row(number: int) -> Correction:
@@ -87,24 +97,3 @@ def _row(number: int) -> Correction:
     if row is None:
         raise NotFound("There is no correction with this number.", "not_found")
     return row
-
-
-def _do(request: HttpRequest, row: Correction, by: User) -> str:
-    if "cancel" in request.POST:
-        correcting.correction_cancel(correction_id=row.pk, by=by, now=domain_now())
-        return "The correction is called off. Nothing was moved."
-    done = correcting.correction_confirm(correction_id=row.pk, by=by, now=domain_now())
-    return f"{sum_words(row.cents)} are corrected: entry {done.entry_id} of the ledger."
-
-
-def _correction_page(request: HttpRequest, row: Correction, error: DomainError | None = None) -> HttpResponse:
-    _, words = corrected(row)
-    context = {
-        "correction": row,
-        "words": words,
-        "kind": correcting.Movement(row.corrects, 0).kind if row.corrects else correcting.MovementKind.REPAYMENT,
-        "own": row.asked_by_id == request.user.pk,
-        "errors": form_errors(error),
-    }
-    status = http_status(error) if error else 200
-    return render(request, "money/correction.html", context | money_context(domain_now()), status=status)

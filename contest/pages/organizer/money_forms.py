@@ -16,6 +16,7 @@ from contest.payments import corrections
 from contest.payments.services import payment_cancel, payment_pay
 from contest.payments.statements import TeamDebt
 from contest.web.money_forms import MoneyForm, SumField
+from contest.web.page_context import sum_words
 
 _NO_TEAM = "Choose the team that gave money back."
 
@@ -83,3 +84,21 @@ class RepaymentForm(MoneyForm):
         return corrections.repayment_request(
             team=team, cents=self.cleaned_data["sum"], reason=self.cleaned_data["reason"], by=by, now=domain_now()
         )
+
+
+class ConfirmCorrectionForm(Form):
+    """That a correction is right."""
+
+    def save(self, *, correction: Correction, by: User) -> str:
+        """Post it."""
+        done = corrections.correction_confirm(correction_id=correction.pk, by=by, now=domain_now())
+        return f"{sum_words(correction.cents)} are corrected: entry {done.entry_id} of the ledger."
+
+
+class CancelCorrectionForm(Form):
+    """That a correction is called off."""
+
+    def save(self, *, correction: Correction, by: User) -> str:
+        """Cancel it."""
+        corrections.correction_cancel(correction_id=correction.pk, by=by, now=domain_now())
+        return "The correction is called off. Nothing was moved."

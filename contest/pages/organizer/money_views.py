@@ -1,7 +1,5 @@
 """The organizers' pages of money: deposits, what is due, payments by two, the check, and the files."""
 
-import csv
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +11,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import DomainError, NotFound
 from common.web.form_fields import go_to
+from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.teams import team_by_id
 from contest.ledger.services import check_ledger_sums
@@ -112,8 +111,8 @@ def payment(request: HttpRequest, organizer: User, number: int) -> HttpResponse:
 def payables_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer what is due to each team as a CSV file."""
     now = domain_now()
-    currency = str(money_context(now)["currency"])
-    return _csv(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, exports.payable_rows(currency=currency, now=now))
+    rows = exports.payable_rows(currency=str(money_context(now)["currency"]), now=now)
+    return csv_file(f"payables-{now:%Y-%m-%d}", exports.PAYABLE_COLUMNS, rows)
 
 
 @page(organizer_of)
@@ -121,11 +120,4 @@ def receipts_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer all that came in and went out as a CSV file."""
     now = domain_now()
     rows = exports.receipt_rows(currency=str(money_context(now)["currency"]))
-    return _csv(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)
-
-
-def _csv(name: str, columns: exports.Row, rows: Iterable[exports.Row]) -> HttpResponse:
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    csv.writer(answer).writerows([columns, *rows])
-    return answer
+    return csv_file(f"receipts-{now:%Y-%m-%d}", exports.RECEIPT_COLUMNS, rows)

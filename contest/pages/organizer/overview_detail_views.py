@@ -13,18 +13,18 @@ from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import Conflict, NotFound
+from common.errors import Conflict
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from contest.board.reminders import case_remind
-from contest.core.weeks import week_called
+from contest.core.weeks import existing_week
 from contest.operations.deadlines import UnfinishedPicture, deadlines
 from contest.operations.disagreement import disagreement
 from contest.operations.overview import overview_forget
+from labeling.outlines import drawn_outline
 from labeling.pictures.addresses import picture_url
 from labeling.selectors import images_by_number, images_by_public_id
 from monitoring.gold_choice import counted_answers
-from monitoring.outline_drawing import drawn_outline
 
 MOST_SHOWN = 60
 
@@ -32,10 +32,7 @@ MOST_SHOWN = 60
 @page(organizer_of)
 def week_left(request: HttpRequest, organizer: User, week: str) -> HttpResponse:
     """Show what of a week misses answers: first the pictures at risk, those with the least chance before."""
-    try:
-        name = week_called(week).name
-    except ValueError:
-        raise NotFound("There is no such week.", "not_found") from None
+    name = existing_week(week).name
     found = deadlines(now=domain_now())
     left = sorted((each for each in found.waiting if each.week == name), key=_least_chance_first)
     risk = [each for each in left if each.at_risk]

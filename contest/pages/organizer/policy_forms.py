@@ -1,77 +1,184 @@
-"""What is typed to record a version of the policy, and how it is read; nothing typed is ever lost."""
+"""Forms of the policy's numbers: recording a version, calling one back, and trying numbers on the answers there are."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+from urllib.parse import urlencode
 
-from common.errors import InvalidInput, WrongFields
-from common.typed import whole_number
-from contest.policy_changes.moments import moment_of
-from contest.policy_changes.numbers import NEEDED_OF, NUMBERS, PolicyNumber, Value
-from contest.policy_changes.services import PolicyDraft
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
+
+from accounts.locale import zone_names
+from adjudication.rules import VerdictPolicy
+from adjudication.what_if import TriedNumbers
+from common.domain_clock import domain_now
+from common.web.forms import Form, RowNumberField, TextField
+from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, PolicyNumber, Value
+from contest.policy_changes.selectors import PolicyVersionRow
+from contest.policy_changes.services import (
+    MOST_REASON_CHARACTERS,
+    PolicyDraft,
+    policy_call_back,
+    policy_draft,
+    policy_record,
+)
+from contest.web.time_fields import MomentField
+from policy.models import PolicyVersion
 from policy.numbers import Policy
+from policy.selectors import PolicyInForce
 
-# More than any field holds: what comes is shown again.
-MOST_TYPED = 5_000
+# The numbers that a verdict depends on (R7, R10, R14, R15): these can be tried.
+TRIED = ("min_box_fraction", "panel_size", "outline_gate", "occlusion_allowed")
+_NO_REASON = "Give the reason: it is public."
 
 
-@dataclass(frozen=True, slots=True)
-class TypedPolicy:
-    """The fields as they were typed, numbers by name. `base` is the version they were filled from."""
+class ZoneInput(forms.TextInput):
+    """A text field that offers the names of the time zones."""
 
-    base: int
-    values: Mapping[str, str]
-    since: str = ""
-    reason: str = ""
+    template_name = "policy/zone.html"
 
-    @classmethod
-    def read(cls, data: Mapping[str, str], *, base: int, filled: Policy, since: str) -> "TypedPolicy":
-        """Return what was typed; a field that was not sent is as it is in `filled`."""
-        clean = {name: value.replace("\x00", "")[:MOST_TYPED] for name, value in data.items()}
-        values = {each.name: clean.get(each.name, each.text(each.of(filled))) for each in NUMBERS.values()}
-        sent = whole_number(clean.get("base", ""), digits=9)
-        return cls(base if sent is None else sent, values, clean.get("since", since), clean.get("reason", ""))
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """Return the context of its template."""
+        return super().get_context(name, value, attrs) | {"zones": zone_names()}
 
-    def rebased(self, base: int, old: Policy, new: Policy) -> "TypedPolicy":
-        """Return the same on top of another version: what was not changed is as that version has it."""
-        values = {
-            name: NUMBERS[name].text(NUMBERS[name].of(new)) if _same(NUMBERS[name], typed, old) else typed
-            for name, typed in self.values.items()
+
+class NumberField(forms.Field):
+    """A number of the policy, by its line of the table. It begins with what `policy` has; `held_by` says who has that.
+
+    What `policy` has stays possible, whatever the field would take today. A field that was not sent means the same.
+    """
+
+    def __init__(self, number: PolicyNumber, policy: Policy, held_by: str) -> None:
+        self.number, self.held = number, number.of(policy)
+        held = f"{held_by}: {number.words(self.held, policy.currency)}."
+        super().__init__(
+            label=number.title,
+            required=False,
+            initial=self.held,
+            help_text=" ".join(filter(None, (number.meaning, number.range, held))),
+            widget=self._widget(),
+        )
+
+    def _widget(self) -> forms.Widget:
+        if self.number.choices:
+            return forms.Select(choices=[(key, words.capitalize()) for key, words in self.number.choices.items()])
+        attributes = {"maxlength": 40, "autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"}
+        if self.number.unit:
+            attributes["inputmode"] = "numeric"
+        return ZoneInput(attributes) if self.number.name == "time_zone" else forms.TextInput(attributes)
+
+    def prepare_value(self, value: Any) -> str:
+        """Return a value as it is typed."""
+        return value if isinstance(value, str) else self.number.text(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what is shown: what was sent, or else what the field began with."""
+        return initial if data is None else data
+
+    def to_python(self, value: Any) -> Value:
+        """Return the value; ValidationError for what makes no sense or is out of range."""
+        if value is None or value.strip() == self.number.text(self.held):
+            return self.held
+        read = self.number.read(value)
+        if read is None:
+            raise ValidationError(f"Not possible. {self.number.range}", "invalid")
+        return read
+
+
+class NumbersForm(Form):
+    """A form with numbers of the policy, which begin with those of `version`."""
+
+    held_by: ClassVar[str] = "In force"
+    numbers: ClassVar[Iterable[str]] = NUMBERS
+
+    def __init__(self, *arguments: Any, version: PolicyVersionRow | PolicyInForce, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.version = version
+        held_by = self.held_by.format(version.version)
+        fields = {name: NumberField(NUMBERS[name], version.policy, held_by) for name in self.numbers}
+        self.fields = fields | self.fields
+
+    @property
+    def policy(self) -> Policy:
+        """Return the version's policy with the numbers that were typed, of a form that is valid."""
+        return replace(self.version.policy, **{name: self.cleaned_data[name] for name in self.numbers})
+
+
+def tried_query(policy: Policy) -> str:
+    """Return the numbers that can be tried for an address: of their trial, or of the form that records a version."""
+    return urlencode({name: NUMBERS[name].text(NUMBERS[name].of(policy)) for name in TRIED})
+
+
+class WhatIfForm(NumbersForm):
+    """The numbers to try."""
+
+    numbers = TRIED
+
+    @property
+    def tried(self) -> TriedNumbers:
+        """Return what to try, of a form that is valid."""
+        policy = self.policy
+        rules = VerdictPolicy(policy.name, policy.min_box_fraction, policy.outline_gate, policy.occlusion_allowed)
+        return TriedNumbers(rules, policy.panel_size)
+
+
+class PolicyForm(NumbersForm):
+    """Another version of the policy, on top of `version`."""
+
+    held_by = "Version {}"
+    base = RowNumberField()
+    since = MomentField("From when on")
+    reason = TextField("Reason", most=MOST_REASON_CHARACTERS, rows=3, help_text="It is public, beside what changes.")
+
+    def __init__(self, *arguments: Any, version: PolicyVersionRow, zone: str, **named: Any) -> None:
+        super().__init__(*arguments, version=version, **named)
+        for number in NUMBERS.values():
+            self.fields[number.name].help_text += f" {number.kept}"
+        self.zone, since = zone, self.fields["since"]
+        since.zone = zone  # type: ignore[attr-defined]
+        since.help_text = f"By the clocks in {zone}, at least one minute from now. It is filled with the end of a week."
+        self.fields["base"].initial = version.version
+
+    @property
+    def groups(self) -> dict[str, list[tuple[BoundField, bool]]]:
+        """Return the fields of the numbers by the title of their group, and whether each was changed."""
+        return {
+            title: [(self[each.name], self._is_changed(each)) for each in numbers] for title, numbers in GROUPS.items()
         }
-        return replace(self, base=base, values=values)
 
-    def draft(self, filled: Policy, *, zone: str) -> PolicyDraft:
-        """Return what is meant; WrongFields names all that makes no sense. `filled` is the version `base`."""
-        read = {each.name: _value(each, self.values[each.name], filled) for each in NUMBERS.values()}
-        wrong = {name: f"Not possible. {NUMBERS[name].range}" for name, value in read.items() if value is None}
-        wrong |= _needed_too_many(read)
-        try:
-            since = moment_of(self.since, zone, field="since")
-        except InvalidInput as error:
-            wrong["since"] = error.message
-        if not self.reason.strip():
-            wrong["reason"] = "Give the reason: it is public."
-        if wrong:
-            raise WrongFields(wrong)
-        numbers: dict[str, Any] = dict(read)
-        return PolicyDraft(Policy(**numbers), self.base, since, self.reason)
+    def _is_changed(self, number: PolicyNumber) -> bool:
+        return bool(self[number.name].value().strip() != number.text(number.of(self.version.policy)))
 
+    def clean(self) -> None:
+        """Refuse a form without a reason, or where more is needed than there is."""
+        data = self.cleaned_data
+        for name, of in NEEDED_OF.items():
+            if name in data and of in data and data[name] > data[of]:
+                self.add_error(name, f"At most {data[of]:,}: a try has no more pictures.")
+        if not data["reason"]:
+            self.add_error("reason", _NO_REASON)
 
-def _value(number: PolicyNumber, typed: str, filled: Policy) -> Value | None:
-    # What is in force stays possible, whatever a form would take today.
-    held = number.of(filled)
-    return held if typed.strip() == number.text(held) else number.read(typed)
+    def on_top_of(self, newest: PolicyVersionRow) -> Self:
+        """Return the same on top of another version: what was not changed is as that version has it."""
+        typed = {name: self.data[name] for name in self.changed_data if name in self.data and name != "base"}
+        return type(self)(initial=typed, version=newest, zone=self.zone)
 
-
-def _same(number: PolicyNumber, typed: str, policy: Policy) -> bool:
-    return _value(number, typed, policy) == number.of(policy)
+    def save(self, *, by: User, record: bool) -> PolicyVersion:
+        """Record the version, or only return the row that would be recorded."""
+        data = self.cleaned_data
+        draft = PolicyDraft(self.policy, self.version.version, data["since"], data["reason"])
+        return (policy_record if record else policy_draft)(draft, by=by, zone=self.zone, now=domain_now())
 
 
-def _needed_too_many(read: Mapping[str, Value | None]) -> dict[str, str]:
-    """Return what is wrong where more are needed than there are."""
-    found = {}
-    for name, of in NEEDED_OF.items():
-        needed, size = read[name], read[of]
-        if isinstance(needed, int) and isinstance(size, int) and needed > size:
-            found[name] = f"At most {size:,}: a try has no more pictures."
-    return found
+class CallBackForm(Form):
+    """That the newest version, which is to come, is called back."""
+
+    version = RowNumberField()
+    reason = TextField("Why (it is public)", most=MOST_REASON_CHARACTERS, rows=2)
+
+    def save(self, *, by: User) -> PolicyVersion:
+        """Record one more version, which goes on with the numbers of the one before."""
+        data = self.cleaned_data
+        return policy_call_back(data["version"], reason=data["reason"], by=by, now=domain_now())

@@ -1,52 +1,34 @@
 """The organizers' page of releases: what each ended week waits for, what is being built, and asking for it now."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import Conflict, NotFound
 from common.queues import hint
-from common.web.form_fields import SeeOther
+from common.web.form_fields import go_to
+from common.web.forms import Form
 from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of
 from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
+from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12
 _FRESH_SECONDS = 60  # counting what waits takes a while on a week of a hundred thousand pictures
-
-
-@dataclass(frozen=True, slots=True)
-class UnreleasedWeek:
-    """A week that is over and not released: what its pictures wait for, in words, and the first week that holds it
-    back. Without either its release is due."""
-
-    week: Week
-    waits: tuple[str, ...]
-    behind: Week | None
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedWeek:
-    """The newest part of a week, and what came after it, in words."""
-
-    release: Release
-    changed: tuple[str, ...]
 
 
 @page(organizer_of)
@@ -70,19 +52,16 @@ def _context(now: datetime) -> dict[str, Any]:
         "ended": _ended(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
-        "published": [PublishedWeek(each, tuple(_changed(each))) for each in shown],
+        "published": [(each, _changed(each)) for each in shown],
     }
 
 
-def _ended(now: datetime) -> list[UnreleasedWeek]:
-    """Return the weeks that are not released, oldest first: one that waits holds back those after it."""
-    found: list[UnreleasedWeek] = []
-    behind: Week | None = None
-    for week in unreleased_weeks(now):
-        waits = tuple(_waits(week))
-        found.append(UnreleasedWeek(week, waits, behind))
-        behind = behind or (week if waits else None)
-    return found
+def _ended(now: datetime) -> list[dict[str, Any]]:
+    """Return the weeks that are not released, oldest first, with what their pictures wait for, in words, and the first
+    week that holds them back. Without either a release is due."""
+    found = [{"week": week, "waits": _waits(week)} for week in unreleased_weeks(now)]
+    first = next((place for place, each in enumerate(found) if each["waits"]), len(found))
+    return [each | {"behind": found[first]["week"] if place > first else None} for place, each in enumerate(found)]
 
 
 def _waits(week: Week) -> list[str]:
@@ -103,35 +82,30 @@ def _changed(release: Release) -> list[str]:
     return found
 
 
+class BuildForm(Form):
+    """That a week is released, also with pictures that still wait."""
+
+    incomplete = forms.BooleanField(
+        label="Publish the week as it stands, without what still waits",
+        required=False,
+        widget=forms.CheckboxInput({"value": "yes", "required": True}),
+    )
+
+    def save(self, *, week: Week, by: User) -> ReleaseBuild:
+        """Ask for the release."""
+        # Looked at anew: what waited when the page was shown may have changed.
+        cache.delete(f"waiting-{week.name}")
+        return builds.build_request(week, by=by, now=domain_now(), incomplete=self.cleaned_data["incomplete"])
+
+
 @page(organizer_of, "GET POST")
 def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Show what a release of the week would leave out, and ask for it once that is confirmed."""
-    now = domain_now()
-    week = _week(name)
-    if request.method != "POST":
-        return _build_page(request, week, now)
-    # Looked at anew: what waited when the page was shown may have changed.
-    cache.delete(f"waiting-{week.name}")
-    incomplete = request.POST.get("incomplete") == "yes"
-    try:
-        builds.build_request(week, by=organizer, now=now, incomplete=incomplete)
-    except Conflict as error:
-        return _build_page(request, week, now, refused=error, status=409)
-    hint(release_weeks.task)
-    messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
-    return SeeOther(reverse("organizer-releases"))
-
-
-def _week(name: str) -> Week:
-    try:
-        return week_called(name)
-    except ValueError as error:
-        raise NotFound(f"{error}.", "unknown_week") from None
-
-
-def _build_page(
-    request: HttpRequest, week: Week, now: datetime, *, refused: Conflict | None = None, status: int = 200
-) -> HttpResponse:
+    now, week, form = domain_now(), existing_week(name), BuildForm.of(request)
+    if form.submit(week=week, by=organizer):
+        hint(release_weeks.task)
+        messages.success(request, f"The release of week {week.name} is being built. This page shows how far it is.")
+        return go_to("organizer-releases")
     parts = selectors.parts_of(week.name)
     context = {
         "week": week,
@@ -141,8 +115,8 @@ def _build_page(
         "parts": parts,
         "changed": _changed(parts[-1]) if parts else [],
         "open": builds.is_being_built(week),
-        "refused": refused,
+        "form": form,
         "now": now,
         "zone": zone_of(week),
     }
-    return render(request, "record/build.html", context, status=status)
+    return render(request, "record/build.html", context, status=form.status)

@@ -1,79 +1,94 @@
-"""What an organizer chooses for a re-run, from the form's words to a scope and back."""
+"""The form of a re-run: which answers are given again, and why."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
+from django import forms
+from django.contrib.auth.models import User
+
+from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.typed import whole_number
-from contest.core.weeks import week_called
+from common.web.forms import Form, TextField
+from contest.web.time_fields import MomentField, WeekField
+from scoring import reruns
+from scoring.models import Defense, Rerun
 from scoring.rerun_scope import Scope
 
-WHICH = {
+_WHICH = {
     "all": "All answers",
     "week": "Pictures of one week",
     "device": "Answers given on one device",
     "between": "Answers given between two moments",
     "run": "Everything one run was asked",
 }
-FIELDS = ("which", "week", "device", "since", "until", "run")
 
 
-@dataclass(frozen=True, slots=True)
-class RerunChoice:
-    """The form as it was sent; `which` is one of WHICH, empty before anything was chosen."""
+class RerunForm(Form):
+    """Which answers of `defense` are given again, and why. `scope` is None where the choice makes no sense."""
 
-    which: str = ""
-    week: str = ""
-    device: str = ""
-    since: str = ""
-    until: str = ""
-    run: str = ""
+    which = forms.ChoiceField(
+        label="Which answers", choices=list(_WHICH.items()), widget=forms.RadioSelect, initial="all"
+    )
+    week = WeekField("The week", required=False)
+    device = forms.ChoiceField(
+        label="The device", required=False, error_messages={"invalid_choice": "Choose the device."}
+    )
+    since = MomentField("From", required=False)
+    until = MomentField("Up to", required=False)
+    run = TextField("Number of the run", most=18, required=False, inputmode="numeric")
+    reason = TextField("Reason (it stays on record)", most=1000, rows=3)
+    scope: Scope | None = None
 
+    def __init__(self, *arguments: Any, defense: Defense, zone: str, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.defense, self.zone = defense, zone
+        devices = [("", ""), *((each, each) for each in reruns.devices_of(defense))]
+        self.fields["device"].choices = devices  # type: ignore[attr-defined]
+        for name in ("since", "until"):
+            self.fields[name].zone = zone  # type: ignore[attr-defined]
+            self.fields[name].label = f"{self.fields[name].label} ({zone})"
 
-def choice_of(form: Mapping[str, str]) -> RerunChoice:
-    """Return what a form says; anything that is no way to choose counts as nothing chosen."""
-    said = {name: str(form.get(name, "")).replace("\x00", "").strip()[:200] for name in FIELDS}
-    return RerunChoice(**said) if said["which"] in WHICH else RerunChoice()
+    def clean(self) -> None:
+        """Read the scope."""
+        if self.errors:
+            return
+        try:
+            self.scope = self._scope(self.cleaned_data)
+        except InvalidInput as error:
+            self.add_error(error.field, error.message)
 
+    def _scope(self, data: dict[str, Any]) -> Scope:
+        match data["which"]:
+            case "week":
+                if data["week"] is None:
+                    raise InvalidInput("Write the week like 2026-W47.", "invalid", field="week")
+                return Scope(f"Pictures of week {data['week'].name}.", received=(data["week"].start, data["week"].end))
+            case "device":
+                if not data["device"]:
+                    raise InvalidInput("Choose the device.", "invalid", field="device")
+                return Scope(f"Answers given on {data['device']}.", device=data["device"])
+            case "between":
+                return self._between(data)
+            case "run":
+                run = whole_number(data["run"])
+                if run is None:
+                    raise InvalidInput("Write the number of the run, for example 12.", "invalid", field="run")
+                return Scope(f"Everything that run {run} was asked.", run=run)
+        return Scope("All answers.")
 
-def scope_of(choice: RerunChoice, zone: str) -> Scope:
-    """Return which answers are meant; times are those of the IANA zone. InvalidInput for what cannot be read."""
-    if choice.which == "week":
-        return _week(choice.week)
-    if choice.which == "device":
-        if not choice.device:
-            raise InvalidInput("Choose the device.", "invalid", field="device")
-        return Scope(f"Answers given on {choice.device}.", device=choice.device)
-    if choice.which == "between":
-        return _between(choice, zone)
-    if choice.which == "run":
-        run = whole_number(choice.run)
-        if run is None:
-            raise InvalidInput("Write the number of the run, for example 12.", "invalid", field="run")
-        return Scope(f"Everything that run {run} was asked.", run=run)
-    return Scope("All answers.")
+    def _between(self, data: dict[str, Any]) -> Scope:
+        missing = next((name for name in ("since", "until") if data[name] is None), None)
+        if missing:
+            raise InvalidInput("Write both moments like 2026-11-20T14:30.", "invalid", field=missing)
+        since, until = (data[name].astimezone(ZoneInfo(self.zone)) for name in ("since", "until"))
+        if since >= until:
+            raise InvalidInput("The end has to be after the beginning.", "invalid", field="until")
+        words = f"Answers given from {since:%Y-%m-%d %H:%M} up to {until:%Y-%m-%d %H:%M} {since:%Z}."
+        return Scope(words, answered=(since, until))
 
-
-def _week(name: str) -> Scope:
-    try:
-        week = week_called(name)
-    except ValueError:
-        raise InvalidInput("Write the week like 2026-W47.", "invalid", field="week") from None
-    return Scope(f"Pictures of week {week.name}.", received=(week.start, week.end))
-
-
-def _between(choice: RerunChoice, zone: str) -> Scope:
-    since, until = (_moment(text, name, zone) for text, name in ((choice.since, "since"), (choice.until, "until")))
-    if since >= until:
-        raise InvalidInput("The end has to be after the beginning.", "invalid", field="until")
-    words = f"Answers given from {since:%Y-%m-%d %H:%M} up to {until:%Y-%m-%d %H:%M} {since:%Z}."
-    return Scope(words, answered=(since, until))
-
-
-def _moment(text: str, name: str, zone: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
-    except ValueError:
-        raise InvalidInput("Write both moments like 2026-11-20T14:30.", "invalid", field=name) from None
+    def save(self, *, by: User) -> Rerun:
+        """Start the re-run."""
+        assert self.scope is not None, "the form is valid"
+        reason = self.cleaned_data["reason"]
+        return reruns.rerun_start(defense=self.defense, scope=self.scope, reason=reason, by=by, now=domain_now())

@@ -1,32 +1,30 @@
 """The organizers' pages of re-runs: choose, look, start; then follow, stop, apply or cancel."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, InvalidInput, NotFound
 from common.queues import hint
-from common.web.form_fields import SeeOther
+from common.web.form_fields import go_to
 from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
-from contest.pages.organizer.rerun_forms import WHICH, RerunChoice, choice_of, scope_of
+from contest.pages.organizer.rerun_forms import RerunForm
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, RerunState
-from scoring.models import Defense, Rerun
+from scoring.models import Rerun
 from scoring.rerun_scope import items_in_scope
 from scoring.selectors import defense_named, rerun_numbered
 from scoring.tasks import prepare_reruns, work_runs
@@ -39,41 +37,31 @@ BREAKS_SHOWN = 100
 def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Let an organizer choose which answers are given again, look at what it takes, and start it with a reason."""
     now = domain_now()
-    defense = defense_named(public_id)
-    choice = choice_of((request.POST if request.method == "POST" else request.GET).dict())
-    if request.method != "POST" or not choice.which:
-        return _choose(request, defense, choice, now)
-    reason = request.POST.get("reason", "")
+    defense, is_sent = defense_named(public_id), request.method == "POST"
+    looked_at = request.GET if "which" in request.GET else None
+    form = RerunForm(request.POST if is_sent else looked_at, defense=defense, zone=_zone(now))
+    if is_sent and (rerun := form.submit(by=organizer)):
+        hint(prepare_reruns.task)
+        words = "The re-run is being prepared. Nothing changes until it is applied."
+        messages.success(request, words, extra_tags=f"rerun {organizer.get_username()} {public_id}")
+        return go_to("rerun", rerun.pk)
+    context = {"defense": defense, "form": form, "now": now, "zone": form.zone}
+    if form.is_bound and (form.is_valid() or form.scope):
+        context |= _preview(form)
+    return render(request, "scoring_queue/rerun_new.html", context, status=form.status)
+
+
+def _preview(form: RerunForm) -> dict[str, Any]:
+    """Return what it takes; nothing, with the reason at the form, where it cannot be counted."""
+    assert form.scope is not None, "the form was read"
     try:
-        scope = scope_of(choice, _zone(now))
-        rerun = reruns.rerun_start(defense=defense, scope=scope, reason=reason, by=organizer, now=now)
+        preview = reruns.rerun_preview(form.defense, form.scope)
     except (InvalidInput, Conflict) as error:
-        return _choose(request, defense, choice, now, refused=error.message, reason=reason)
-    hint(prepare_reruns.task)
-    messages.success(request, "The re-run is being prepared. Nothing changes until it is applied.")
-    return SeeOther(reverse("rerun", args=[rerun.pk]))
-
-
-def _choose(
-    request: HttpRequest, defense: Defense, choice: RerunChoice, now: datetime, refused: str = "", reason: str = ""
-) -> HttpResponse:
-    context: dict[str, Any] = {"defense": defense, "choice": choice, "which": WHICH, "refused": refused}
-    context |= {"reason": reason, "devices": reruns.devices_of(defense), "now": now, "zone": _zone(now)}
-    wrong = ""
-    if choice.which:
-        try:
-            context |= _preview(defense, choice, _zone(now))
-        except (InvalidInput, Conflict) as error:
-            wrong = error.message
-    context["wrong"] = "" if refused else wrong
-    return render(request, "scoring_queue/rerun_new.html", context, status=400 if refused or wrong else 200)
-
-
-def _preview(defense: Defense, choice: RerunChoice, zone: str) -> dict[str, Any]:
-    scope = scope_of(choice, zone)
-    preview = reruns.rerun_preview(defense, scope)
-    resting = all_breaks().filter(prediction__item__in=items_in_scope(defense, scope))
-    return {"scope": scope, "preview": preview, "chosen": asdict(choice)} | _breaks(resting)
+        if form.refused is None:
+            form.refuse(error)
+        return {}
+    resting = all_breaks().filter(prediction__item__in=items_in_scope(form.defense, form.scope))
+    return {"preview": preview, **_breaks(resting)}
 
 
 def _breaks(resting: QuerySet[Break]) -> dict[str, Any]:
@@ -137,33 +125,14 @@ def _breaks_of(rerun: Rerun) -> QuerySet[Break]:
     return all_breaks().filter(prediction__in=reruns.answers_to_replace(rerun))
 
 
-@dataclass(frozen=True, slots=True)
-class RerunAction:
+class RerunAction(NamedTuple):
     """Something an organizer may do with a re-run, with the words of its page."""
 
     name: str
     title: str
     happens: str
     done: str
-    do: Callable[[int, User, datetime], object]
-
-
-def _apply(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_apply(rerun_id=number, by=by, now=now)
-
-
-def _stop(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_stop(rerun_id=number, by=by, now=now)
-
-
-def _go_on(number: int, by: User, now: datetime) -> object:
-    queued = reruns.rerun_resume(rerun_id=number, by=by, now=now)
-    hint(work_runs.task)
-    return queued
-
-
-def _cancel(number: int, by: User, now: datetime) -> object:
-    return reruns.rerun_cancel(rerun_id=number, by=by, now=now)
+    do: Callable[..., object]
 
 
 ACTIONS = {
@@ -176,7 +145,7 @@ ACTIONS = {
             "superseded. New confident mistakes on attacks become breaks; breaks that rest on an "
             "older answer stay and are listed for the board. This cannot be undone, only run again.",
             "The re-run is applied.",
-            _apply,
+            reruns.rerun_apply,
         ),
         RerunAction(
             "stop",
@@ -184,16 +153,22 @@ ACTIONS = {
             "What waits is taken out of the queue until somebody lets it go on. What a scorer has now is let to its "
             "end. Nothing is lost.",
             "The re-run is stopped. It can go on at any time.",
-            _stop,
+            reruns.rerun_stop,
         ),
-        RerunAction("go-on", "Go on", "What was stopped waits in the queue again.", "The re-run goes on.", _go_on),
+        RerunAction(
+            "go-on",
+            "Go on",
+            "What was stopped waits in the queue again.",
+            "The re-run goes on.",
+            reruns.rerun_resume,
+        ),
         RerunAction(
             "cancel",
             "Cancel",
             "The older answers stay in force. The new ones stay on record and never count. What a scorer has now is "
             "thrown away. A cancelled re-run cannot go on.",
             "The re-run is cancelled. Nothing was changed.",
-            _cancel,
+            reruns.rerun_cancel,
         ),
     )
 }
@@ -202,21 +177,19 @@ ACTIONS = {
 @page(organizer_of, "GET POST")
 def rerun_action(request: HttpRequest, organizer: User, number: int, name: str) -> HttpResponse:
     """Say what an action would do, and do it when it is confirmed."""
-    now = domain_now()
-    rerun, action = rerun_numbered(number), ACTIONS.get(name)
+    now, action, refused = domain_now(), ACTIONS.get(name), ""
+    rerun = rerun_numbered(number)
     if action is None:
         raise NotFound("There is no such action.", "not_found")
     if request.method == "POST":
         try:
-            action.do(rerun.pk, organizer, now)
+            action.do(rerun_id=rerun.pk, by=organizer, now=now)
         except Conflict as error:
-            return _confirm(request, rerun_numbered(number), action, now, refused=error.message)
-        messages.success(request, action.done)
-        return SeeOther(reverse("rerun", args=[rerun.pk]))
-    return _confirm(request, rerun, action, now)
-
-
-def _confirm(request: HttpRequest, rerun: Rerun, action: RerunAction, now: datetime, refused: str = "") -> HttpResponse:
+            rerun, refused = rerun_numbered(number), error.message
+        else:
+            hint(work_runs.task)
+            messages.success(request, action.done)
+            return go_to("rerun", rerun.pk)
     context = {"action": action, "refused": refused} | _standing(rerun, now) | _breaks(_breaks_of(rerun))
     return render(request, "scoring_queue/rerun_action.html", context, status=409 if refused else 200)
 

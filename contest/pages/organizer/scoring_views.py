@@ -1,19 +1,20 @@
 """The organizers' page of the scoring queue, and the buttons that try runs and trials again."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.typed import whole_number
-from common.web.form_fields import SeeOther
+from common.web.form_fields import go_to
 from common.web.page import page
 from contest.core.scoring_words import runs_to_retry
 from contest.operations.scoring_figures import queue_state
@@ -39,57 +40,36 @@ def scoring_queue_now(request: HttpRequest, organizer: User) -> HttpResponse:
 @page(organizer_of, "GET POST")
 def runs_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
     """Say which runs would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    form = request.POST if request.method == "POST" else request.GET
-    run = _number(form.get("run", ""))
-    if request.method != "POST":
-        return render(request, "scoring_queue/retry.html", _what_would_be_tried(run))
-    count = runs_retry(now=domain_now(), run=run, by=organizer)
-    if not count:
-        raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
-    messages.success(request, f"{count:,} run{'s wait' if count > 1 else ' waits'} again, for one try each.")
-    return SeeOther(reverse("scoring-queue"))
+    dead = runs_to_retry().select_related("defense").order_by("-finished_at")
+    return _try_again(request, organizer, "run", dead, runs_retry)
 
 
 @page(organizer_of, "GET POST")
 def trials_try_again(request: HttpRequest, organizer: User) -> HttpResponse:
     """Say which trials would be tried again, all or the one in the address, and queue them when that is confirmed."""
-    form = request.POST if request.method == "POST" else request.GET
-    trial = _number(form.get("trial", ""))
-    if request.method != "POST":
-        return render(request, "scoring_queue/retry_trials.html", _trials_that_would_be_tried(trial))
-    try:
-        count = _retry_trials(trial, organizer)
-    except Conflict as error:
-        context = _trials_that_would_be_tried(trial) | {"refused": error.message}
-        return render(request, "scoring_queue/retry_trials.html", context, status=409)
-    hint(work_runs.task)
-    messages.success(request, f"{count:,} trial{'s wait' if count > 1 else ' waits'} again, for one try each.")
-    return SeeOther(reverse("scoring-queue"))
+    return _try_again(request, organizer, "trial", trials_to_retry(), trials_retry)
 
 
-def _retry_trials(trial: int | None, by: User) -> int:
-    count = trials_retry(now=domain_now(), trial=trial, by=by)
-    if not count:
-        raise Conflict("Nothing is left to try again: somebody did it already, or the fault is final.", "nothing_dead")
-    return count
-
-
-def _trials_that_would_be_tried(trial: int | None) -> dict[str, Any]:
-    dead = trials_to_retry()
-    chosen = dead if trial is None else dead.filter(pk=trial)
+def _try_again(
+    request: HttpRequest, organizer: User, name: str, dead: QuerySet[Any], retry: Callable[..., int]
+) -> HttpResponse:
+    """Answer the page of runs or trials that gave up; `name` is what one of them is called in the address."""
+    typed = (request.POST if request.method == "POST" else request.GET).get(name, "")
+    # None where no number was given, and for what cannot be one 0, which no row has: it must not mean all.
+    number = (whole_number(typed) or 0) if typed else None
+    refused = ""
+    if request.method == "POST":
+        try:
+            count = retry(now=domain_now(), by=organizer, **{name: number})
+        except Conflict as error:
+            count, refused = 0, error.message
+        if count:
+            hint(work_runs.task)
+            messages.success(request, f"{count:,} {name}{'s wait' if count > 1 else ' waits'} again, for one try each.")
+            return go_to("scoring-queue")
+        refused = refused or "Nothing is left to try again: somebody did it already, or the fault is final."
+    chosen = dead if number is None else dead.filter(pk=number)
     first = chosen.first()
     words = WORDS[Fault(first.fault)] if first else None
-    return {"trial": trial, "count": chosen.count(), "first": first, "words": words}
-
-
-def _number(text: str) -> int | None:
-    """Return None where no number was given, and for what cannot be one 0, which no row has: it must not mean all."""
-    return (whole_number(text) or 0) if text else None
-
-
-def _what_would_be_tried(run: int | None) -> dict[str, Any]:
-    dead = runs_to_retry()
-    chosen = dead if run is None else dead.filter(pk=run)
-    first = chosen.select_related("defense").order_by("-finished_at").first()
-    words = WORDS[Fault(first.fault)] if first else None
-    return {"run": run, "count": chosen.count(), "first": first, "words": words}
+    context = {"number": number, "count": chosen.count(), "first": first, "words": words, "refused": refused}
+    return render(request, f"scoring_queue/retry_{name}s.html", context, status=409 if refused else 200)

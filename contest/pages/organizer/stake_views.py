@@ -1,24 +1,21 @@
 """The organizers' page of stakes: payments to record, what is at stake, and defenses that should be published (R32)."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
-from common.errors import Conflict, DomainError
-from common.typed import whole_number
-from common.web.error_status import http_status
-from common.web.form_fields import SeeOther
+from common.errors import Conflict
+from common.web.form_fields import go_to
+from common.web.forms import Form, RowForm, RowNumberField, TextField
 from common.web.page import page
+from contest.core.models import Stake
 from contest.defenses import selectors, stake_rows, staking
-from contest.web.page_context import fields_of
 from policy.selectors import policy_in_force
 from scoring.models import CopyFlag
 from scoring.trials.selectors import copy_flags_of
@@ -26,52 +23,66 @@ from scoring.trials.selectors import copy_flags_of
 LATEST = 50
 
 
-@page(organizer_of, "GET POST")
-def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show the stakes, and record a payment or drop a wish."""
-    now = domain_now()
-    if request.method != "POST":
-        return _page(request, now)
-    try:
-        words = _act(request, organizer, now)
-    except DomainError as error:
-        return _page(request, now, error)
-    messages.success(request, words)
-    return SeeOther(reverse("organizer-stakes"))
+class ReceivedForm(RowForm):
+    """That the payment of a requested stake was received."""
+
+    keys = ("stake",)
+    stake = RowNumberField()
+    receipt = TextField("Which payment it was: date, bank's reference", most=staking.LONGEST_RECEIPT)
+
+    def save(self, *, by: User) -> str:
+        """Begin the stake."""
+        stake = _requested(self.cleaned_data["stake"])
+        staking.stake_receive(stake, self.cleaned_data["receipt"], by=by, now=domain_now())
+        return f"The payment is on record: {stake.defense.name} is at stake from now on."
 
 
-def _act(request: HttpRequest, organizer: User, now: datetime) -> str:
-    number = whole_number(request.POST.get("stake", "")) or 0
+class DropForm(Form):
+    """That a requested stake is dropped."""
+
+    stake = RowNumberField()
+
+    def save(self, *, by: User) -> str:
+        """Cancel the request."""
+        stake = _requested(self.cleaned_data["stake"])
+        staking.stake_cancel(stake, by=by, now=domain_now())
+        return f"The wish to stake {stake.defense.name} is dropped."
+
+
+def _requested(number: int) -> Stake:
     stake = selectors.stake_without_money(number)
     if stake is None:
         raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
-    if "drop" in request.POST:
-        staking.stake_cancel(stake, by=organizer, now=now)
-        return f"The wish to stake {stake.defense.name} is dropped."
-    staking.stake_receive(stake, request.POST.get("receipt", ""), by=organizer, now=now)
-    return f"The payment is on record: {stake.defense.name} is at stake from now on."
+    return stake
+
+
+@page(organizer_of, "GET POST")
+def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
+    """Show the stakes, and record a payment or drop a wish."""
+    now, drops = domain_now(), "drop" in request.POST
+    received = ReceivedForm(request.POST if request.method == "POST" and not drops else None)
+    sent = DropForm(request.POST) if drops else received
+    if done := sent.submit(by=organizer):
+        messages.success(request, done)
+        return go_to("organizer-stakes")
+    policy = policy_in_force(now).policy
+    unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
+    context = {
+        "asked": [
+            (stake_rows.stake_row(each, now), received.for_row(each.pk)) for each in selectors.stakes_requested()
+        ],
+        "in_force": [stake_rows.stake_row(each, now) for each in selectors.stakes_in_force()],
+        "ended": [stake_rows.stake_row(each, now) for each in selectors.stakes_over()[:LATEST]],
+        "overdue": _flagged(selectors.overdue(policy, now)),
+        "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
+        "failed": [row for row in unpublished if row.failed],
+        "form": sent,
+        "now": now,
+        "zone": policy.time_zone,
+    }
+    return render(request, "stakes/organizer.html", context, status=sent.status)
 
 
 def _flagged(rows: Iterable[Any]) -> list[tuple[Any, list[CopyFlag]]]:
     """Return each row of an entry with what says that its defense looks like another one."""
     return [(row, copy_flags_of(row.entry.defense)) for row in rows]
-
-
-def _page(request: HttpRequest, now: datetime, error: DomainError | None = None) -> HttpResponse:
-    policy = policy_in_force(now).policy
-    unpublished = stake_rows.entry_rows(selectors.entries_unpublished(), now)
-    context = {
-        "asked": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_requested()],
-        "in_force": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_in_force()],
-        "ended": [stake_rows.stake_row(stake, now) for stake in selectors.stakes_over()[:LATEST]],
-        "overdue": _flagged(selectors.overdue(policy, now)),
-        "waiting": _flagged(row for row in unpublished if not row.failed and row.entry.due_at > now),
-        "failed": [row for row in unpublished if row.failed],
-        "given": request.POST if request.method == "POST" else {},
-        "wrong": error,
-        "fields": fields_of(error),
-        "longest": staking.LONGEST_RECEIPT,
-        "now": now,
-        "zone": policy.time_zone,
-    }
-    return render(request, "stakes/organizer.html", context, status=http_status(error) if error else 200)

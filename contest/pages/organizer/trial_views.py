@@ -1,10 +1,10 @@
 """The organizers' page that asks for a trial of a defense (R31): choose which, look at what it does, ask."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from random import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +16,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.queues import hint
 from common.web.form_fields import SeeOther
+from common.web.forms import Form
 from common.web.page import page
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
@@ -26,8 +27,7 @@ from scoring.tasks import work_runs
 from scoring.trials import selectors, services
 
 
-@dataclass(frozen=True, slots=True)
-class TrialWords:
+class TrialWords(NamedTuple):
     """A kind of trial in the words of its page."""
 
     title: str
@@ -59,38 +59,40 @@ KINDS = {
 }
 
 
+class TrialForm(Form):
+    """Which trial is asked for."""
+
+    kind = forms.ChoiceField(
+        label="Which trial",
+        choices=[(kind.value, words.title) for kind, words in KINDS.items()],
+        widget=forms.RadioSelect,
+        error_messages={"required": "Choose a trial.", "invalid_choice": "Choose a trial."},
+    )
+
+    def save(self, *, defense: Defense, by: User, now: datetime) -> Trial:
+        """Ask for the trial."""
+        kind, policy = TrialKind(self.cleaned_data["kind"]), policy_in_force(now).policy
+        return services.trial_request(defense, kind, by=by, policy=policy, now=now, rng=SystemRandom())
+
+
 @page(organizer_of, "GET POST")
 def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResponse:
     """Let an organizer choose a trial, look at what it does and replaces, and ask for it."""
-    now = domain_now()
-    defense, posted = defense_named(public_id), request.method == "POST"
-    kind = _kind((request.POST if posted else request.GET).get("kind", ""))
-    if not posted or kind is None:
-        return _choose(request, defense, kind, now, status=400 if posted else 200)
+    now, defense, is_sent = domain_now(), defense_named(public_id), request.method == "POST"
     policy = policy_in_force(now).policy
-    try:
-        trial = services.trial_request(defense, kind, by=organizer, policy=policy, now=now, rng=SystemRandom())
-    except Conflict as error:
-        return _choose(request, defense, kind, now, refused=error.message, status=409)
-    hint(work_runs.task)
-    messages.success(request, f"Trial {kind} {trial.number} waits in the queue.")
-    return SeeOther(f"{reverse('defense', args=[defense.public_id])}#trials")
-
-
-def _kind(text: str) -> TrialKind | None:
-    return next((kind for kind in TrialKind if kind == text), None)
-
-
-def _choose(
-    request: HttpRequest, defense: Defense, kind: TrialKind | None, now: datetime, *, status: int, refused: str = ""
-) -> HttpResponse:
-    version = policy_in_force(now)
     newest = selectors.newest_trials([defense.pk]).get(defense.pk, {})
-    context: dict[str, Any] = {"defense": defense, "kinds": KINDS, "kind": kind, "now": now, "refused": refused}
-    context |= {"zone": version.policy.time_zone, "likely": _first_not_passed(newest, version.policy)}
+    likely = _first_not_passed(newest, policy)
+    form = TrialForm(request.POST if is_sent else request.GET or None, initial={"kind": likely})
+    kind = TrialKind(form.cleaned_data["kind"]) if form.is_valid() else None
+    if is_sent and (trial := form.submit(defense=defense, by=organizer, now=now)):
+        hint(work_runs.task)
+        messages.success(request, f"Trial {kind} {trial.number} waits in the queue.")
+        return SeeOther(f"{reverse('defense', args=[defense.public_id])}#trials")
+    context: dict[str, Any] = {"defense": defense, "form": form, "kind": kind, "now": now}
     if kind is not None:
-        context |= _preview(defense, kind, newest.get(kind), version.policy, now)
-    return render(request, "defenses/trial.html", context, status=status)
+        context |= _preview(defense, kind, newest.get(kind), policy, now)
+    context["zone"] = policy.time_zone
+    return render(request, "defenses/trial.html", context, status=form.status)
 
 
 def _first_not_passed(newest: selectors.Newest, policy: Policy) -> TrialKind:

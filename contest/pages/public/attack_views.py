@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
+from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
@@ -19,7 +19,7 @@ from contest.core.enums import RELEASED_ORIGINS
 from contest.core.publication import is_released, released_of_attacks
 from contest.core.roles import reader_of
 from contest.core.teams import teams_counted_together
-from contest.core.weeks import week_at, week_called
+from contest.core.weeks import existing_week, week_at, week_called
 from contest.payments.winnings import winnings_with
 from contest.record.timeline.attack import attack_timeline
 from contest.web.page_context import ON_A_PAGE
@@ -32,11 +32,8 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
     """List the attacks of a week that has ended, for everybody; before that only when it will be."""
     now = domain_now()
     reader_of(request.user)
-    try:
-        asked = week_called(name)
-    except ValueError as error:
-        raise Http404("no such week") from error
-    page = Paginator(attacks_of_week(asked, now=now), ON_A_PAGE).get_page(request.GET.get("page"))
+    asked = existing_week(name)
+    page = page_of(request, attacks_of_week(asked, now=now), ON_A_PAGE)
     shown = list(page.object_list)
     in_record = released_of_attacks(shown)
     context = {

@@ -1,6 +1,5 @@
 """The pages of defenses: public what is published, everything to organizers."""
 
-import csv
 from datetime import datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.shortcuts import render
 from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.typed import whole_number
+from common.web.lists import csv_file
 from common.web.page import page
 from contest.core.roles import roles_of
 from contest.defenses import files
@@ -38,8 +38,13 @@ def defense_list(request: HttpRequest) -> HttpResponse:
     public, now = _is_public(request), domain_now()
     rows = defense_figures.defense_rows(public=public, now=now)
     stakes = newest_stakes([row.defense for row in rows], now)
-    context = {"rows": [(row, stakes.get(row.defense.pk)) for row in rows], "public": public, "now": now}
-    return render(request, "defenses/defenses.html", context | _zone(now))
+    context = {
+        "rows": [(row, stakes.get(row.defense.pk)) for row in rows],
+        "public": public,
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+    }
+    return render(request, "defenses/defenses.html", context)
 
 
 @page()
@@ -71,9 +76,10 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "shown": shown,
         "before": before,
         "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
     }
     more = {} if public else _for_organizers(defense)
-    return render(request, "defenses/defense.html", context | _zone(now) | more)
+    return render(request, "defenses/defense.html", context | more)
 
 
 @page()
@@ -81,14 +87,11 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
     defense = defense_by_public_id(public_id, public=public)
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="risk-coverage-{defense.public_id}.csv"'
     rows = (
         (repr(point.threshold), point.covered, point.wrong, point.answers, repr(point.coverage), repr(point.risk))
         for point in defense_figures.defense_statistics(defense, public=public).risk
     )
-    csv.writer(answer).writerows([CSV_COLUMNS, *rows])
-    return answer
+    return csv_file(f"risk-coverage-{defense.public_id}", CSV_COLUMNS, rows)
 
 
 def _waits(defense: Defense) -> bool:
@@ -147,10 +150,6 @@ def _kind(request: HttpRequest) -> str:
 
 def _before(request: HttpRequest) -> int | None:
     return whole_number(request.GET.get("before", ""))
-
-
-def _zone(now: Any) -> dict[str, str]:
-    return {"zone": policy_in_force(now).policy.time_zone}
 
 
 def _for_organizers(defense: Defense) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The data of the front page, public and cached for a minute (R24, R39)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.core.cache import cache
 
@@ -17,11 +17,9 @@ from contest.ledger.selectors import defenders_cents
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.rows import DefenseRank
 from contest.releases.selectors import newest_releases
-from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
-from scoring.models import Defense
 
 FRESH_SECONDS = 60
 MOST_STAKED, MOST_BREAKS, MOST_VERDICTS, MOST_RELEASES = 10, 5, 6, 4
@@ -30,60 +28,36 @@ _BREAKS_READ = 4 * MOST_BREAKS
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictShown:
-    """A picture of a released week with its newest ruling; `attack` is what it was sent as, if it was."""
-
-    image: Image
-    url: str
-    ruling: Ruling
-    attack: Attack | None
-
-
-@dataclass(frozen=True, slots=True)
-class BreakShown:
-    """A break of a released week, with the attack that has the credit."""
-
-    defense: Defense
-    image: Image
-    attack: Attack
-    found_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Front:
-    """What is read for the page; `staked` are all defenses with a stake, whether their time is over or not."""
+    """What is read for the page.
+
+    `staked` are all defenses with a stake, whether their time is over or not. `verdicts` are the newest rulings of
+    released weeks, each with the address of its picture and the attack that it was sent as, if it was; `breaks` are
+    with the attack that has the credit.
+    """
 
     policy: Policy
     staked: tuple[DefenseRank, ...]
     defenders_cents: int
     published: int
-    verdicts: tuple[VerdictShown, ...]
-    breaks: tuple[BreakShown, ...]
+    verdicts: list[tuple[Ruling, str, Attack | None]]
+    breaks: list[tuple[Break, Attack]]
     releases: tuple[Release, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class StakedNow:
-    """A staked defense with what is left of its clock: for the page's script, and in words; none where no clock runs.
-
-    Where its time is `over` it waits for the board, and a picture that is sent now wins nothing of it (R36).
-    """
-
-    row: DefenseRank
-    for_script: str = ""
-    left: str = ""
-    over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class AtStake:
-    """What a picture that is sent now can win: of how many defenses, and cents. `waiting` are those whose time is over;
-    `rows` are the first of both, those with time left before the others."""
+    """What a picture that is sent now can win: of how many defenses, and cents. `waiting` are those whose time is over:
+    they wait for the board, and a picture that is sent now wins nothing of them (R36).
+
+    `rows` are the first of both, those with time left before the others, each with what is left of its clock: for the
+    page's script, and in words; none where no clock runs.
+    """
 
     count: int
     cents: int
     waiting: int
-    rows: tuple[StakedNow, ...]
+    rows: list[dict[str, Any]]
 
 
 def front(*, now: datetime) -> Front:
@@ -103,8 +77,8 @@ def read_front(*, now: datetime) -> Front:
         staked=tuple(row for row in rows if row.state is DefenseStanding.STAKED),
         defenders_cents=defenders_cents(),
         published=len(rows),
-        verdicts=tuple(_verdicts(now)),
-        breaks=tuple(_breaks(now)),
+        verdicts=_verdicts(now),
+        breaks=_breaks(now),
         releases=tuple(newest_releases(MOST_RELEASES)),
     )
 
@@ -113,26 +87,24 @@ def clocks(found: Front, *, now: datetime) -> tuple[Countdown, AtStake]:
     """Return what changes with every second: the week's countdown, and what is at stake with its clocks."""
     open_now = [row for row in found.staked if not row.is_over(now)]
     waiting = [row for row in found.staked if row.is_over(now)]
-    first = tuple(_staked_now(row, now) for row in (open_now + waiting)[:MOST_STAKED])
+    first = [_staked_now(row, now) for row in (open_now + waiting)[:MOST_STAKED]]
     return countdown(now=now), AtStake(len(open_now), sum(row.cents for row in open_now), len(waiting), first)
 
 
-def _staked_now(row: DefenseRank, now: datetime) -> StakedNow:
+def _staked_now(row: DefenseRank, now: datetime) -> dict[str, Any]:
     if row.clock_ends is None or row.is_over(now):
-        return StakedNow(row, over=row.is_over(now))
+        return {"row": row, "over": row.is_over(now)}
     left = row.clock_ends - now
-    return StakedNow(row, script_seconds(left), clock_words(-(-left // timedelta(seconds=1))))
+    return {"row": row, "for_script": script_seconds(left), "left": clock_words(-(-left // timedelta(seconds=1)))}
 
 
-def _verdicts(now: datetime) -> Iterator[VerdictShown]:
+def _verdicts(now: datetime) -> list[tuple[Ruling, str, Attack | None]]:
     latest = newest_rulings_released(MOST_VERDICTS)
     attacks = first_receipts([ruling.image_id for ruling in latest], unrestricted=False, now=now)
-    for ruling in latest:
-        url = picture_url(ruling.image, now=now)
-        yield VerdictShown(ruling.image, url, ruling, attacks.get(ruling.image_id))
+    return [(each, picture_url(each.image, now=now), attacks.get(each.image_id)) for each in latest]
 
 
-def _breaks(now: datetime) -> Iterator[BreakShown]:
+def _breaks(now: datetime) -> list[tuple[Break, Attack]]:
     rows = breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
     latest = rows.select_related("defense", "image").order_by("-found_at", "-pk")[:_BREAKS_READ]
     once: dict[tuple[int, int], Break] = {}
@@ -140,6 +112,5 @@ def _breaks(now: datetime) -> Iterator[BreakShown]:
         once.setdefault((each.defense_id, each.image_id), each)
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts([each.image_id for each in shown], unrestricted=False, now=now)
-    for each in shown:
-        if attack := attacks.get(each.image_id):  # the clock of a copy may be behind the releases it is made of
-            yield BreakShown(each.defense, each.image, attack, each.found_at)
+    # The clock of a copy may be behind the releases it is made of.
+    return [(each, attacks[each.image_id]) for each in shown if each.image_id in attacks]

@@ -1,21 +1,34 @@
 """The page and the file of the leaderboard."""
 
-import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
 from common.domain_clock import domain_now
+from common.web.forms import Form
+from common.web.lists import csv_file
 from common.web.page import page
+from contest.core.calendar import Week
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, SortColumn, Sorting, file_rows, headings, sorting
 from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}
+
+
+class WeekForm(Form):
+    """The week that is shown."""
+
+    week = forms.ChoiceField(label="Week", required=False)
+
+    def __init__(self, data: Mapping[str, str], *, weeks: Sequence[Week]) -> None:
+        super().__init__(data)
+        self.fields["week"].choices = [("", "Now"), *((each.name, each.name) for each in weeks)]  # type: ignore[attr-defined]
 
 
 @page()
@@ -27,7 +40,7 @@ def leaderboard(request: HttpRequest) -> HttpResponse:
     context = {
         "shown": found,
         "parts": [_part(name, request, found) for name in TABLES],
-        "weeks": [week.name for week in snapshots.weeks_over(now=now)],
+        "form": WeekForm({"week": found.week}, weeks=snapshots.weeks_over(now=now)),
         "now": now,
         "zone": policy.time_zone,
         "currency": policy.currency,
@@ -65,8 +78,6 @@ def leaderboard_csv(request: HttpRequest) -> HttpResponse:
     found = snapshots.leaderboard_tables(request.GET.get("week", ""), now=domain_now())
     columns: Sequence[SortColumn] = TABLES[name]
     rows = sorting(columns, request.GET.get("sort", "")).of(getattr(found.tables, name))
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
     moment = found.week or f"{found.tables.at:%Y-%m-%d-%H%M%S}"
-    answer["Content-Disposition"] = f'attachment; filename="leaderboard-{name}-{moment}.csv"'
-    csv.writer(answer).writerows(file_rows(name, rows))
-    return answer
+    header, *lines = file_rows(name, rows)
+    return csv_file(f"leaderboard-{name}-{moment}", header, lines)

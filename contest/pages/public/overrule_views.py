@@ -1,41 +1,99 @@
 """The list of what the board decided about pictures, for everybody, and the same as a file (R20)."""
 
-import csv
+from typing import Any
 
-from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
+from django.forms import TextInput
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django_filters import CharFilter, ChoiceFilter
 
 from adjudication.enums import Reason, Verdict
 from adjudication.wording import REASON_WORDS
 from common.domain_clock import domain_now
+from common.web.lists import ListFilter, csv_file, page_of
 from common.web.page import page
-from contest.record.overrules import (
-    CSV_COLUMNS,
-    OUTCOMES,
-    OverruleFilter,
-    csv_rows,
-    decision_entries,
-    filtered_decisions,
-)
+from contest.board.models import CaseDecision
+from contest.core.calendar import Week
+from contest.core.enums import CaseOutcome
+from contest.record.closed_cases import public_decisions
+from contest.record.overrules import CSV_COLUMNS, OUTCOMES, csv_rows, decision_entries, decisions_containing
+from contest.web.time_fields import WeekField
 from labeling.enums import Label
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 20
+LONGEST_FIND = 80
+Decisions = QuerySet[CaseDecision]
+_VERDICTS = [(each.value, each.value) for each in Verdict]
+_FIND = TextInput({"type": "search", "maxlength": LONGEST_FIND, "autocomplete": "off"})
+
+
+class _WeekFilter(CharFilter):  # type: ignore[misc]  # the library has no types
+    field_class = WeekField
+
+
+class OverruleFilter(ListFilter):
+    """Decisions by outcome (overrules, unless others are asked for), verdicts, class, reason, week, and text."""
+
+    outcome = ChoiceFilter(label="Outcome", empty_label=None, choices=list(OUTCOMES.items()), method="with_outcome")
+    before = ChoiceFilter("case__ruling__verdict", label="Before", empty_label="any", choices=_VERDICTS)
+    after = ChoiceFilter("case__result__verdict", label="After", empty_label="any", choices=_VERDICTS)
+    label = ChoiceFilter(
+        label="Class", empty_label="any", choices=[(each.value, each.value) for each in Label], method="with_label"
+    )
+    reason = ChoiceFilter(
+        label="Reason",
+        empty_label="any",
+        choices=[(each.value, REASON_WORDS[each].words) for each in Reason],
+        method="with_reason",
+    )
+    week = _WeekFilter(label="Week", method="in_week")
+    find = CharFilter(label="Words, team or ID", method="with_words", widget=_FIND)
+
+    data: Any
+
+    def __init__(self, request: HttpRequest) -> None:
+        super().__init__(request, public_decisions())
+        if not self.data.get("outcome"):
+            self.data = self.data.copy()
+            self.data["outcome"] = CaseOutcome.OVERRULE.value
+
+    @property
+    def is_narrow(self) -> bool:
+        """Say whether anything but the outcome is asked for."""
+        return any(self.data.get(name) for name in self.filters if name != "outcome")
+
+    def with_outcome(self, rows: Decisions, name: str, outcome: str) -> Decisions:
+        """Filter by outcome."""
+        return rows if outcome == "all" else rows.filter(outcome=outcome)
+
+    def with_label(self, rows: Decisions, name: str, label: str) -> Decisions:
+        """Filter by the class before or after."""
+        return rows.filter(Q(case__ruling__label=label) | Q(case__result__label=label))
+
+    def with_reason(self, rows: Decisions, name: str, reason: str) -> Decisions:
+        """Filter by a reason before or after: as text the stored reasons are between quotation marks."""
+        named = f'"{reason}"'
+        return rows.filter(Q(case__ruling__reasons__icontains=named) | Q(case__result__reasons__icontains=named))
+
+    def in_week(self, rows: Decisions, name: str, week: Week) -> Decisions:
+        """Filter by the week of the picture."""
+        return rows.filter(case__image__received_at__gte=week.start, case__image__received_at__lt=week.end)
+
+    def with_words(self, rows: Decisions, name: str, find: str) -> Decisions:
+        """Filter by text."""
+        return decisions_containing(rows, find[:LONGEST_FIND])
 
 
 @page()
 def overrules(request: HttpRequest) -> HttpResponse:
     """List the decisions that everybody may know of, the newest first: overrules, unless others are asked for."""
-    now, asked = domain_now(), OverruleFilter.of(request.GET)
-    page = Paginator(filtered_decisions(asked), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
+    now, filtered = domain_now(), OverruleFilter(request)
+    page = page_of(request, filtered.rows, ON_A_PAGE)
     context = {
-        "asked": asked,
-        "wrong_week": "" if asked.week else request.GET.get("week", "").strip(),
-        "outcomes": OUTCOMES,
-        "verdicts": list(Verdict),
-        "labels": list(Label),
-        "reasons": [(each.value, REASON_WORDS[each].words) for each in Reason],
+        "filter": filtered,
+        "outcome": filtered.data["outcome"],
         "page": page,
         "rows": decision_entries(list(page.object_list), now=now),
         "now": now,
@@ -47,8 +105,4 @@ def overrules(request: HttpRequest) -> HttpResponse:
 @page()
 def overrules_csv(request: HttpRequest) -> HttpResponse:
     """Answer the same decisions as a CSV file, all pages of them."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="overrules.csv"'
-    rows = csv_rows(list(filtered_decisions(OverruleFilter.of(request.GET))))
-    csv.writer(answer).writerows([CSV_COLUMNS, *rows])
-    return answer
+    return csv_file("overrules", CSV_COLUMNS, csv_rows(list(OverruleFilter(request).rows)))

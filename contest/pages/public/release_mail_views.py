@@ -6,25 +6,35 @@ from django.views.decorators.csrf import csrf_exempt
 
 from accounts.rate_limits import count_letter, count_wrong_link, may_send_letter
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, NotFound
+from common.errors import NotFound
+from common.web.forms import Form, TextField
 from common.web.page import page
 from contest.releases import announcements
+
+
+class AddressForm(Form):
+    """The address that wants the letters."""
+
+    email = TextField("E-mail address", most=254, type="email", autocomplete="email")
+
+    def save(self) -> bool:
+        """Write to the address."""
+        announcements.subscription_request(email=self.cleaned_data["email"])
+        return True
 
 
 @page(methods="GET POST")
 def ask(request: HttpRequest) -> HttpResponse:
     """Take an address and write to it; nothing follows before its link is opened."""
-    if request.method != "POST":
-        return render(request, "record/mail.html", {"step": "ask"})
-    typed = request.POST.get("email", "").replace("\x00", "").strip()[:254]
-    if not may_send_letter(request, typed):
-        return HttpResponse(status=429)
-    count_letter(request, typed)
-    try:
-        announcements.subscription_request(email=typed)
-    except InvalidInput as error:
-        return render(request, "record/mail.html", {"step": "ask", "typed": typed, "error": error}, status=400)
-    return render(request, "record/mail.html", {"step": "asked", "typed": typed})
+    form = AddressForm.of(request)
+    if form.is_valid():
+        typed = form.cleaned_data["email"]
+        if not may_send_letter(request, typed):
+            return HttpResponse(status=429)
+        count_letter(request, typed)
+        if form.submit():
+            return render(request, "record/mail.html", {"step": "asked", "typed": typed})
+    return render(request, "record/mail.html", {"step": "ask", "form": form}, status=form.status)
 
 
 @page(methods="GET POST")

@@ -1,19 +1,17 @@
 """The public record: the list of releases, one release, its files, and the pictures of a week (R24, R39)."""
 
-from typing import Any
-
 from django.conf import settings
-from django.core.paginator import Page, Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
 from common.errors import NotFound
+from common.web.lists import page_of
 from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of
 from contest.record.week_pictures import week_pictures
 from contest.releases import selectors
 from contest.web.file_responses import serve
@@ -49,8 +47,7 @@ def release_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one release: what is in it, every file with its hash, and how to check it."""
     release, now = selectors.release_named(name), domain_now()
     before, after = selectors.neighbours(release)
-    pictures = Paginator(range(release.counts.get("images", 0)), FILES_SHOWN)
-    page = _page_of(request, pictures)
+    page = page_of(request, range(release.counts.get("images", 0)), FILES_SHOWN)
     context = {
         "release": release,
         "here": selectors.archive_of(release).is_file(),
@@ -66,10 +63,6 @@ def release_page(request: HttpRequest, name: str) -> HttpResponse:
         "zone": zone_of(week_called(release.week)),
     }
     return render(request, "record/release.html", context)
-
-
-def _page_of(request: HttpRequest, paginator: "Paginator[Any]") -> "Page[Any]":
-    return paginator.get_page(request.GET.get("page", "")[:9])
 
 
 @page(cache=None)
@@ -105,7 +98,7 @@ def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()
     images = images_of_week(week).filter(published(now=now)).order_by("pk")
-    page = _page_of(request, Paginator(images, PICTURES_SHOWN))
+    page = page_of(request, images, PICTURES_SHOWN)
     parts = selectors.parts_of(week.name)
     context = {
         "week": week,
@@ -119,10 +112,7 @@ def week_page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _week_that_ended(name: str) -> Week:
-    try:
-        week = week_called(name)
-    except ValueError as error:
-        raise NotFound(f"{error}.", "unknown_week") from None
+    week = existing_week(name)
     if week.end > domain_now():
         raise NotFound(f"Week {week.name} is not over. Its pictures are shown when it is.", "week_not_over")
     return week

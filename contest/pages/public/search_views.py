@@ -4,8 +4,22 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
+from common.web.forms import Form, TextField
 from common.web.page import page
 from contest.record.search import LONGEST, Search, search_from
+
+
+class SearchForm(Form):
+    """What is looked for."""
+
+    q = TextField(
+        "ID, team, defense, or words of a decision",
+        most=LONGEST,
+        required=False,
+        type="search",
+        autocapitalize="off",
+        spellcheck="false",
+    )
 
 
 @page()
@@ -15,4 +29,4 @@ def search(request: HttpRequest) -> HttpResponse:
     found = Search(request.user, now=domain_now()).find(asked)
     if found.exact is not None:
         return HttpResponseRedirect(found.exact.url)
-    return render(request, "record/search.html", {"asked": asked, "found": found, "longest": LONGEST})
+    return render(request, "record/search.html", {"asked": asked, "found": found, "form": SearchForm({"q": asked})})

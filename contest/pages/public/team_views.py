@@ -1,10 +1,10 @@
 """The page of a team that everybody may see: what it sent, what that broke, what it defends and won."""
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from common.domain_clock import domain_now
+from common.web.lists import page_of
 from common.web.page import page
 from contest.core.models import Team
 from contest.core.teams import team_named
@@ -38,7 +38,7 @@ def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return what the team did."""
     now, teams, kind = domain_now(), public_teams.merged_teams(team), _kind(request)
     breaks = public_teams.breaks_of(teams, now=now)
-    page = Paginator(public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE).get_page(request.GET.get("page", "")[:9])
+    page = page_of(request, public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE)
     prizes, cents = public_teams.prizes_of(teams, now=now)
     return {
         "counts": public_teams.team_counts(teams, breaks, now=now),

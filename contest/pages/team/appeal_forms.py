@@ -5,15 +5,18 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.utils.functional import cached_property
 
 from common.domain_clock import domain_now
+from common.typed import whole_number
 from common.web.forms import Form, TextField
 from contest.appeals import services
 from contest.board.models import Appeal, AppealStatement
 from contest.core.models import Case, Team
 from contest.core.roles import refuse_other_team
-from contest.web.typed_marks import TypedMark, typed_marks, with_empty_rows
 from labeling.models import Image
+
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,29 @@ class AppealPreview:
     marks: list[dict[str, Any]]
 
 
-class MarksInput(forms.Widget):
-    """Rows of five inputs each."""
+class SideField(forms.Field):
+    """One number of a mark. The service says which mark is wrong."""
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[TypedMark]:
-        """Return the rows that have anything in them."""
-        return typed_marks(data)
+    def __init__(self, label: str) -> None:
+        widget = forms.TextInput({"inputmode": "numeric", "autocomplete": "off"})
+        super().__init__(label=label, required=False, widget=widget)
+
+    def to_python(self, value: Any) -> int | str:
+        """Return the number; what is none, as it was typed."""
+        typed = str(value or "").strip()
+        number = whole_number(typed, digits=_MOST_DIGITS)
+        return typed if number is None else number
+
+
+class MarkForm(Form):
+    """A mark on the picture: a rectangle in pixels, and what is to be seen there."""
+
+    x, y, width, height = SideField("x"), SideField("y"), SideField("width"), SideField("height")
+    words = TextField("What is to be seen there", most=services.MOST_IN_MARK, required=False)
+
+
+# One mark too many is enough to be refused. Two rows are offered where the page's script does not run.
+MarkForms = forms.formset_factory(MarkForm, extra=2, max_num=services.MOST_MARKS, absolute_max=services.MOST_MARKS + 1)
 
 
 class PreviewedForm(Form):
@@ -55,18 +75,25 @@ class AppealForm(PreviewedForm):
         help_text=f"Say why the ruling is wrong by the rules, and where it shows: {services.MINIMUM_TEXT}, at most "
         f"{services.MOST_CHARACTERS:,} characters. The other side reads it and may answer.",
     )
-    marks = forms.Field(widget=MarksInput, required=False)
+    # Says what is wrong with the marks, which have a form each.
+    marks = forms.Field(required=False, widget=forms.HiddenInput)
+
+    @cached_property
+    def typed_marks(self) -> list[dict[str, Any]]:
+        """Return the marks that have anything in them."""
+        rows = MarkForms(self.data, prefix="mark") if self.is_bound else ()
+        return [row.cleaned_data for row in rows if row.has_changed() and row.is_valid()]
 
     @property
-    def mark_rows(self) -> list[TypedMark]:
-        """Return the rows of marks, with a few empty ones."""
-        return with_empty_rows(self["marks"].value() or [])
+    def mark_forms(self) -> "forms.BaseFormSet[MarkForm]":
+        """Return the forms of the marks, with empty ones after those that were typed."""
+        return MarkForms(initial=self.typed_marks, prefix="mark", auto_id="%s")
 
     def save(self, *, image: Image, team: Team, by: User) -> Appeal | AppealPreview | None:
         """Send the appeal, or return its preview; None where the form is shown again."""
         data = self.cleaned_data
         refuse_other_team(data["team"], team)
-        argument, marks = data["argument"], [each.value for each in data["marks"]]
+        argument, marks = data["argument"], self.typed_marks
         if self.do == "send":
             return services.appeal_send(image=image, team=team, argument=argument, marks=marks, by=by, now=domain_now())
         if self.do == "preview":

@@ -1,17 +1,19 @@
 """The rows of the pages of appeals. Another team is not named before it is public (R24)."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
 
+from django.db.models import QuerySet
+
 from adjudication.enums import DecidedBy, Reason
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from contest.appeals.grounds import AppealGround, reader_for
 from contest.appeals.services import (
-    CaseClock,
     appeals_of,
     cases_of_party,
     clock_of,
@@ -20,7 +22,7 @@ from contest.appeals.services import (
     statement_of,
 )
 from contest.attacks.selectors import attacks_of_pictures
-from contest.board.models import Appeal, AppealStatement, CaseDecision
+from contest.board.models import Appeal
 from contest.core.embargo import public_attacks
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Case, Team
@@ -50,27 +52,20 @@ _WHO = {
 # Rulings --------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateRow:
-    """A rule, whether the picture met it, and its figures where the reader may know them."""
+def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[dict[str, Any]]:
+    """Return rule by rule whether the picture met it, with a note, as far as a team may know it.
 
-    needed: str
-    met: bool
-    note: str = ""
-
-
-def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[CertificateRow]:
-    """Return rule by rule what a ruling says, as far as a team may know it. Whose answers they were is public with the
-    release, and so is the size of the smallest box of another team's picture. The board's rulings have no lines."""
+    Whose answers they were is public with the release, and so is the size of the smallest box of another team's
+    picture. The board's rulings have no lines.
+    """
     if ruling.decided_by == DecidedBy.BOARD:
         return []
     visible = rulings_seen_by(ruling.image, reader_for(team), now=now).filter(pk=ruling.pk).exists()
-    return [_line(reason, ruling, visible) for reason in REASONS]
-
-
-def _line(reason: Reason, ruling: Ruling, visible: bool) -> CertificateRow:
-    note = _share(ruling) if reason is Reason.TOO_SMALL and visible else ""
-    return CertificateRow(NEEDED[reason], reason.value not in ruling.reasons, note)
+    notes = {Reason.TOO_SMALL: _share(ruling)} if visible else {}
+    return [
+        {"needed": NEEDED[each], "met": each.value not in ruling.reasons, "note": notes.get(each, "")}
+        for each in REASONS
+    ]
 
 
 def _share(ruling: Ruling) -> str:
@@ -84,28 +79,14 @@ def _share(ruling: Ruling) -> str:
 # What may be appealed -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GroundRow:
-    """A ruling that may be appealed, with its picture and the team's own receipts of it."""
-
-    ground: AppealGround
-    url: str
-    receipts: tuple[Attack, ...]
-
-    @property
-    def words(self) -> str:
-        """Return the ruling in words."""
-        return self.ground.ruling.words
-
-
-def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[GroundRow]:
-    """Return their rows, in as many queries for a page as for one."""
+def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -> list[dict[str, Any]]:
+    """Return rulings that may be appealed, each with its picture and the team's own receipts of it, in as many queries
+    for a page as for one."""
     own: dict[int, list[Attack]] = {}
-    images = [each.ruling.image_id for each in grounds]
-    for attack in attacks_of_pictures(team, images):
+    for attack in attacks_of_pictures(team, [each.ruling.image_id for each in grounds]):
         own.setdefault(attack.image_id, []).append(attack)
     return [
-        GroundRow(each, picture_url(each.ruling.image, now=now), tuple(own.get(each.ruling.image_id, ())))
+        {"ground": each, "url": picture_url(each.ruling.image, now=now), "receipts": own.get(each.ruling.image_id, [])}
         for each in grounds
     ]
 
@@ -113,73 +94,40 @@ def ground_rows(grounds: Sequence[AppealGround], team: Team, *, now: datetime) -
 # Appeals and cases ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AppealStatus:
-    """How far an appeal is: words, and the CSS class of its shape and colour."""
-
-    words: str
-    look: str
-
-
-def status_of(appeal: Appeal) -> AppealStatus:
-    """Return how far an appeal is."""
-    case = appeal.case
-    if case.state == CaseState.OPEN:
-        return AppealStatus("before the board", "open")
-    if case.state == CaseState.PANEL:
-        return AppealStatus("more taskers are asked", "open")
-    return AppealStatus("ruling changed", "valid") if is_changed(appeal) else AppealStatus("ruling upheld", "rejected")
+def status_of(appeal: Appeal) -> tuple[str, str]:
+    """Return how far an appeal is: words, and the CSS class of its shape and colour."""
+    state = appeal.case.state
+    if state != CaseState.CLOSED:
+        return "before the board" if state == CaseState.OPEN else "more taskers are asked", "open"
+    return ("ruling changed", "valid") if is_changed(appeal) else ("ruling upheld", "rejected")
 
 
-@dataclass(frozen=True, slots=True)
-class SentAppealRow:
-    """An appeal as its team sees it in a list."""
-
-    appeal: Appeal
-    state: AppealStatus
-    clock: CaseClock
-    url: str
-
-    @property
-    def words(self) -> str:
-        """Return the ruling it is against in words."""
-        return self.appeal.ruling.words
-
-
-def sent_appeal_rows(appeals: Iterable[Appeal], *, now: datetime) -> list[SentAppealRow]:
-    """Return rows of a list of appeals."""
+def sent_appeal_rows(appeals: Iterable[Appeal], *, now: datetime) -> list[dict[str, Any]]:
+    """Return appeals as their team sees them in a list."""
     return [
-        SentAppealRow(each, status_of(each), clock_of(each.case, now), picture_url(each.image, now=now))
+        {
+            "appeal": each,
+            "state": status_of(each),
+            "clock": clock_of(each.case, now),
+            "url": picture_url(each.image, now=now),
+        }
         for each in appeals
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ConcernedCaseRow:
-    """A case that others opened, another team or the board, as the team that it concerns sees it in a list."""
-
-    case: Case
-    clock: CaseClock
-    statement: AppealStatement | None
-    url: str
-
-    @property
-    def may_answer(self) -> bool:
-        """Say whether the team may still answer."""
-        return self.clock.state is CaseState.OPEN and self.statement is None
-
-
-def cases_of(team: Team, *, now: datetime) -> list[Case]:
+def cases_of(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases that a team may read and did not appeal in, newest first."""
     rows = cases_of_party(team, now=now).exclude(pk__in=appeals_of(team).values("case"))
-    return list(rows.order_by("-opened_at", "-pk"))
+    return rows.order_by("-opened_at", "-pk")
 
 
-def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[ConcernedCaseRow]:
-    """Yield rows of a list of cases."""
+def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> Iterator[dict[str, Any]]:
+    """Yield cases that others opened, another team or the board, as the team that they concern sees them in a list."""
     for case in cases:
         assert case.image is not None, "a picture's case has one"
-        yield ConcernedCaseRow(case, clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now))
+        clock, statement, url = clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now)
+        may_answer = clock.state is CaseState.OPEN and statement is None
+        yield {"case": case, "clock": clock, "statement": statement, "may_answer": may_answer, "url": url}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,32 +171,15 @@ def _named(team: Team, image: Image, now: datetime) -> Team | None:
     return final_team(team) if known or is_released(image) else None
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionSummary:
-    """What the board decided, how many voted how, and the ruling in force since."""
-
-    decision: CaseDecision
-    words: str
-    tally: str
-    result: Ruling | None
-
-    @property
-    def result_words(self) -> str:
-        """Return the ruling that came of it in words."""
-        return self.result.words if self.result is not None else ""
-
-
-def decision_summary(case: Case) -> DecisionSummary | None:
-    """Return what was decided on a picture's case; None while members vote."""
+def decision_summary(case: Case) -> dict[str, Any] | None:
+    """Return what was decided on a picture's case, with the votes and the ruling since; None while members vote."""
     decision = decision_of(case)
     if decision is None:
         return None
-    return DecisionSummary(decision, OUTCOMES[CaseOutcome(decision.outcome)], _tally(decision.votes), case.result)
-
-
-def _tally(votes: Sequence[dict[str, Any]]) -> str:
-    counts: dict[str, int] = {}
-    for vote in votes:
-        words = VOTES[VoteChoice(vote["choice"])]
-        counts[words] = counts.get(words, 0) + 1
-    return ", ".join(f"{count} {words}" for words, count in counts.items())
+    votes = Counter(VOTES[VoteChoice(vote["choice"])] for vote in decision.votes)
+    return {
+        "decision": decision,
+        "words": OUTCOMES[CaseOutcome(decision.outcome)],
+        "tally": ", ".join(f"{count} {words}" for words, count in votes.items()),
+        "result": case.result,
+    }

@@ -77,11 +77,10 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
         "url": picture_url(image, now=now),
         "words": ground.ruling.words,
         "lines": appeal_rows.certificate_of(ground.ruling, team, now=now),
-        "receipts": appeal_rows.ground_rows([ground], team, now=now)[0].receipts,
+        "receipts": appeal_rows.ground_rows([ground], team, now=now)[0]["receipts"],
         "form": form,
         "preview": done,
         "most_marks": services.MOST_MARKS,
-        "most_in_mark": services.MOST_IN_MARK,
         "script": _script(image, team),
     }
     return render(request, "appeals/new.html", context, status=form.status)

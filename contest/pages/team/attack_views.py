@@ -2,11 +2,13 @@
 
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -16,6 +18,8 @@ from common.domain_clock import domain_now
 from common.errors import Conflict, DomainError, NotAllowed
 from common.web.error_status import http_status, retry_headers
 from common.web.form_fields import SeeOther
+from common.web.forms import Form
+from common.web.lists import page_of
 from common.web.page import page
 from contest.appeals.grounds import appealable
 from contest.attacks import quota
@@ -42,6 +46,37 @@ from contest.web.attack_uploads import bounded_upload, for_script
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
+from scoring.models import Defense
+
+
+class PicturesInput(forms.FileInput):
+    """Several files."""
+
+    allow_multiple_selected = True
+
+
+class AttackForm(Form):
+    """Pictures to send, and the defenses that they are sent against. Services read what was sent."""
+
+    image = forms.Field(
+        label="Pictures, or a zip of them",
+        required=False,
+        widget=PicturesInput(
+            {"multiple": True, "required": True, "accept": "image/png,image/jpeg,image/webp,application/zip,.zip"}
+        ),
+        help_text="PNG is best: with other kinds, what counts is how they decode here.",
+    )
+    defenses = forms.MultipleChoiceField(
+        label="Sent against",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Choose none to mean all of these. A valid picture is given to every published defense either way.",
+    )
+
+    def __init__(self, *arguments: Any, staked: QuerySet[Defense], **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        choices = [(each.public_id, f"{each.name} ({each.public_id})") for each in staked]
+        self.fields["defenses"].choices = choices  # type: ignore[attr-defined]
 
 
 @page(signed_in, "GET POST")
@@ -93,8 +128,10 @@ def _attacks_page(
 ) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now).policy
-    page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.GET.get("page"))
-    chosen = set(request.POST.getlist("defenses")) if request.method == "POST" else set()
+    page = page_of(request, attacks_of(team), ON_A_PAGE)
+    form = AttackForm.of(request, staked=staked(now).order_by("name", "pk"))
+    if refused:
+        form.refuse(refused)
     context = {
         "team": team,
         "entitled": is_entitled(team, now),
@@ -102,7 +139,7 @@ def _attacks_page(
         "size": policy.image_size,
         "left": quota.quota_left(team, policy=policy, now=now),
         "a_day": policy.attacks_per_day,
-        "staked": [(each, each.public_id in chosen) for each in staked(now).order_by("name", "pk")],
+        "form": form,
         "waiting": waiting_for_board(now),
         "day_ends": quota.day_ends(policy, now),
         "page": page,

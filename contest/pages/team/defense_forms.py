@@ -1,14 +1,23 @@
-"""The forms of a team's page about one defense. `save` returns what was done, for the person to read."""
+"""The forms of a team's defenses. `save` of those about one defense returns what was done, for the person to read."""
+
+from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.http import HttpRequest
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
+from common.errors import InvalidInput, WrongFields
 from common.web.forms import Form, TextField
-from contest.core.models import Stake
+from contest.core import upload_rates
+from contest.core.enums import UploadKind
+from contest.core.models import Stake, Team
 from contest.defenses import entries, selectors, staking
 from contest.defenses.models import DefenseEntry
+from contest.templatetags.scoring import binary_size
+from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files
+from policy.selectors import policy_in_force
+from scoring.trials.submitted_files import LONGEST_NAME
 
 _LONGEST_REASON = 4_000
 
@@ -71,6 +80,78 @@ class WithdrawDefenseForm(DefenseForm):
         """Withdraw the defense."""
         entries.entry_withdraw(entry, by=by, now=domain_now())
         return f"{entry.defense.name} is withdrawn. Its answers stay in the record."
+
+
+class UploadField(forms.Field):
+    """A file that is streamed to the disk as it comes; one that is too large is refused on its way."""
+
+    def __init__(self, label: str, name: str, help_text: str, *, accept: str = "", required: bool = False) -> None:
+        most = FILES[name][1]
+        attributes = {"data-most": most, "accept": accept} | ({"required": True} if required else {})
+        super().__init__(
+            label=label,
+            required=False,
+            help_text=f"{help_text} At most {binary_size(most)}.",
+            widget=forms.FileInput({attribute: value for attribute, value in attributes.items() if value}),
+        )
+
+
+class HandInForm(Form):
+    """A defense that is handed in (R28, R31)."""
+
+    name = TextField(
+        "Name (required)",
+        most=LONGEST_NAME,
+        help_text="Public, and its own: a later version of it is another defense with another name.",
+    )
+    archive = UploadField("Archive", "archive", "What docker save writes, uncompressed (.tar).", accept=".tar")
+    image = TextField(
+        "Or its name and digest in a registry",
+        most=200,
+        required=False,
+        help_text="It has to stay there: every run fetches exactly this digest.",
+        spellcheck="false",
+        placeholder="ghcr.io/team/defense@sha256:…",
+    )
+    source = UploadField("Source", "source", "A zip.", accept=".zip")
+    training_code = UploadField("Training code", "training_code", "A zip.", accept=".zip")
+    weights = UploadField("Weights", "weights", "One file; several as a zip.")
+    licence = TextField("Licence (required)", most=entries.LONGEST_LICENCE, placeholder="Apache-2.0")
+    description = TextField(
+        "What it does, in a sentence or two", most=entries.LONGEST_DESCRIPTION, rows=3, required=False
+    )
+
+    def save(self, *, request: HttpRequest, team: Team, by: User) -> tuple[DefenseEntry, bool]:
+        """Take the defense; return its entry, and whether it is new."""
+        # The files are there, so the last byte has arrived: this is the moment that counts (R23).
+        now = domain_now()
+        with upload_rates.count_refusals(team, UploadKind.DEFENSE):
+            given = read_submission(request.POST.dict(), request.FILES, request)
+            return entries.submit_defense(team, given, by=by, policy=policy_in_force(now).policy, now=now)
+
+
+class OpenSourceForm(DefenseForm):
+    """The source of a closed defense (R33)."""
+
+    source = UploadField("Source (required)", "source", "A zip.", accept=".zip", required=True)
+    training_code = UploadField("Training code", "training_code", "A zip.", accept=".zip")
+
+    def __init__(self, *arguments: Any, request: HttpRequest | None = None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.request = request
+
+    def save(self, *, entry: DefenseEntry, by: User) -> str:
+        """Publish the source."""
+        assert self.request is not None, "it was sent"
+        files, now = self.request.FILES, domain_now()
+        with upload_rates.count_refusals(entry.team, UploadKind.DEFENSE):
+            if refused := refused_files(self.request):
+                raise WrongFields(refused)
+            source = path_of(files, "source")
+            if source is None:
+                raise InvalidInput("Choose the zip of its source.", "no_file", field="source")
+            entries.source_open(entry, source, by=by, now=now, training_code=path_of(files, "training_code"))
+        return f"The source of {entry.defense.name} is received: it is open from now on."
 
 
 def _stake_of(entry: DefenseEntry) -> Stake:

@@ -1,6 +1,5 @@
 """A team's pages of its own defenses: handing in, how far each is, and what may be done with it (R28, R31-R33)."""
 
-from pathlib import Path
 from typing import Any
 
 from django.contrib import messages
@@ -11,7 +10,7 @@ from django.urls import reverse
 
 from accounts.access import signed_in
 from common.domain_clock import domain_now
-from common.errors import DomainError, InvalidInput, WrongFields
+from common.errors import DomainError
 from common.queues import hint
 from common.web.error_status import error_body, http_status, retry_headers
 from common.web.form_fields import SeeOther
@@ -30,17 +29,17 @@ from contest.ledger.amounts import money
 from contest.pages.team.defense_forms import (
     CancelStakeForm,
     DefenseForm,
+    HandInForm,
+    OpenSourceForm,
     ReturnDefenseForm,
     StakeDefenseForm,
     WithdrawDefenseForm,
 )
 from contest.web.defense_holder import leads, own_entry
-from contest.web.defense_uploads import FILES, path_of, read_submission, refused_files, stream_files, wants_json
-from contest.web.page_context import fields_of
+from contest.web.defense_uploads import stream_files, wants_json
 from policy.selectors import policy_in_force
 from scoring.tasks import plan_trials
 from scoring.trials import selectors as trials
-from scoring.trials import submitted_files
 
 
 @page(own_team_of)
@@ -77,55 +76,36 @@ def defense_new(request: HttpRequest, user: User) -> HttpResponse:
     team = own_team_of(user)
     if request.method == "HEAD":  # how the script asks whether what it is about to send would be refused
         refuse_other_team(request.GET.get("team", ""), team)
-    if request.method != "POST":
-        return _form(request)
-    try:
-        texts, files = request.POST.dict(), request.FILES
-        # The files are there, so the last byte has arrived: this is the moment that counts (R23).
-        now = domain_now()
-        policy = policy_in_force(now).policy
-        assert isinstance(request.user, User)  # a member is signed in
-        with upload_rates.count_refusals(team, UploadKind.DEFENSE):
-            given = read_submission(texts, files, request)
-            entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)
-    except DomainError as error:
-        return _refused(request, error)
-    hint(plan_trials.task)
-    words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
-    messages.success(request, f"{entry.defense.name} {words}")
-    return _answered(request, reverse("team-defense", args=[entry.defense.public_id]))
-
-
-def _answered(request: HttpRequest, address: str) -> HttpResponse:
-    return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
-
-
-def _refused(request: HttpRequest, error: DomainError) -> HttpResponse:
-    if wants_json(request):
-        return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
-    return _form(request, error)
-
-
-def _form(request: HttpRequest, error: DomainError | None = None) -> HttpResponse:
-    team, now = own_team_of(request.user), domain_now()
+    now, is_sent = domain_now(), request.method == "POST"
+    form = HandInForm(*((request.POST, request.FILES) if is_sent else ()))
+    if done := form.submit(request=request, team=team, by=user):
+        entry, new = done
+        hint(plan_trials.task)
+        words = "is received. Its trials begin by themselves." if new else "was handed in before: this is its page."
+        return _answered(request, entry, f"{entry.defense.name} {words}", draft=f"hand-in {user.get_username()}")
+    if form.refused and wants_json(request):
+        return _refused(form.refused)
     policy = policy_in_force(now).policy
     context = {
         "team": team,
         "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "due": selectors.last_moment(selectors.due_date(now)),
-        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
-        "given": request.POST if request.method == "POST" else {},
-        "wrong": error,
-        "fields": fields_of(error),
-        "longest_name": submitted_files.LONGEST_NAME,
-        "longest_licence": entries.LONGEST_LICENCE,
-        "longest_description": entries.LONGEST_DESCRIPTION,
+        "form": form,
         "policy": policy,
-        "now": now,
         "zone": policy.time_zone,
     }
-    return render(request, "stakes/hand_in.html", context, status=http_status(error) if error else 200)
+    return render(request, "stakes/hand_in.html", context, status=form.status)
+
+
+def _answered(request: HttpRequest, entry: DefenseEntry, words: str, draft: str = "") -> HttpResponse:
+    messages.success(request, words, extra_tags=draft)
+    address = reverse("team-defense", args=[entry.defense.public_id])
+    return JsonResponse({"address": address}, status=201) if wants_json(request) else SeeOther(address)
+
+
+def _refused(error: DomainError) -> HttpResponse:
+    return JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
 
 
 # One defense ---------------------------------------------------------------------------------------------------------
@@ -137,9 +117,7 @@ def defense(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     return _page(request, own_entry(user, public_id))
 
 
-def _page(
-    request: HttpRequest, entry: DefenseEntry, error: DomainError | None = None, sent: DefenseForm | None = None
-) -> HttpResponse:
+def _page(request: HttpRequest, entry: DefenseEntry, sent: DefenseForm | None = None) -> HttpResponse:
     now, found = domain_now(), entry.defense
     policy = policy_in_force(now).policy
     prize = money(policy.attacker_prize_cents, policy.currency)
@@ -165,9 +143,6 @@ def _page(
         "may_ask": selectors.stakeable().filter(pk=found.pk).exists(),
         "waits_for": "" if entry.withdrawn_at else entries.missing_for_publication(found, now=now),
         "captain": leads(request.user, final_team(entry.team)),  # type: ignore[arg-type]  # a member is signed in
-        "files": {name: {"words": words, "most": most} for name, (words, most) in FILES.items()},
-        "wrong": error,
-        "fields": fields_of(error),
         "form": sent,
         **{f"{name}_form": sent if isinstance(sent, form) else form() for name, form in _FORMS.items()},
         "policy": policy,
@@ -176,11 +151,11 @@ def _page(
     }
     context["stake_form"].fields["sure"].label = f"We want to pay {prize} and stake it"
     context["withdraw_form"].fields["sure"].label = f"Withdraw {found.name} for good"
-    status = sent.status if sent else http_status(error) if error else 200
-    return render(request, "stakes/team_defense.html", context, status=status)
+    return render(request, "stakes/team_defense.html", context, status=sent.status if sent else 200)
 
 
 _FORMS: dict[str, type[DefenseForm]] = {
+    "open": OpenSourceForm,
     "withdraw": WithdrawDefenseForm,
     "stake": StakeDefenseForm,
     "cancel": CancelStakeForm,
@@ -191,13 +166,13 @@ _FORMS: dict[str, type[DefenseForm]] = {
 @page(signed_in, "POST")
 def defense_do(request: HttpRequest, user: User, public_id: str, name: str) -> HttpResponse:
     """Withdraw the defense, request its stake, cancel that, or ask the board to return it."""
-    if name not in _FORMS:
+    if name not in _FORMS or name == "open":
         raise Http404("there is nothing of this name to do")
     entry, sent = own_entry(user, public_id), _FORMS[name](request.POST)
     if done := sent.submit(entry=entry, by=user):
         messages.success(request, done)
         return SeeOther(reverse("team-defense", args=[public_id]))
-    return _page(request, entry, sent=sent)
+    return _page(request, entry, sent)
 
 
 def _belongs(request: HttpRequest) -> None:
@@ -208,26 +183,7 @@ def _belongs(request: HttpRequest) -> None:
 @stream_files(_belongs)
 def defense_open(request: HttpRequest, user: User, public_id: str) -> HttpResponse:
     """Take the source of a closed defense: it is open from now on, and a stake has a new 90 days (R33)."""
-    entry = own_entry(user, public_id)
-    try:
-        with upload_rates.count_refusals(entry.team, UploadKind.DEFENSE):
-            _open(request, entry)
-    except DomainError as error:
-        return (
-            JsonResponse(error_body(error), status=http_status(error), headers=retry_headers(error))
-            if wants_json(request)
-            else _page(request, entry, error)
-        )
-    messages.success(request, f"The source of {entry.defense.name} is received: it is open from now on.")
-    return _answered(request, reverse("team-defense", args=[public_id]))
-
-
-def _open(request: HttpRequest, entry: DefenseEntry) -> None:
-    assert isinstance(request.user, User)  # a member is signed in
-    files, now = request.FILES, domain_now()
-    if refused := refused_files(request):
-        raise WrongFields(refused)
-    source: Path | None = path_of(files, "source")
-    if source is None:
-        raise InvalidInput("Choose the zip of its source.", "no_file", field="source")
-    entries.source_open(entry, source, by=request.user, now=now, training_code=path_of(files, "training_code"))
+    entry, sent = own_entry(user, public_id), OpenSourceForm(request.POST, request.FILES, request=request)
+    if done := sent.submit(entry=entry, by=user):
+        return _answered(request, entry, done)
+    return _refused(sent.refused) if sent.refused and wants_json(request) else _page(request, entry, sent)

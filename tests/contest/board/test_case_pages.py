@@ -227,7 +227,7 @@ def test_how_reliable_somebody_was_counts_gold_and_agreement_on_other_pictures(s
         GoldMark.objects.create(response=row, known=gold, tasker=tasker, right=right, marks={}, marked_at=RULED)
     factories.response(tasker, panel, now=RULED)
     cast.answers(panel, SURE, {"bird": Answer.UNSURE_YES})
-    first = reliability_of(answers_of(scene.image)[:1], scene.image)[0].figures
+    first = reliability_of(answers_of(scene.image)[:1], scene.image)[0][1]
     # Five questions with each of two others, of which one differs in one.
     assert [(each.part, each.whole) for each in (first.gold, first.agreed)] == [(1, 2), (9, 10)]
 
@@ -238,8 +238,8 @@ def test_settled_cases_like_it_are_offered_the_nearest_first(opened: Case, scene
     for each in (alike, small, case_cast.another(scene)):
         cast.decided(each, scene.members, VoteChoice.UPHOLD)
     found = picture_content(opened, mia, now=LATER)["similar"]
-    assert [each.case for each in found] == [alike, small], "and none of what is unlike it"
-    assert "also uncertain" in found[0].why and "the ruling is upheld" in found[0].outcome
+    assert [each for each, _, _ in found] == [alike, small], "and none of what is unlike it"
+    assert "also uncertain" in found[0][1] and "the ruling is upheld" in found[0][2]
     cast.conflict(mia, scene.blue)
     assert picture_content(opened, mia, now=LATER)["similar"] == []
 
@@ -252,7 +252,7 @@ def test_pictures_that_look_alike_are_shown_where_everybody_may_see_them(opened:
     money.attack(money.team("secret"), days=7, image=scene.image)
     content = picture_content(opened, mia, now=LATER)
     assert [each.pk for each in content["attacks"]] == [scene.attack.pk]
-    assert [(each.image, each.ruling) for each in content["near"]] == [(public, "valid, a bird")]
+    assert [(each["image"], each["ruling"]) for each in content["near"]] == [(public, "valid, a bird")]
 
 
 def test_the_timeline_tells_everything_once_with_its_evidence(opened: Case, scene: Scene, mia: User) -> None:

@@ -1,6 +1,7 @@
 """The pages and calls of appeals: who may open what, what they show, and what they refuse (R18, R24)."""
 
 import json
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -182,16 +183,18 @@ def test_the_list_asks_no_more_for_many_than_for_few(scene: Appealing, at: datet
 # Sending --------------------------------------------------------------------------------------------------------------
 
 
-def typed(do: str, **values: Any) -> dict[str, Any]:
+def typed(do: str, argument: str = ARGUMENT, **columns: list[str]) -> dict[str, Any]:
     """A form with two marks, and an empty row between them."""
-    columns = {
-        "mark_x": ["120", "", "0"],
-        "mark_y": ["88", " ", "0"],
-        "mark_width": ["40", "", "299"],
-        "mark_height": ["36", "", "299"],
-        "mark_words": ["the <branch>", "", ""],
-    }
-    return {"argument": ARGUMENT, "do": do} | columns | values
+    marks = {
+        "x": ["120", "", "0"],
+        "y": ["88", " ", "0"],
+        "width": ["40", "", "299"],
+        "height": ["36", "", "299"],
+        "words": ["the <branch>", "", ""],
+    } | columns
+    rows = {f"mark-{row}-{name}": value for name, values in marks.items() for row, value in enumerate(values)}
+    counts = {"mark-TOTAL_FORMS": len(marks["x"]), "mark-INITIAL_FORMS": 0}
+    return {"argument": argument, "do": do} | counts | rows
 
 
 def test_a_team_types_looks_at_it_and_sends(scene: Appealing, blue: Client) -> None:
@@ -200,7 +203,7 @@ def test_a_team_types_looks_at_it_and_sends(scene: Appealing, blue: Client) -> N
     shows(form, "valid, a bird", "Every tasker is sure of both questions", but=["of at least"])
     more = main_of(blue.post(new(scene), typed("more", argument="")))
     # Empty rows first; then two are filled, and two are to be.
-    assert [each.count('name="mark_x"') for each in (form, more)] == [2, 4]
+    assert [len(re.findall(r'name="mark-\d+-x"', each)) for each in (form, more)] == [2, 4]
     shows(
         main_of(blue.post(new(scene), typed("preview"))),
         "As the board and the other side will read it",
@@ -233,12 +236,12 @@ def test_who_appeals_an_overrule_reads_the_boards_explanation(scene: Appealing, 
 
 WRONG = [
     ({"argument": "too short"}, "There are 9 and 2."),
-    ({"mark_x": ["300", "", "0"]}, "Mark 1 is not inside the picture"),
-    ({"mark_y": ["88", "", "ten"]}, "Mark 2: give x, y, width and height as whole pixels."),
-    ({"mark_width": ["", "", "299"]}, "Mark 1: give x, y, width and height as whole pixels."),
-    ({"mark_height": ["-3", "", "299"]}, "Mark 1: give"),
-    ({"mark_words": ["w" * 201, "", ""]}, "write at most 200 characters"),
-    ({f"mark_{name}": ["1"] * 30 for name in ("x", "y", "width", "height", "words")}, "Draw at most 20 marks"),
+    ({"x": ["300", "", "0"]}, "Mark 1 is not inside the picture"),
+    ({"y": ["88", "", "ten"]}, "Mark 2: give x, y, width and height as whole pixels."),
+    ({"width": ["", "", "299"]}, "Mark 1: give x, y, width and height as whole pixels."),
+    ({"height": ["-3", "", "299"]}, "Mark 1: give"),
+    ({"words": ["w" * 201, "", ""]}, "write at most 200 characters"),
+    ({name: ["1"] * 30 for name in ("x", "y", "width", "height", "words")}, "Draw at most 20 marks"),
 ]
 
 

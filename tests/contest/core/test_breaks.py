@@ -229,7 +229,7 @@ READERS: dict[str, Reader] = {
     "the defense's row": lambda w, how: (
         w.defense[how] in [each.defense for each in defense_figures.defense_rows(public=True, now=NOW) if each.breaks]
     ),
-    "the front page": lambda w, how: w.defense[how] in [each.defense for each in breaks_of_front_page(NOW)],
+    "the front page": lambda w, how: w.defense[how] in [each.defense for each, _ in breaks_of_front_page(NOW)],
     "the overview": lambda w, how: (
         w.defense[how] in [each.defense for each in read_overview(now=NOW).defenses if each.breaks]
     ),

@@ -10,19 +10,22 @@ from django.test import Client
 from adjudication.models import Ruling
 from adjudication.services import panels_settle
 from adjudication.what_if import TriedNumbers
-from common.errors import WrongFields
-from contest.pages.organizer.what_if_forms import TypedNumbers
+from contest.pages.organizer.policy_forms import WhatIfForm
 from contest.policy_changes.number_words import share
 from labeling.enums import Answer
 from labeling.models import Panel
 from policy.enums import OutlineGate
 from policy.numbers import Policy
-from policy.selectors import policy_in_force
+from policy.selectors import PolicyInForce, policy_in_force
 from tests import factories
 from tests.contest.pages import ORGANIZERS_ALONE, codes, lacking, outsiders
 
 URL, PART = "/organizer/what-if/", "/organizer/what-if/part/"
-GATE = "&gate=best_guess_yes"
+GATE = "&outline_gate=best_guess_yes"
+
+
+def typed_form(policy: Policy | None = None, **typed: str) -> WhatIfForm:
+    return WhatIfForm(typed, version=PolicyInForce(1, 1, policy or Policy()))
 
 
 @pytest.mark.parametrize(
@@ -44,13 +47,9 @@ GATE = "&gate=best_guess_yes"
     ],
 )
 def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
-    form = TypedNumbers(typed, "3", "best_guess_yes", occlusion=False)
-    if read is not None:
-        assert form.numbers(Policy()).rules.min_box_fraction == read
-        return
-    with pytest.raises(WrongFields) as refused:
-        form.numbers(Policy())
-    assert set(refused.value.fields) == {"box"}
+    form = typed_form(min_box_fraction=typed)
+    assert (form.is_valid(), set(form.errors)) == (read is not None, set() if read else {"min_box_fraction"})
+    assert read is None or form.tried.rules.min_box_fraction == read
 
 
 @pytest.mark.parametrize(
@@ -59,12 +58,15 @@ def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
 )
 def test_a_share_in_words_is_read_again(of: Fraction, words: str) -> None:
     assert share(of) == words
-    assert TypedNumbers(words, "3", "best_guess_yes", occlusion=False).numbers(Policy()).rules.min_box_fraction == of
+    form = typed_form(min_box_fraction=words)
+    assert form.is_valid() and form.tried.rules.min_box_fraction == of
 
 
 def test_what_is_in_force_tries_what_is_in_force() -> None:
     policy = Policy(outline_gate=OutlineGate.NOT_EXCLUDED, panel_size=5, occlusion_allowed=True)
-    numbers = TypedNumbers.of(policy).numbers(policy)
+    form = typed_form(policy)
+    assert form.is_valid()
+    numbers = form.tried
     assert (numbers.panel_size, numbers.rules.occlusion_allowed) == (5, True)
     assert (numbers.rules.outline_gate, numbers.rules.min_box_fraction) == (OutlineGate.NOT_EXCLUDED, Fraction(1, 4))
     assert isinstance(numbers, TriedNumbers)
@@ -85,12 +87,12 @@ def pictures(class_world: Path) -> list[Panel]:
 
 
 WOULD_CHANGE: list[tuple[str, dict[str, int], str]] = [
-    ("box=20%25&panel=3", {"valid": 1}, "a smaller box is enough"),
-    ("box=25&panel=3&occlusion=on", {"valid": 1}, "what is partly hidden is good enough"),
-    ("box=1/5&panel=3&occlusion=on", {"valid": 2}, "both"),
-    ("box=60&panel=3", {"rejected": 1, "reasons": 1}, "a larger box is needed"),
-    ("box=25&panel=4", {"waiting": 1}, "a larger panel is needed"),
-    ("box=25&panel=3", {}, "nothing changes"),
+    ("min_box_fraction=20%25&panel_size=3", {"valid": 1}, "a smaller box is enough"),
+    ("min_box_fraction=25&panel_size=3&occlusion_allowed=yes", {"valid": 1}, "what is partly hidden is good enough"),
+    ("min_box_fraction=1/5&panel_size=3&occlusion_allowed=yes", {"valid": 2}, "both"),
+    ("min_box_fraction=60&panel_size=3", {"rejected": 1, "reasons": 1}, "a larger box is needed"),
+    ("min_box_fraction=25&panel_size=4", {"waiting": 1}, "a larger panel is needed"),
+    ("min_box_fraction=25&panel_size=3", {}, "nothing changes"),
 ]
 
 
@@ -114,29 +116,29 @@ class TestTrying:
 
     def test_a_picture_says_what_it_is_and_what_it_would_be(self, organizer: Client, pictures: list[Panel]) -> None:
         before = list(Ruling.objects.order_by("pk").values())
-        page = organizer.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+        page = organizer.get(f"{URL}?min_box_fraction=20&panel_size=3{GATE}&whole=1").content.decode()
         assert not lacking(
             page, pictures[1].image.public_id, "would be valid</strong>: bird.", "Now: the object is too small."
         )
         assert list(Ruling.objects.order_by("pk").values()) == before, "nothing is changed"
 
     def test_what_makes_no_sense_is_said_at_its_field(self, organizer: Client, pictures: list[Panel]) -> None:
-        answer = organizer.get(f"{URL}?box=0&panel=12&gate=nobody")
+        answer = organizer.get(f"{URL}?min_box_fraction=0&panel_size=12&outline_gate=nobody")
         assert answer.status_code == 400
         assert not lacking(
             answer.content.decode(),
-            "Give a percentage",
-            "Give a whole number from 3 to 9",
-            "Choose who is asked",
+            "A percentage",
+            "A whole number from 3 to 9",
+            "One of the two.",
             'value="12"',
         ), "what was typed is kept"
-        assert organizer.get(f"{PART}?box=0&panel=3{GATE}").status_code == 400
+        assert organizer.get(f"{PART}?min_box_fraction=0&panel_size=3{GATE}").status_code == 400
 
 
 @pytest.mark.django_db
 def test_with_no_picture_there_is_nothing_to_change(organizer: Client) -> None:
     factories.policy_version()
-    page = organizer.get(f"{URL}?box=20&panel=3{GATE}&whole=1").content.decode()
+    page = organizer.get(f"{URL}?min_box_fraction=20&panel_size=3{GATE}&whole=1").content.decode()
     assert "0 pictures tried." in page and '<p class="none">No verdict would change.</p>' in page
 
 

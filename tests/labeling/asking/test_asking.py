@@ -176,7 +176,7 @@ def test_before_everybody_qualifies_again_the_organizer_looks_it_over(
     assert version.requalify and instructions_in_force(version.in_force_from).version == 2
     page = shows(client.get(ORGANIZERS_URL), "is published as version 2 of the instructions")
     assert page.index('id="answered"') < page.index("No &lt;bird&gt;.")
-    shows(client.post(ORGANIZERS_URL, posted), "answered already", status=400)
+    shows(client.post(ORGANIZERS_URL, posted), "answered already", status=409)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,58 @@
+"""The organizers' form of a new version of the instructions (R5)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+
+from common.web.forms import Form, TextField
+from labeling.learning.services import MOST_CHARACTERS, instructions_publish
+from labeling.models import InstructionVersion
+from policy.numbers import Policy
+
+_MOST_SUMMARY = 400
+
+
+class InstructionsForm(Form):
+    """A new version of the instructions; `begins` is a time in UTC, None for at once."""
+
+    names = {"in_force_from": "begins"}
+    summary = TextField("What changed, in a sentence", most=_MOST_SUMMARY)
+    clarification = TextField(
+        "Clarification, shown with its date below the instructions (optional)",
+        most=MOST_CHARACTERS,
+        rows=4,
+        required=False,
+    )
+    requalify = forms.BooleanField(required=False, widget=forms.CheckboxInput({"value": "yes"}))
+    begins = forms.CharField(
+        label="In force from, UTC (empty: at once)", required=False, widget=forms.TextInput({"type": "datetime-local"})
+    )
+
+    def __init__(self, *arguments: Any, policy: Policy, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        share = f"{policy.short_qualification_needed} of {policy.short_qualification_size}"
+        self.fields["requalify"].label = f"Everybody passes a short qualification ({share}) before the next picture"
+
+    def clean_begins(self) -> datetime | None:
+        """Return the time."""
+        typed = self.cleaned_data["begins"]
+        try:
+            return datetime.fromisoformat(typed).replace(tzinfo=UTC) if typed else None
+        except ValueError:
+            raise ValidationError("Write the time as 2026-11-20T08:00, in UTC.", "bad_time") from None
+
+    def save(self, *, by: User, now: datetime, confirmed: bool) -> InstructionVersion:
+        """Publish the version once it is `confirmed`; until then return it as it would be."""
+        data = self.cleaned_data
+        return instructions_publish(
+            summary=data["summary"],
+            clarification=data["clarification"],
+            requalify=data["requalify"],
+            in_force_from=data["begins"] or now,
+            by=by,
+            now=now,
+            only_check=not confirmed,
+        )
