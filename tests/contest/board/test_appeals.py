@@ -322,10 +322,10 @@ def test_who_learns_of_the_ruling_with_the_release_learns_of_the_case_then(
     refused("not_found", answer, case, green)
     decided(case, scene.members, board.OVERRULE_REJECTED)
     assert told("green") == set() and told("red") == EVERYTHING
-    assert cases_of(green, now=LATER) == [] and green not in teams_informed(case, now=LATER)
+    assert list(cases_of(green, now=LATER)) == [] and green not in teams_informed(case, now=LATER)
     refused("not_found", case_of_party, case.public_id, green, now=LATER)
     cast.released(WEEK)
-    assert cases_of(green, now=LATER) == [case] and green in teams_informed(case, now=LATER)
+    assert list(cases_of(green, now=LATER)) == [case] and green in teams_informed(case, now=LATER)
     assert case_of_party(case.public_id, green, now=LATER) == case
     assert notify_cases(now=LATER) and letters("green") == OVERRULED
 
@@ -414,7 +414,7 @@ def test_who_sent_it_and_at_whom_it_was_aimed_is_told_at_once(makes: Makes, scen
     """Whose defense held and whose was broken alike: what they are told must not say which of them it broke."""
     makes(scene, green)
     case = send(scene).case
-    assert cases_of(green, now=LATER) == [case]
+    assert list(cases_of(green, now=LATER)) == [case]
     if makes is aimed_at:
         cast.broken(Stake.objects.get(defense__entry__team=green).defense, scene.attack, found=LATER)
     decided(case, scene.members, board.OVERRULE_REJECTED)
