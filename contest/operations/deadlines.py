@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 
 from common import charts
 from common.charts import Chart, ChartValue
+from common.remembered import remembered
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
@@ -158,11 +158,7 @@ def deadline_words(chance: float | None) -> str:
 
 def deadlines(*, now: datetime) -> DeadlineForecast:
     """Return the weeks being labeled with their forecast; the same for all who ask within FRESH_SECONDS."""
-    found: DeadlineForecast | None = cache.get("deadlines")
-    if found is None:
-        found = read_deadlines(now=now)
-        cache.set("deadlines", found, FRESH_SECONDS)
-    return found
+    return remembered("deadlines", FRESH_SECONDS, lambda: read_deadlines(now=now))
 
 
 def read_deadlines(*, now: datetime) -> DeadlineForecast:

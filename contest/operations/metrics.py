@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.core.cache import cache
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common.domain_clock import domain_now
+from common.remembered import remembered
 from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
 from contest.operations.sweep_health import SweepState, sweep_health
@@ -38,11 +38,7 @@ class PipelineCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the gauges."""
-        found: list[Metric] | None = cache.get("pipeline-metrics")
-        if found is None:
-            found = pipeline_metrics(now=domain_now())
-            cache.set("pipeline-metrics", found, _FRESH_SECONDS)
-        return found
+        return remembered("pipeline-metrics", _FRESH_SECONDS, lambda: pipeline_metrics(now=domain_now()))
 
 
 def pipeline_metrics(*, now: datetime) -> list[Metric]:
