@@ -155,22 +155,13 @@ def retry_given_up() -> int:
 # In the demo --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FiledLetter:
-    """A letter in the demo's folder that is none of the rows: invitations, links to new passwords."""
-
-    subject: str
-    to: str
-    at: str
-    text: str
-
-
-def filed_letters(most: int) -> list[FiledLetter]:
-    """Return the newest letters in the demo's folder that the list does not have; none elsewhere."""
+def filed_letters(most: int) -> list[dict[str, str]]:
+    """Return the newest letters in the demo's folder that are none of the rows, such as invitations and links to new
+    passwords; none elsewhere."""
     folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
     if folder is None or not folder.is_dir():
         return []
-    found: list[FiledLetter] = []
+    found: list[dict[str, str]] = []
     for path in sorted(folder.glob("*.log"), reverse=True):
         found += [_filed(each) for each in _parsed(path) if not _is_listed(each)]
         if len(found) >= most:
@@ -188,7 +179,7 @@ def _is_listed(mail: Parsed) -> bool:
     return name in _TABLES
 
 
-def _filed(mail: Parsed) -> FiledLetter:
+def _filed(mail: Parsed) -> dict[str, str]:
     body = mail.get_body(("plain",))
     text = body.get_content() if body is not None else ""
-    return FiledLetter(mail["Subject"] or "", mail["To"] or "", mail["Date"] or "", str(text))
+    return {"subject": mail["Subject"] or "", "to": mail["To"] or "", "at": mail["Date"] or "", "text": str(text)}

@@ -58,11 +58,11 @@ def pipeline_metrics(*, now: datetime) -> list[Metric]:
 def _images(now: datetime) -> list[Metric]:
     waiting = stages.waiting_for_panel(now)
     return [
-        _gauge("unanimous_images_waiting", "Pictures that are due and have no panel.", waiting.count),
-        _gauge(
+        GaugeMetricFamily("unanimous_images_waiting", "Pictures that are due and have no panel.", value=waiting.count),
+        GaugeMetricFamily(
             "unanimous_images_waiting_oldest_seconds",
             "How long the oldest picture has waited for a panel.",
-            _age(waiting.oldest, now),
+            value=_age(waiting.oldest, now),
         ),
     ]
 
@@ -126,10 +126,6 @@ def _sweeps(now: datetime) -> list[Metric]:
         _by_state("unanimous_sweeps_late", "1 for a sweep that has not run for too long.", late, label="sweep"),
         _by_state("unanimous_sweeps_failing_seconds", "For how long a sweep has failed.", failing, label="sweep"),
     ]
-
-
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
 
 
 def _by_state(name: str, text: str, values: dict[str, float] | dict[str, int], label: str = "state") -> Metric:

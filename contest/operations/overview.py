@@ -28,7 +28,7 @@ from contest.operations.hanging_leases import hanging_leases
 from contest.operations.late_cases import case_backlog
 from contest.operations.picture_ages import panel_ages
 from contest.operations.scoring_figures import reruns_not_over
-from contest.operations.stages import PipelineStage, RunGroup
+from contest.operations.stages import PipelineStage
 from contest.operations.sweep_health import SweepState, sweep_health, sweeps_in_trouble
 from contest.operations.waiting_items import in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
@@ -147,7 +147,7 @@ def _steps_before_rulings(now: datetime, undealt: PipelineStage, panels: dict[in
     return steps
 
 
-def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[dict[str, Any]]) -> list[Step]:
+def _steps_of_scoring(valid: int, groups: Sequence[Any], figures: Sequence[dict[str, Any]]) -> list[Step]:
     scored = min((figure["scored"] for figure in figures), default=0)
     first = (group.oldest for group in groups if group.state in _UNDER_WAY and not group.again)
     oldest = min(first, default=None)
@@ -158,7 +158,7 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     ]
 
 
-def _defenses(groups: Sequence[RunGroup], policy: Policy) -> list[dict[str, Any]]:
+def _defenses(groups: Sequence[Any], policy: Policy) -> list[dict[str, Any]]:
     """Return for each published defense the pictures answered in every round, those in runs under way, and those that
     break it.
 
@@ -181,20 +181,20 @@ def _defenses(groups: Sequence[RunGroup], policy: Policy) -> list[dict[str, Any]
     ]
 
 
-def _scored(defense: Defense, groups: Sequence[RunGroup], rounds: int) -> int:
+def _scored(defense: Defense, groups: Sequence[Any], rounds: int) -> int:
     """Return how many pictures the defense has answered in each of its rounds (R29)."""
     done: Counter[int] = Counter()
     for group in groups:
-        if group.defense_id == defense.pk and group.state in _DONE and not group.again:
+        if group.defense == defense.pk and group.state in _DONE and not group.again:
             done[group.round] += group.pictures
     return min(done[number] for number in range(1, rounds + 1))
 
 
-def _largest_round(defense: Defense, groups: Iterable[RunGroup]) -> int:
+def _largest_round(defense: Defense, groups: Iterable[Any]) -> int:
     """Return how many pictures are in runs under way of the round that has most of them."""
     by_round: Counter[int] = Counter()
     for group in groups:
-        if group.defense_id == defense.pk and group.state in _UNDER_WAY:
+        if group.defense == defense.pk and group.state in _UNDER_WAY:
             by_round[group.round] += group.pictures
     return max(by_round.values(), default=0)
 
