@@ -59,7 +59,7 @@ def _factor_page(request: HttpRequest, user: User, forms: dict[str, Form]) -> Ht
     return render(request, "accounts/second_factor.html", context, status=400 if sent else 200)
 
 
-def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, words: str) -> HttpResponse:
+def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, words: Any) -> HttpResponse:
     tell(user, letter, now=timezone.now())
     if codes:
         return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": True})
@@ -67,7 +67,7 @@ def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, w
     return go_to("account-second-factor")
 
 
-def _removed(request: HttpRequest, user: User, left: bool, *, letter: str, words: str) -> HttpResponse:
+def _removed(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
     tell(user, letter if left else "second_factor_off", now=timezone.now())
     messages.success(request, words if left else _("The second factor is off: signing in takes the password alone."))
     return go_to("account-second-factor" if left else "account")
