@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 
 from labeling.enums import AssignmentState
 from labeling.models import Assignment
@@ -56,8 +57,8 @@ def _renewed_for_hours(now: datetime) -> Iterator[HangingLease]:
 def _silent(now: datetime) -> Iterator[HangingLease]:
     """Runs and trials whose scorer no longer renews the lease: a sweep gives them back, unless none runs."""
     for name, work in (("Run", Run), ("Trial", Trial)):
-        late = work._default_manager.filter(state=RunState.RUNNING, lease_until__lte=now).order_by("lease_until", "pk")
-        rows = late.values_list("pk", "defense__name", "worker", "lease_until")
+        late: QuerySet[Any] = work._default_manager.filter(state=RunState.RUNNING, lease_until__lte=now)
+        rows = late.order_by("lease_until", "pk").values_list("pk", "defense__name", "worker", "lease_until")
         for pk, defense, worker, since in rows[:MOST_LISTED]:
             what = f"{name} {pk} of {defense}: {worker} is silent"
             yield HangingLease(what, since, "See whether the scorer is at work", "scoring-queue")
