@@ -73,8 +73,8 @@ def test_what_waits_has_a_position_and_tells_since_when(now: datetime) -> None:
     second = cast.run(defense, images[:1], now - timedelta(hours=1), round=2, **resting)
     empty, page = cast.run(defense, [], now, round=3), read_queue_state(now=now)
     assert [(run, run.planned) for run in page["waiting"]] == [(first, 3), (second, 1), (empty, 0)]
-    assert render_to_string("scoring_queue/_queue.html", {"page": page}).count("rests until") == 1
     assert (page["waiting_count"], page["pictures"], page["oldest"]) == (3, 4, now - timedelta(hours=3))
+    assert render_to_string("scoring_queue/_queue.html", {"page": page}).count("rests until") == 1
 
 
 def finished(of: Defense, now: datetime, *, minutes_ago: float, minutes: float, pictures: int, **values: Any) -> Run:
