@@ -24,23 +24,22 @@ def renewed_hash(user: AbstractBaseUser, known: str) -> str | None:
 
 
 def credentials_purge(*, now: datetime) -> int:
-    """Delete the sessions and tokens that are over, and the record of sign-ins of long ago. Returns how many rows."""
-    sessions, _ = UserSession.objects.filter(expire_date__lte=now).delete()
-    tokens, _ = ApiToken.objects.filter(expires_at__lte=now).delete()
-    return sessions + tokens + access_purge(now=now)
+    """Delete the sessions and tokens that are over, and after 90 days what is known of sign-ins, addresses included.
+    Returns how many rows."""
+    old = now - ACCESS_KEPT
+    over = (
+        UserSession.objects.filter(expire_date__lte=now),
+        ApiToken.objects.filter(expires_at__lte=now),
+        AuditPlace.objects.filter(noted_at__lte=old),
+        *(table.objects.filter(attempt_time__lte=old) for table in _ACCESS_TABLES),
+    )
+    return sum(rows.delete()[0] for rows in over)
 
 
 def credentials_end(user: AbstractBaseUser, *, but_session: str | None = None) -> None:
     """End the account's sessions, all but that of this key, and its tokens."""
     UserSession.objects.filter(user_id=user.pk).exclude(session_key=but_session).delete()
     ApiToken.objects.filter(user_id=user.pk).delete()
-
-
-def access_purge(*, now: datetime) -> int:
-    """Delete what is known of sign-ins, addresses included, after 90 days. Returns how many rows."""
-    old = now - ACCESS_KEPT
-    rows = (table.objects.filter(attempt_time__lte=old) for table in _ACCESS_TABLES)
-    return sum(each.delete()[0] for each in (AuditPlace.objects.filter(noted_at__lte=old), *rows))
 
 
 def access_forget(username: str) -> None:

@@ -148,19 +148,15 @@ def invitation_accept(
     """
     invitation = invitation_of(secret, now=now, lock=True)
     user = account_make(username=username, password=password, email=invitation.email)
-    _give_role(user, invitation, joined_at or now, rng)
+    if invitation.role == Role.TASKER:
+        tasker_invited.send(User, user=user, language=invitation.language, now=joined_at or now, rng=rng)
+    else:
+        role_give(user=user, role=_GROUPS[Role(invitation.role)])
     invitation.accepted_at, invitation.user = now, user
     invitation.save(update_fields=["accepted_at", "user"])
     subject, told = {"account": [user.pk], "invitation": [invitation.pk]}, {"role": str(invitation.role)}
     audit("role.give", by=user, subject=subject, now=now, private=told)
     return user
-
-
-def _give_role(user: User, invitation: Invitation, now: datetime, rng: Random) -> None:
-    if invitation.role != Role.TASKER:
-        role_give(user=user, role=_GROUPS[Role(invitation.role)])
-        return
-    tasker_invited.send(User, user=user, language=invitation.language, now=now, rng=rng)
 
 
 def account_make(*, username: str, password: str, email: str) -> User:

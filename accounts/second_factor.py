@@ -8,7 +8,6 @@ account is taken for an hour, from wherever it comes.
 
 import base64
 import hashlib
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +20,7 @@ from cryptography.fernet import InvalidToken
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import transaction
+from django.utils.crypto import constant_time_compare, get_random_string
 from django.utils.translation import gettext as _
 
 from common.errors import Conflict, InvalidInput
@@ -150,7 +150,7 @@ def _shown_already(code: str) -> Conflict:
 
 
 def _new_codes() -> list[str]:
-    return ["-".join(_random(4) for _part in range(3)) for _code in range(RECOVERY_CODES)]
+    return ["-".join(get_random_string(4, ALPHABET) for _part in range(3)) for _code in range(RECOVERY_CODES)]
 
 
 @transaction.atomic
@@ -227,13 +227,9 @@ def _take_step(user: User, code: str, now: datetime) -> bool:
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
     """Return the half minute `code` belongs to: the present one or one beside it; None for any other code."""
-    typed = "".join(code.split()).encode()
-    present = int(now.timestamp()) // STEP_SECONDS
-    return next((step for step in (present, present - 1, present + 1) if _is_code(secret, step, typed)), None)
-
-
-def _is_code(secret: str, step: int, typed: bytes) -> bool:
-    return secrets.compare_digest(format_hotp_value(hotp_value(secret, step)).encode(), typed)
+    typed, present = "".join(code.split()), int(now.timestamp()) // STEP_SECONDS
+    codes = {step: format_hotp_value(hotp_value(secret, step)) for step in (present, present - 1, present + 1)}
+    return next((step for step, each in codes.items() if constant_time_compare(each, typed)), None)
 
 
 def _factors(user: User) -> Any:
@@ -247,7 +243,3 @@ def _locked_recovery_codes(user: User) -> Any:
 def _digest(code: str) -> str:
     plain = "".join(each for each in code.upper() if each in ALPHABET)
     return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def _random(length: int) -> str:
-    return "".join(secrets.choice(ALPHABET) for _ in range(length))

@@ -5,7 +5,6 @@ is checked stays the same: expiry, the session's signature, the user being activ
 session when a password changes.
 """
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -17,8 +16,9 @@ from django.contrib.sessions.backends.db import SessionStore as DatabaseSessionS
 from django.core import signing
 from django.core.exceptions import ValidationError
 from django.db.models import CharField, DateTimeField, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
 from accounts.credentials import renewed_hash
@@ -147,13 +147,10 @@ def remember_device(sender: Any, request: HttpRequest, user: Any, **_: Any) -> N
     request.session["device"] = device_of(request.META.get("HTTP_USER_AGENT", ""))
 
 
-class SignedInUserMiddleware:
+class SignedInUserMiddleware(MiddlewareMixin):
     """Put `request.user` there, read when first asked for."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
+    def process_request(self, request: HttpRequest) -> None:
+        """Let the request know its user."""
         user: Any = SimpleLazyObject(lambda: signed_in_user(request))
         request.user = user
-        return self.get_response(request)

@@ -1,9 +1,10 @@
 """An account's own sessions: listing and ending them."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
@@ -13,44 +14,31 @@ from accounts.models import ApiToken, UserSession
 from common.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn:
-    """A session as its owner sees it; `handle` names it without being the key that opens it."""
-
-    handle: str
-    device: str
-    since: datetime | None
-    ends: datetime
-    here: bool
-
-
 def _handle(session: UserSession) -> str:
     return hashlib.sha256(session.session_key.encode()).hexdigest()[:24]
 
 
-def sessions_of(user: User, *, here: str | None, now: datetime) -> list[SignedIn]:
-    """Return the user's sessions that still open something, this one (`here`) first, then the newest."""
-    found = [_shown(row, here) for row in _rows(user, now) if _opens(row, user)]
-    return sorted(found, key=lambda each: (not each.here, -each.ends.timestamp()))
-
-
-def _rows(user: User, now: datetime) -> list[UserSession]:
-    return list(UserSession.objects.filter(user=user, expire_date__gt=now))
-
-
-def _opens(row: UserSession, user: User) -> bool:
-    return renewed_hash(user, str(row.get_decoded().get("_auth_user_hash", ""))) is not None
-
-
-def _shown(row: UserSession, here: str | None) -> SignedIn:
-    data = row.get_decoded()
-    since = parse_datetime(str(data.get("since", "")))
-    return SignedIn(_handle(row), str(data.get("device", "")), since, row.expire_date, row.session_key == here)
+def sessions_of(user: User, *, here: str | None, now: datetime) -> list[dict[str, Any]]:
+    """Return the user's sessions that still open something, this one (`here`) first, then the newest; `handle` names
+    one without being the key that opens it."""
+    found = []
+    for row in UserSession.objects.filter(user=user, expire_date__gt=now).order_by("-expire_date"):
+        data = {name: str(value) for name, value in row.get_decoded().items()}
+        if renewed_hash(user, data.get(HASH_SESSION_KEY, "")) is not None:
+            told = {
+                "handle": _handle(row),
+                "device": data.get("device", ""),
+                "since": parse_datetime(data.get("since", "")),
+            }
+            found.append(told | {"ends": row.expire_date, "here": row.session_key == here})
+    return sorted(found, key=lambda each: not each["here"])
 
 
 def session_end(*, user: User, handle: str, now: datetime) -> None:
     """End one of the user's sessions; NotFound when it is over already."""
-    found = next((row for row in _rows(user, now) if _handle(row) == handle), None)
+    found = next(
+        (row for row in UserSession.objects.filter(user=user, expire_date__gt=now) if _handle(row) == handle), None
+    )
     if found is None:
         raise NotFound(_("This session is over already."), "not_found")
     found.delete()

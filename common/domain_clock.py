@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
+from functools import cache
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -15,22 +16,13 @@ from django.utils import timezone
 
 from common.models import DemoClock
 
-_NOT_AHEAD = timedelta(0)
+
+def _read() -> timedelta:
+    return timedelta(seconds=DemoClock.objects.values_list("ahead_seconds", flat=True).first() or 0)
 
 
-class _Once:
-    """How far ahead the clock is, read when it is first needed and kept as long as the work lasts."""
-
-    def __init__(self) -> None:
-        self._read: timedelta | None = None
-
-    def ahead(self) -> timedelta:
-        if self._read is None:
-            self._read = _read()
-        return self._read
-
-
-_once: ContextVar[_Once | None] = ContextVar("demo clock", default=None)
+# Returns how far the clock is ahead: `_read`, or within `one_time` what that returned first.
+_ahead: ContextVar[Callable[[], timedelta]] = ContextVar("demo clock", default=_read)
 
 
 def domain_now() -> datetime:
@@ -43,32 +35,19 @@ def demo_ahead() -> timedelta:
 
     The row is read each time, or once within `one_time`: every process sees a moved clock with its next question.
     """
-    if not settings.DEMO:
-        return _NOT_AHEAD
-    once = _once.get()
-    return _read() if once is None else once.ahead()
-
-
-def _read() -> timedelta:
-    return timedelta(seconds=DemoClock.objects.values_list("ahead_seconds", flat=True).first() or 0)
+    return _ahead.get()() if settings.DEMO else timedelta(0)
 
 
 @contextmanager
 def one_time() -> Iterator[None]:
     """Inside, the clock does not jump: what is read of it first holds to the end."""
-    token = _once.set(_Once())
+    token = _ahead.set(cache(_read))
     try:
         yield
     finally:
-        _once.reset(token)
+        _ahead.reset(token)
 
 
-class OneTimeMiddleware:
+def one_time_middleware(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
     """Let each request see one time."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        with one_time():
-            return self.get_response(request)
+    return one_time()(get_response)

@@ -64,7 +64,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "common.web.head_requests.NoBodyForHead",
-    "common.domain_clock.OneTimeMiddleware",
+    "common.domain_clock.one_time_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -173,8 +173,8 @@ def test_every_call_of_the_page_tells_what_it_answers() -> None:
     assert len(calls) == len(CALLS)
     for call in calls:
         # One call does nothing but say why not.
-        assert bool(call.answers) != (call.key == "qualification_release"), call.key
-        assert call.description and all(answer.meaning for answer in (*call.answers, *call.errors)), call.key
+        assert bool(call["answers"]) != (call["key"] == "qualification_release"), call["key"]
+        assert call["description"] and all(each["meaning"] for each in call["answers"] + call["errors"]), call["key"]
 
 
 AN_ID = "00000000-0000-0000-0000-000000000000"

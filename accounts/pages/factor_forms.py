@@ -10,8 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts import passkeys, second_factor
 from accounts.pages.forms import ConfirmedForm
-from common.typed import whole_number
-from common.web.forms import Form, TextField
+from common.web.forms import Form, RowNumberField, TextField
 
 
 class AppForm(ConfirmedForm):
@@ -42,13 +41,12 @@ class AppRemovalForm(ConfirmedForm):
 class RenewalForm(ConfirmedForm):
     """That the recovery codes are replaced; `newest` are those the page was made for."""
 
-    newest = forms.CharField(required=False, widget=forms.HiddenInput)
+    newest = RowNumberField()
 
     def save(self, *, now: datetime) -> list[str]:
         """Return the new codes."""
         self.check_password()
-        newest = whole_number(self.cleaned_data["newest"]) or 0
-        return second_factor.recovery_codes_renew(user=self.user, newest=newest)
+        return second_factor.recovery_codes_renew(user=self.user, newest=self.cleaned_data["newest"])
 
 
 class PasskeyForm(ConfirmedForm):
@@ -82,10 +80,9 @@ class NewPasskeyForm(Form):
 class PasskeyRemovalForm(ConfirmedForm):
     """Which passkey goes."""
 
-    passkey = forms.CharField(required=False)
+    passkey = RowNumberField()
 
     def save(self, *, now: datetime) -> bool:
         """Forget it; return whether a factor is left."""
         self.check_password()
-        number = whole_number(self.cleaned_data["passkey"]) or 0
-        return passkeys.passkey_remove(user=self.user, passkey_id=number)
+        return passkeys.passkey_remove(user=self.user, passkey_id=self.cleaned_data["passkey"])

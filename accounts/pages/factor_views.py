@@ -1,6 +1,7 @@
 """The page of the second factor."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -8,7 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _
 
 from accounts.access import signed_in
 from accounts.letters import tell
@@ -58,51 +59,34 @@ def _factor_page(request: HttpRequest, user: User, forms: dict[str, Form]) -> Ht
     return render(request, "accounts/second_factor.html", context, status=400 if sent else 200)
 
 
-def _turned_on(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
-    tell(user, "second_factor_on", now=timezone.now())
-    return _added(request, codes, _("The authenticator app is set up."))
-
-
-def _passkey_added(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
-    tell(user, "passkey_added", now=timezone.now())
-    return _added(request, codes, _("The passkey was added."))
-
-
-def _added(request: HttpRequest, codes: list[str], words: str) -> HttpResponse:
+def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, words: Any) -> HttpResponse:
+    tell(user, letter, now=timezone.now())
     if codes:
-        return _show_codes(request, codes, turned_on=True)
+        return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": True})
     messages.success(request, words)
     return go_to("account-second-factor")
 
 
-def _show_codes(request: HttpRequest, codes: list[str], *, turned_on: bool) -> HttpResponse:
-    return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": turned_on})
-
-
-def _turned_off(request: HttpRequest, user: User, left: bool) -> HttpResponse:
-    return _removed(request, user, left, "app_removed", _("The authenticator app is removed."))
-
-
-def _passkey_removed(request: HttpRequest, user: User, left: bool) -> HttpResponse:
-    return _removed(request, user, left, "passkey_removed", _("The passkey is removed."))
-
-
-def _removed(request: HttpRequest, user: User, left: bool, letter: str, words: str) -> HttpResponse:
+def _removed(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
     tell(user, letter if left else "second_factor_off", now=timezone.now())
-    off = _("The second factor is off: signing in takes the password alone.")
-    messages.success(request, words if left else off)
+    messages.success(request, words if left else _("The second factor is off: signing in takes the password alone."))
     return go_to("account-second-factor" if left else "account")
 
 
-def _begin_passkey(request: HttpRequest, user: User, options: dict[str, Any]) -> HttpResponse:
+def _renewed(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
+    return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": False})
+
+
+def _begun(request: HttpRequest, user: User, options: dict[str, Any]) -> HttpResponse:
     return render(request, "accounts/passkey.html", {"options": options, "name": text(request, "name")})
 
 
+# What follows when a form was taken; the last argument is what its service returned.
 _ANSWERS: dict[str, Callable[[HttpRequest, User, Any], HttpResponse]] = {
-    "turn_on": _turned_on,
-    "turn_off": _turned_off,
-    "renew": lambda request, user, codes: _show_codes(request, codes, turned_on=False),
-    "passkey_begin": _begin_passkey,
-    "passkey_add": _passkey_added,
-    "passkey_remove": _passkey_removed,
+    "turn_on": partial(_added, letter="second_factor_on", words=_("The authenticator app is set up.")),
+    "turn_off": partial(_removed, letter="app_removed", words=_("The authenticator app is removed.")),
+    "renew": _renewed,
+    "passkey_begin": _begun,
+    "passkey_add": partial(_added, letter="passkey_added", words=_("The passkey was added.")),
+    "passkey_remove": partial(_removed, letter="passkey_removed", words=_("The passkey is removed.")),
 }

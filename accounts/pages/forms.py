@@ -22,8 +22,7 @@ from accounts.models import Invitation
 from accounts.rate_limits import count_letter, password_matches
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
-from common.typed import whole_number
-from common.web.forms import Form, TextField
+from common.web.forms import Form, RowNumberField, TextField
 
 _MOST_PASSWORD = 1000
 _NO_ROLE, _NO_LANGUAGE = "Choose tasker, organizer or review board.", "Choose a language."
@@ -190,14 +189,15 @@ class JoinForm(NewPassword, Form):
     """The user name and password of a new account."""
 
     names = {"password": "new_password"}
-    username = TextField(_("User name"), most=150, autocomplete="username", autocapitalize="none", spellcheck="false")
+    username = TextField(
+        _("User name"),
+        most=150,
+        help_text=_("Only organizers see it. Letters, digits and @ . + - _, at most 40."),
+        autocomplete="username",
+        autocapitalize="none",
+        spellcheck="false",
+    )
     field_order = ["username"]
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        self.fields["username"].help_text = gettext(
-            "Only organizers see it. Letters, digits and @ . + - _, at most 40."
-        )
 
     def save(self, *, secret: str, rng: Random) -> User:
         """Make the account that the link invites to."""
@@ -237,12 +237,11 @@ class InviteForm(Form):
 class RenewForm(Form):
     """That an invitation is sent again."""
 
-    invitation = forms.CharField(required=False)
+    invitation = RowNumberField()
 
     def save(self, *, by: User) -> invitations.NewInvitation:
         """Make a new link."""
-        number = whole_number(self.cleaned_data["invitation"]) or 0
-        return invitations.invitation_renew(invitation_id=number, by=by, now=timezone.now())
+        return invitations.invitation_renew(invitation_id=self.cleaned_data["invitation"], by=by, now=timezone.now())
 
 
 class RevokeForm(RenewForm):
@@ -250,5 +249,4 @@ class RevokeForm(RenewForm):
 
     def save(self, *, by: User) -> Invitation:  # type: ignore[override]
         """End its link."""
-        number = whole_number(self.cleaned_data["invitation"]) or 0
-        return invitations.invitation_revoke(invitation_id=number, by=by, now=timezone.now())
+        return invitations.invitation_revoke(invitation_id=self.cleaned_data["invitation"], by=by, now=timezone.now())

@@ -75,7 +75,10 @@ class PreparedStatement:
             self._plan(connection)
             cursor.execute(self._call, [each.stored(given, connection) for each in self._given])
         else:
-            cursor.execute(self._sql, [_value(each, given, connection) for each in self._parameters])
+            values = (
+                each.stored(given, connection) if isinstance(each, Parameter) else each for each in self._parameters
+            )
+            cursor.execute(self._sql, list(values))
 
     def _plan(self, connection: Any) -> None:
         planned = _planned.setdefault(connection.connection, set())
@@ -91,10 +94,6 @@ class PreparedStatement:
         marks = [f"${next(numbers)}" if isinstance(each, Parameter) else "%s" for each in self._parameters]
         first, *others = self._sql.split("%s")
         return first + "".join(mark + text for mark, text in zip(marks, others, strict=True))
-
-
-def _value(parameter: Any, given: dict[str, Any], connection: Any) -> Any:
-    return parameter.stored(given, connection) if isinstance(parameter, Parameter) else parameter
 
 
 class PreparedLookup(Generic[Row]):

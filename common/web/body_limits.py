@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from common.errors import DomainError, InvalidInput, TooLarge
@@ -46,15 +47,9 @@ def body_limit(view: Any) -> int:
     return DEFAULT_BYTES
 
 
-class BodyLimits:
+class BodyLimits(MiddlewareMixin):
     """Answers 413 to a body that is too long for its view. It comes before whatever reads bodies, forged requests'
     check among it."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: Any, values: Any

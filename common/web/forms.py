@@ -29,7 +29,7 @@ class TextField(forms.CharField):
     """
 
     def __init__(
-        self, label: Any, *, most: int, rows: int = 0, required: bool = True, help_text: str = "", **attributes: Any
+        self, label: Any, *, most: int, rows: int = 0, required: bool = True, help_text: Any = "", **attributes: Any
     ) -> None:
         shown = {"maxlength": most, "autocomplete": "off", **attributes}
         if required:

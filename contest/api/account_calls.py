@@ -9,7 +9,7 @@ from django.contrib.auth import authenticate
 from django.http import HttpRequest
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -24,12 +24,48 @@ from common import rates
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, TooMany
 from common.web.body_limits import SMALL_BYTES, limit_body
-from contest.api.account_shapes import CredentialsIn, MeOut, TokenOut
+from contest.api.bodies import Body
 from contest.attacks import quota
 from contest.core.roles import roles_of
 from contest.core.teams import teams_of
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_at
+
+
+class CredentialsIn(Body):
+    """Who wants a token."""
+
+    username = serializers.CharField(max_length=150)
+    password = serializers.CharField(max_length=1000, trim_whitespace=False)
+    otp = serializers.CharField(
+        required=False,
+        max_length=40,
+        help_text="The code of the second factor, or a recovery code: where the account has one.",
+    )
+
+
+class TokenOut(serializers.Serializer[Any]):
+    """A token for programs; it is shown once."""
+
+    token = serializers.CharField()
+
+
+class TeamOut(serializers.Serializer[Any]):
+    """A team of the caller."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+
+
+class MeOut(serializers.Serializer[Any]):
+    """Who the caller is. `quota_left` is null for who sends no attacks."""
+
+    username = serializers.CharField()
+    roles = serializers.ListField(child=serializers.ChoiceField(choices=["tasker", "organizer", "board", "team"]))
+    tasker_id = serializers.CharField(allow_null=True, help_text="The public ID, for example T-7Q4M2.")
+    teams = TeamOut(many=True)
+    quota_left = serializers.IntegerField(allow_null=True)
+
 
 # Many people may share an address, and each needs one token.
 MOST_TOKENS_AN_HOUR = 300

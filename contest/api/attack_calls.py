@@ -1,9 +1,17 @@
 """API calls of attacks: sending, and listing the team's own."""
 
+from typing import Any
+
 from django.core.paginator import Paginator
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import status
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_serializer,
+)
+from rest_framework import serializers, status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,17 +20,99 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
 from common.web.body_limits import limit_body
-from contest.api.attack_shapes import EXAMPLE, AttackIn, AttackReceiptOut, AttacksOut, SentBeforeOut
+from contest.api.bodies import Body
 from contest.attacks import quota
-from contest.attacks.attack_states import attack_statuses
+from contest.attacks.attack_states import AttackState, attack_statuses
 from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
 from contest.attacks.selectors import attacks_of
-from contest.attacks.services import SentBefore, attack_receive
+from contest.attacks.services import LONGEST_NAME, SentBefore, attack_receive
+from contest.attacks.uploads import MOST_ENTRIES
 from contest.core.models import Team
 from contest.core.roles import own_team_of
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES, uploading
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
+
+EXAMPLE = {
+    "id": "A-7Q4M2K9X",
+    "received_at": "2026-11-20T23:41:12.482913Z",
+    "week": "2026-W47",
+    "week_ends_at": "2026-11-21T00:00:00Z",
+    "time_zone": "UTC",
+    "image": "P-7Q4M2K9X",
+    "sha256_pixels": "5f1d7a84b1c2e0f39a6d4b8c7e2f1053a9b6c4d8e7f20113b5a7c9d1e3f50627",
+    "file_name": "heron-on-a-fence.png",
+    "of_quota": 3,
+    "defenses": ["D-4K7QX2M9"],
+    "warnings": [],
+    "copy_of": None,
+    "withdrawn_at": None,
+}
+
+
+@extend_schema_serializer(component_name="AttackIn")
+class AttackIn(Body):
+    """A picture, and the defenses it is meant for."""
+
+    image = serializers.FileField(allow_empty_file=True, help_text="The file: one picture, PNG if every pixel counts.")
+    defenses = serializers.ListField(
+        child=serializers.CharField(max_length=16, allow_blank=True),
+        required=False,
+        max_length=MOST_ENTRIES,
+        help_text="IDs of defenses at stake whose time is not over, one field each; none means all of them.",
+    )
+
+
+class AttackOut(serializers.Serializer[Any]):
+    """The receipt of an attack (R26)."""
+
+    id = serializers.CharField()
+    received_at = serializers.DateTimeField(help_text="When the last byte had arrived.")
+    week = serializers.CharField(help_text="The contest week it counts for.")
+    week_ends_at = serializers.DateTimeField(help_text="Until then it is under embargo and may be withdrawn.")
+    time_zone = serializers.CharField(help_text="The IANA zone the week is counted in.")
+    image = serializers.CharField(help_text="The ID of the picture: its own call tells more of it.")
+    sha256_pixels = serializers.CharField()
+    file_name = serializers.CharField(max_length=LONGEST_NAME, allow_blank=True)
+    of_quota = serializers.IntegerField(help_text="The how many-th picture of the team's day.")
+    defenses = serializers.ListField(
+        child=serializers.CharField(), help_text="Empty: all that were at stake when it was received."
+    )
+    warnings = serializers.ListField(child=serializers.CharField())
+    copy_of = serializers.CharField(
+        allow_null=True, help_text="The first receipt of the same pixels, another team's, once that one is public."
+    )
+    withdrawn_at = serializers.DateTimeField(allow_null=True)
+
+
+class AttackReceiptOut(AttackOut):
+    """The receipt of a new attack."""
+
+    quota_left = serializers.IntegerField(help_text="What is left for the team on this day.")
+
+
+class AttackStateOut(AttackOut):
+    """A receipt with what became of the picture."""
+
+    state = serializers.ChoiceField(choices=[state.value for state in AttackState])
+
+
+class AttacksOut(serializers.Serializer[Any]):
+    """A page of receipts, newest first."""
+
+    count = serializers.IntegerField()
+    quota_left = serializers.IntegerField()
+    next = serializers.CharField(allow_null=True, help_text="The address of the next page.")
+    results = AttackStateOut(many=True)
+
+
+class SentBeforeOut(serializers.Serializer[Any]):
+    """A picture that the team has sent before; `receipt` is the earlier one."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    receipt = serializers.CharField()
+
 
 ON_A_PAGE = 50
 _SENT_BEFORE = {"code": "sent_before", "detail": "Your team has sent exactly this picture before: receipt A-7Q4M2K9X."}

@@ -16,6 +16,7 @@ from adjudication.rules import REASONS
 from adjudication.services import MOST_CHARACTERS
 from common.domain_clock import domain_now
 from common.errors import InvalidInput
+from contest.api.bodies import Body
 from contest.appeals.services import case_of_appeal
 from contest.board.cases import (
     MINIMUM_TEXT,
@@ -46,7 +47,7 @@ _EXAMPLE = {
 }
 
 
-class DecisionIn(serializers.Serializer[Any]):
+class DecisionIn(Body):
     """A vote: `choice`, and what goes with it. Or the confirmation of what the votes decide: `seen`, and the
     explanation."""
 
@@ -80,12 +81,6 @@ class DecisionIn(serializers.Serializer[Any]):
         max_length=MOST_CHARACTERS,
         help_text="The public explanation; an overrule needs one that says something.",
     )
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Refuse unknown fields by name, as every call does."""
-        if isinstance(data, Mapping) and (unknown := sorted(set(map(str, data)) - set(self.fields))):
-            raise serializers.ValidationError({name: [f"The field {name!r} is not known."] for name in unknown})
-        return super().to_internal_value(data)
 
 
 class BallotOut(serializers.Serializer[Any]):

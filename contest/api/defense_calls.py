@@ -1,11 +1,13 @@
 """API calls of defenses: submitting and listing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.datastructures import MultiValueDict
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -17,8 +19,8 @@ from common.errors import InvalidInput, WrongFields
 from common.queues import hint
 from common.web.body_limits import limit_body
 from common.web.json_parser import JSONParser
-from contest.api.defense_shapes import EXAMPLE, EXAMPLE_NOT_ELIGIBLE, EXAMPLE_RECEIVED, DefenseIn, DefenseOut
-from contest.core.enums import UploadKind
+from contest.core.enums import DefenseStanding, StakeEnd, StakeKind, UploadKind
+from contest.core.models import Break
 from contest.core.roles import own_team_of, roles_of
 from contest.core.upload_rates import count_refusals
 from contest.defenses import entries, selectors
@@ -28,7 +30,113 @@ from contest.record.defense_figures import defense_breaks
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_submission
 from labeling.pages.shapes import ErrorOut
 from policy.selectors import policy_in_force
+from scoring.models import Defense
 from scoring.tasks import plan_trials
+from scoring.trials.enums import EligibilityCondition
+
+EXAMPLE_STAKE = {
+    "by": "board",
+    "batch": "S-4QX7M",
+    "cents": 100000,
+    "currency": "USD",
+    "staked_at": "2026-11-28T10:00:00Z",
+    "clock_from": "2026-11-28T10:00:00Z",
+    "unbroken_until": "2027-02-26T10:00:00Z",
+    "ended_at": None,
+    "end": None,
+}
+EXAMPLE = {
+    "id": "D-7Q4M2",
+    "name": "steadfast",
+    "state": "staked",
+    "team": "blue",
+    "open_source": True,
+    "licence": "Apache-2.0",
+    "digest": "sha256:9f2c41d07be84a6f8f3f0f1a5e6d7c8b9f2c41d07be84a6f8f3f0f1a5e6d7c8b",
+    "description": "A small net that abstains where it is not sure.",
+    "published_at": "2026-11-24T09:00:00Z",
+    "received_at": None,
+    "due_at": None,
+    "failed": [],
+    "stake": EXAMPLE_STAKE,
+}
+EXAMPLE_RECEIVED = EXAMPLE | {
+    "state": "received",
+    "published_at": None,
+    "received_at": "2026-11-18T12:00:00Z",
+    "due_at": "2026-11-28T00:00:00Z",
+    "stake": None,
+}
+EXAMPLE_NOT_ELIGIBLE = EXAMPLE_RECEIVED | {
+    "state": "not eligible",
+    "due_at": None,
+    "failed": [
+        {
+            "condition": "private",
+            "words": "5 of 10 right. At least 80 % is needed: 8.",
+            "advice": "Let it abstain where it is not sure, and answer more of the clear pictures.",
+        }
+    ],
+}
+
+
+class FailureOut(serializers.Serializer[Any]):
+    """A condition of publication that a defense failed (R31), in totals: no picture is named."""
+
+    condition = serializers.ChoiceField(choices=[condition.value for condition in EligibilityCondition])
+    words = serializers.CharField()
+    advice = serializers.CharField()
+
+
+class StakeOut(serializers.Serializer[Any]):
+    """What stands on a defense. `unbroken_until` is null where no clock runs: it is over, or the source is closed."""
+
+    by = serializers.ChoiceField(choices=[kind.value for kind in StakeKind])
+    batch = serializers.CharField(allow_null=True)
+    cents = serializers.IntegerField()
+    currency = serializers.CharField()
+    staked_at = serializers.DateTimeField()
+    clock_from = serializers.DateTimeField()
+    unbroken_until = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    end = serializers.ChoiceField(choices=[end.value for end in StakeEnd], allow_null=True)
+
+
+class DefenseOut(serializers.Serializer[Any]):
+    """A defense. `received_at`, `due_at` and `failed` are for its team and for organizers.
+
+    `due_at`: until then it is published if it is eligible. `failed`: why it is `not eligible`, empty otherwise. A new
+    private set repeats the trial by itself where `private` and `speed` alone failed.
+    """
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=[standing.value for standing in DefenseStanding])
+    team = serializers.CharField(allow_null=True)
+    open_source = serializers.BooleanField()
+    licence = serializers.CharField()
+    digest = serializers.CharField()
+    description = serializers.CharField()
+    published_at = serializers.DateTimeField(allow_null=True)
+    received_at = serializers.DateTimeField(allow_null=True)
+    due_at = serializers.DateTimeField(allow_null=True)
+    failed = FailureOut(many=True)
+    stake = StakeOut(allow_null=True)
+
+
+class DefenseIn(serializers.Serializer[Any]):
+    """A hand-in: `archive`, or `image` in a registry; without `source` it is closed and cannot win."""
+
+    name = serializers.CharField(max_length=80)
+    licence = serializers.CharField(max_length=200)
+    description = serializers.CharField(required=False, max_length=4000)
+    image = serializers.CharField(required=False, help_text="name@sha256:…, in a registry that is in use here")
+    archive = serializers.FileField(required=False, help_text="what docker save writes, uncompressed")
+    source = serializers.FileField(  # type: ignore[assignment]  # a declared field, which DRF takes off the class
+        required=False, help_text="a zip"
+    )
+    training_code = serializers.FileField(required=False, help_text="a zip")
+    weights = serializers.FileField(required=False)
 
 
 @limit_body(MOST_BYTES)
@@ -92,11 +200,7 @@ class Defenses(APIView):
             now = domain_now()  # the body has been read to its end, which is the moment that counts (R23)
             entry, new = entries.submit_defense(team, given, by=request.user, policy=policy, now=now)  # type: ignore[arg-type]
         hint(plan_trials.task)
-        stake = newest_stakes([entry.defense], now).get(entry.defense_id)
-        known = eligibilities_waiting([entry.defense], now=now)
-        standing = selectors.defense_states([entry.defense], now=now, known=known)[entry.defense_id]
-        failed = failures([entry.defense], now=now, known=known).get(entry.defense_id, ())
-        body = defense_json(entry.defense, standing, stake, failed=failed, unrestricted=True)
+        (body,) = _defenses_json([entry.defense], {entry.defense_id}, now=now)
         return Response(body, status=status.HTTP_201_CREATED if new else status.HTTP_200_OK)
 
     @extend_schema(
@@ -114,21 +218,27 @@ class Defenses(APIView):
         roles, now = roles_of(request.user), domain_now()
         own = {entry.defense_id for entry in selectors.entries_of(own_team_of(request.user))} if roles.teams else set()
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
-        known = eligibilities_waiting(rows, now=now)
-        found = selectors.defense_states(rows, now=now, breaks=defense_breaks(public=not roles.organizer), known=known)
-        stakes, failed = newest_stakes(rows, now), failures(rows, now=now, known=known)
-        return Response(
-            [
-                defense_json(
-                    each,
-                    found[each.pk],
-                    stakes.get(each.pk),
-                    failed=failed.get(each.pk, ()),
-                    unrestricted=roles.organizer or each.pk in own,
-                )
-                for each in rows
-            ]
+        unrestricted = {each.pk for each in rows} if roles.organizer else own
+        return Response(_defenses_json(rows, unrestricted, now=now, breaks=defense_breaks(public=not roles.organizer)))
+
+
+def _defenses_json(
+    rows: Sequence[Defense], unrestricted: Container[int], *, now: datetime, breaks: QuerySet[Break] | None = None
+) -> list[dict[str, Any]]:
+    """Return defenses as the API writes them; of those in `unrestricted` the caller may know all."""
+    known, stakes = eligibilities_waiting(rows, now=now), newest_stakes(rows, now)
+    standings = selectors.defense_states(rows, now=now, breaks=breaks, known=known)
+    failed = failures(rows, now=now, known=known)
+    return [
+        defense_json(
+            each,
+            standings[each.pk],
+            stakes.get(each.pk),
+            failed=failed.get(each.pk, ()),
+            unrestricted=each.pk in unrestricted,
         )
+        for each in rows
+    ]
 
 
 def _parts(request: Request) -> tuple[Mapping[str, Any], MultiValueDict[str, Any]]:

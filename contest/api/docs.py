@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -27,96 +26,47 @@ _BY_FORMAT = {
 _BY_TYPE = {"string": "text", "integer": 1, "number": 4.2, "boolean": True, "object": {}}
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a body or an answer; the name of a nested field is dotted, `[]` marks the items of a list."""
-
-    name: str
-    kind: str
-    required: bool
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallAnswer:
-    """One answer of a call: the status, what it means, its fields, and an example as JSON text.
-
-    `same_as` names the status of an earlier answer with the very same fields.
-    """
-
-    status: str
-    meaning: str
-    fields: tuple[Field, ...]
-    example: str
-    same_as: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call. `body` is empty for a call that takes none."""
-
-    key: str
-    method: str
-    path: str
-    summary: str
-    description: str
-    signed_in: bool
-    body: tuple[Field, ...]
-    body_example: str
-    answers: tuple[CallAnswer, ...]
-    errors: tuple[CallAnswer, ...]
-
-
 @lru_cache(maxsize=1)
-def call_groups() -> dict[str, tuple[Call, ...]]:
-    """Return the calls by their first word, in the order of the schema; made once per process."""
+def call_groups() -> dict[str, list[dict[str, Any]]]:
+    """Return what the page tells of each call, by its first word, in the order of the schema; made once per process."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     schema = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    groups: dict[str, tuple[Call, ...]] = {}
-    for path, method, operation in _operations(schema):
-        group = operation.get("tags", ["other"])[0]
-        groups[group] = (*groups.get(group, ()), _call(schema, path, method, operation))
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in schema["paths"].items():
+        for method in (each for each in _METHODS if each in methods):
+            groups.setdefault(methods[method]["tags"][0], []).append(_call(schema, path, method, methods[method]))
     return groups
 
 
-def _operations(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
-    for path, methods in schema["paths"].items():
-        yield from ((path, method, methods[method]) for method in _METHODS if method in methods)
-
-
-def _call(schema: Schema, path: str, method: str, operation: Schema) -> Call:
+def _call(schema: Schema, path: str, method: str, operation: Schema) -> dict[str, Any]:
+    """Return what the page tells of one call; `body` is empty for a call that takes none."""
     taken = operation.get("requestBody", {})
     content = _json_content(taken)
     form: Schema = taken.get("content", {}).get("multipart/form-data", {})
     answers = [_answer(schema, status, answer) for status, answer in sorted(operation["responses"].items())]
-    return Call(
-        key=operation["operationId"],
-        method=method.upper(),
-        path=path,
-        summary=operation.get("summary") or _words(operation["operationId"]),
-        description=operation.get("description", ""),
+    return {
+        "key": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "summary": operation["summary"],
+        "description": operation.get("description", ""),
         # An empty requirement among the alternatives means that nobody has to be signed in.
-        signed_in=bool(operation.get("security")) and {} not in operation["security"],
+        "signed_in": bool(operation.get("security")) and {} not in operation["security"],
         # A form with files has the same fields, and no example that could be written as JSON.
-        body=tuple(_fields(schema, (content or form).get("schema", {}))),
-        body_example=_example(schema, content),
-        answers=tuple(_without_repeats(answer for answer in answers if answer.status < "4")),
-        errors=tuple(answer for answer in answers if answer.status >= "4"),
-    )
+        "body": list(_fields(schema, (content or form).get("schema", {}))),
+        "body_example": _example(schema, content),
+        "answers": list(_without_repeats([answer for answer in answers if answer["status"] < "4"])),
+        "errors": [answer for answer in answers if answer["status"] >= "4"],
+    }
 
 
-def _without_repeats(answers: Iterable[CallAnswer]) -> Iterator[CallAnswer]:
-    shown: dict[tuple[Field, ...], str] = {}
-    for answer in answers:
-        if answer.fields and answer.fields in shown:
-            yield replace(answer, same_as=shown[answer.fields])
-        else:
-            shown[answer.fields] = answer.status
-            yield answer
-
-
-def _words(operation_id: str) -> str:
-    return operation_id.replace("_", " ").capitalize()
+def _without_repeats(answers: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Add `same_as`: the status of an earlier answer with the very same fields, empty where there is none."""
+    for position, answer in enumerate(answers):
+        earlier = (
+            each["status"] for each in answers[:position] if answer["fields"] and each["fields"] == answer["fields"]
+        )
+        yield answer | {"same_as": next(earlier, "")}
 
 
 def _json_content(holder: Schema) -> Schema:
@@ -124,10 +74,15 @@ def _json_content(holder: Schema) -> Schema:
     return content
 
 
-def _answer(schema: Schema, status: str, answer: Schema) -> CallAnswer:
+def _answer(schema: Schema, status: str, answer: Schema) -> dict[str, Any]:
+    """Return one answer of a call: the status, what it means, its fields, and an example as JSON text."""
     content = _json_content(answer)
-    meaning = answer.get("description") or HTTPStatus(int(status)).phrase
-    return CallAnswer(status, meaning, tuple(_fields(schema, content.get("schema", {}))), _example(schema, content))
+    return {
+        "status": status,
+        "meaning": answer.get("description") or HTTPStatus(int(status)).phrase,
+        "fields": list(_fields(schema, content.get("schema", {}))),
+        "example": _example(schema, content),
+    }
 
 
 def _resolved(schema: Schema, part: Schema) -> Schema:
@@ -141,13 +96,17 @@ def _resolved(schema: Schema, part: Schema) -> Schema:
             return part
 
 
-def _fields(schema: Schema, part: Schema, prefix: str = "") -> Iterator[Field]:
+def _fields(schema: Schema, part: Schema, prefix: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the fields of a body or an answer. The name of a nested field is dotted, `[]` marks the items of a list."""
     whole = _resolved(schema, part)
-    required = whole.get("required", [])
     for name, value in whole.get("properties", {}).items():
-        note = value.get("description") or ""
         inner = _resolved(schema, value)
-        yield Field(prefix + name, _kind(schema, value), name in required, "" if "enum" in inner else note)
+        yield {
+            "name": prefix + name,
+            "kind": _kind(schema, value),
+            "required": name in whole.get("required", []),
+            "note": "" if "enum" in inner else value.get("description") or "",
+        }
         if inner.get("type") == "array":
             yield from _fields(schema, inner.get("items", {}), f"{prefix}{name}[].")
         else:

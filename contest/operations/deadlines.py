@@ -4,17 +4,17 @@ The pictures of a week are labeled in the week after it (R24), so that is when t
 in the contest's zone (R23). The queue is one for all weeks; so is the forecast of it (contest.operations.forecast).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from django.core.cache import cache
 from django.db.models import Count, Q, QuerySet
 
 from common import charts
 from common.charts import Chart, ChartValue
+from common.remembered import remembered
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
@@ -158,11 +158,7 @@ def deadline_words(chance: float | None) -> str:
 
 def deadlines(*, now: datetime) -> DeadlineForecast:
     """Return the weeks being labeled with their forecast; the same for all who ask within FRESH_SECONDS."""
-    found: DeadlineForecast | None = cache.get("deadlines")
-    if found is None:
-        found = read_deadlines(now=now)
-        cache.set("deadlines", found, FRESH_SECONDS)
-    return found
+    return remembered("deadlines", FRESH_SECONDS, lambda: read_deadlines(now=now))
 
 
 def read_deadlines(*, now: datetime) -> DeadlineForecast:
@@ -247,7 +243,9 @@ def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iter
         hopeless[each.week] += each.image_id in stuck
         ahead[each.week] = before
     weeks = sorted((week_called(name) for name in left if name), key=lambda week: week.start)
-    pictures, held = _pictures(weeks), _held(weeks)
+    released = Image.objects.filter(origin__in=RELEASED_ORIGINS, label_from__isnull=False)
+    pictures = _counted(released, weeks, "received_at")
+    held = _counted(Panel.objects.filter(state=PanelState.HELD), weeks, "image__received_at")
     for week in weeks:
         due = week_at(week.end)
         name = week.name
@@ -255,26 +253,14 @@ def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iter
         yield Deadline(name, due.end, zone_of(due), *numbers)
 
 
-def _received_in(week: Week, image: str = "") -> Q:
-    return Q(**{f"{image}received_at__gte": week.start, f"{image}received_at__lt": week.end})
-
-
-def _pictures(weeks: Sequence[Week]) -> Mapping[str, int]:
-    rows = Image.objects.filter(origin__in=RELEASED_ORIGINS, label_from__isnull=False)
-    return _counted(rows, weeks, "")
-
-
-def _held(weeks: Sequence[Week]) -> Mapping[str, int]:
-    return _counted(Panel.objects.filter(state=PanelState.HELD), weeks, "image__")
-
-
-def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], image: str) -> Mapping[str, int]:
-    """Count rows by week in one statement."""
+def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], received: str) -> Mapping[str, int]:
+    """Count rows by the week of their column `received` in one statement."""
     if not weeks:
         return {}
+    since, before = f"{received}__gte", f"{received}__lt"
     spans = {f"week_{number}": week for number, week in enumerate(weeks)}
-    since = rows.filter(**{f"{image}received_at__gte": weeks[0].start, f"{image}received_at__lt": weeks[-1].end})
-    found = since.aggregate(**{key: Count("pk", filter=_received_in(week, image)) for key, week in spans.items()})
+    counts = {key: Count("pk", filter=Q(**{since: week.start, before: week.end})) for key, week in spans.items()}
+    found = rows.filter(**{since: weeks[0].start, before: weeks[-1].end}).aggregate(**counts)
     return {week.name: found[key] for key, week in spans.items()}
 
 
@@ -297,19 +283,14 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], p
 
 
 def _tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int, tuple[int, str]]) -> list[Task]:
-    seen = _seen(names)
-    return [Task(each.missing, frozenset(seen.get(each.image_id, ()))) for each in waiting]
-
-
-def _seen(names: Mapping[int, tuple[int, str]]) -> dict[int, set[int]]:
-    """By whom of those at work each picture in an open panel was answered, or given back for good (R8)."""
+    """What each picture misses, and by whom of those at work it was answered, or given back for good (R8)."""
     images = Panel.objects.filter(state=PanelState.OPEN).values("image")
     over = Q(state=AssignmentState.ANSWERED) | ~Q(problem="")
     rows = Assignment.objects.filter(over, image__in=images, tasker__in=names)
-    found: dict[int, set[int]] = {}
+    seen = defaultdict[int, set[int]](set)
     for image, tasker in rows.values_list("image_id", "tasker_id"):
-        found.setdefault(image, set()).add(names[tasker][0])
-    return found
+        seen[image].add(names[tasker][0])
+    return [Task(each.missing, frozenset(seen[each.image_id])) for each in waiting]
 
 
 # What comes of it ---------------------------------------------------------------------------------------------------

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.core.cache import cache
-
 from adjudication.enums import DecidedBy
 from adjudication.models import Ruling
 from common import charts
 from common.charts import Chart, ChartValue
+from common.remembered import remembered
 from monitoring.answer_rows import AnswerRow, PanelComparison, company
 from monitoring.gold_choice import USUAL_IOU_PERCENT
 from monitoring.rules import QUESTIONS
@@ -73,11 +72,7 @@ class Disagreement:
 
 def disagreement(*, now: datetime) -> Disagreement:
     """Return where taskers differ; the same for all who ask within FRESH_SECONDS."""
-    found: Disagreement | None = cache.get("disagreement")
-    if found is None:
-        found = read_disagreement(now=now)
-        cache.set("disagreement", found, FRESH_SECONDS)
-    return found
+    return remembered("disagreement", FRESH_SECONDS, lambda: read_disagreement(now=now))
 
 
 def read_disagreement(*, now: datetime) -> Disagreement:

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 
@@ -46,28 +47,12 @@ class SuspiciousGold:
     asked: int
 
 
-@dataclass(frozen=True, slots=True)
-class GoldSupply:
-    """The gold there is: pictures in use, uses left over all of them, those nearly used up, held, used up.
+def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
+    """Return how the gold stands: pictures in use, uses left over all of them, those nearly used up, held, used up.
 
     `left` are the taskers of the last seven days who have least, `taskers` how many of them there are, `short` how many
     have under `few`.
     """
-
-    usable: int
-    uses_left: int
-    worn: int
-    used_up: int
-    held: int
-    taskers: int
-    short: int
-    left: tuple[GoldLeft, ...]
-    suspicious: tuple[SuspiciousGold, ...]
-    few: int = FEW
-
-
-def gold_supply(policy: Policy, *, now: datetime) -> GoldSupply:
-    """Return how the gold stands."""
     cap = policy.gold_most_uses
     known = KnownPicture.objects.filter(use=KnownUse.GOLD, retired_at__isnull=True)
     usable = Q(held_at__isnull=True, uses__lt=cap)
@@ -79,13 +64,15 @@ def gold_supply(policy: Policy, *, now: datetime) -> GoldSupply:
         held=Count("pk", filter=Q(held_at__isnull=False)),
     )
     left = _left(counts["usable"], cap, now)
-    return GoldSupply(
-        **counts | {"uses_left": counts["uses_left"] or 0},
-        taskers=len(left),
-        short=sum(each.pictures < FEW for each in left),
-        left=tuple(left[:MOST_LISTED]),
-        suspicious=_suspicious(),
-    )
+    return {
+        **counts,
+        "uses_left": counts["uses_left"] or 0,
+        "taskers": len(left),
+        "short": sum(each.pictures < FEW for each in left),
+        "few": FEW,
+        "left": left[:MOST_LISTED],
+        "suspicious": _suspicious(),
+    }
 
 
 def _left(usable: int, cap: int, now: datetime) -> list[GoldLeft]:

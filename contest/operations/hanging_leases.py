@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, QuerySet
 
 from labeling.enums import AssignmentState
 from labeling.models import Assignment
@@ -55,15 +56,9 @@ def _renewed_for_hours(now: datetime) -> Iterator[HangingLease]:
 
 def _silent(now: datetime) -> Iterator[HangingLease]:
     """Runs and trials whose scorer no longer renews the lease: a sweep gives them back, unless none runs."""
-    runs = Run.objects.filter(state=RunState.RUNNING, lease_until__lte=now).select_related("defense")
-    for run in runs.order_by("lease_until", "pk")[:MOST_LISTED]:
-        assert run.lease_until is not None  # the database keeps it while a run is running
-        yield _of_scorer(f"Run {run.pk} of {run.defense.name}", run.worker, run.lease_until)
-    trials = Trial.objects.filter(state=RunState.RUNNING, lease_until__lte=now).select_related("defense")
-    for trial in trials.defer("answers", "log").order_by("lease_until", "pk")[:MOST_LISTED]:
-        assert trial.lease_until is not None
-        yield _of_scorer(f"Trial {trial.pk} of {trial.defense.name}", trial.worker, trial.lease_until)
-
-
-def _of_scorer(what: str, worker: str, since: datetime) -> HangingLease:
-    return HangingLease(f"{what}: {worker} is silent", since, "See whether the scorer is at work", "scoring-queue")
+    for name, work in (("Run", Run), ("Trial", Trial)):
+        late: QuerySet[Any] = work._default_manager.filter(state=RunState.RUNNING, lease_until__lte=now)
+        rows = late.order_by("lease_until", "pk").values_list("pk", "defense__name", "worker", "lease_until")
+        for pk, defense, worker, since in rows[:MOST_LISTED]:
+            what = f"{name} {pk} of {defense}: {worker} is silent"
+            yield HangingLease(what, since, "See whether the scorer is at work", "scoring-queue")

@@ -6,6 +6,7 @@ Organizers see numbers and dates alone: what a case is about is the board's.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Min, Q
 
@@ -30,21 +31,9 @@ class LateCase:
     reminded: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class CaseBacklog:
-    """How many cases the board votes on and since when, wait for more taskers, are late, lack a quorum; and those in
-    trouble."""
-
-    open: int
-    oldest: datetime | None
-    with_taskers: int
-    late: int
-    without_quorum: int
-    listed: tuple[LateCase, ...]
-
-
-def case_backlog(*, now: datetime) -> CaseBacklog:
-    """Return how the board's cases stand, the oldest due first."""
+def case_backlog(*, now: datetime) -> dict[str, Any]:
+    """Return how many cases the board votes on (`open`), since when the `oldest`, and how many wait for more taskers,
+    are late, or lack a quorum; `listed` are those in trouble, the oldest due first."""
     undecided, late, lacking = Q(state=CaseState.OPEN), Q(due_at__lte=now), Q(told_at__isnull=False)
     counts = Case.objects.aggregate(
         open=Count("pk", filter=undecided),
@@ -53,7 +42,7 @@ def case_backlog(*, now: datetime) -> CaseBacklog:
         late=Count("pk", filter=undecided & late),
         without_quorum=Count("pk", filter=undecided & lacking),
     )
-    return CaseBacklog(**counts, listed=tuple(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now)))
+    return {**counts, "listed": list(_listed(undecided & (Q(due_at__lte=now + DUE_SOON) | lacking), now))}
 
 
 def _listed(troubled: Q, now: datetime) -> Iterator[LateCase]:

@@ -10,14 +10,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
-from django.db.models import CharField, F, Q, QuerySet, Value
+from django.db.models import CharField, F, QuerySet, Value
 
 from common.errors import NotFound
 from contest.core.enums import MessageKind, MessageRate
 from contest.outbox.kinds import KINDS
 from contest.outbox.letters import digest_mail_of, mail_of
 from contest.outbox.models import Digest, Message, Posted
-from contest.outbox.posting import MOST_TRIES, NOBODY, post_again
+from contest.outbox.posting import MOST_TRIES, NOBODY, failing_letters, lost_letters, post_again
 from contest.releases.models import ReleaseLetter
 
 _SMTP = "django.core.mail.backends.smtp.EmailBackend"
@@ -82,16 +82,10 @@ def letter_rows(*, now: datetime) -> QuerySet[Any]:
 
 
 def _listed(name: str, rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    wanted = rows if shows_all_letters() else rows.filter(_not_sent(now))
+    wanted = rows if shows_all_letters() else failing_letters(rows) | lost_letters(rows, before=now - _UNDER_WAY)
     named = wanted.annotate(name=Value(name, CharField()), number=F("pk"), made=F(_MADE[name]))
     listed: QuerySet[Any] = named.order_by().values("name", "number", "made")
     return listed
-
-
-def _not_sent(now: datetime) -> Q:
-    """The letters that failed, were given up, or that a sweep held when it died."""
-    lost = Q(taken_at__lt=now - _UNDER_WAY, sent_at__isnull=True, error="")
-    return Q(taken_at__isnull=True, tries__gt=0) | lost
 
 
 def read_letter(listed: Iterable[dict[str, Any]], *, now: datetime) -> list[LetterRow]:
@@ -155,28 +149,19 @@ def send_again(letter: LetterRow) -> int:
 
 def retry_given_up() -> int:
     """Let every letter that failed be due at once; return how many."""
-    return sum(post_again(rows.model.objects.filter(taken_at__isnull=True, tries__gt=0)) for rows in _TABLES.values())
+    return sum(post_again(failing_letters(rows.model.objects.all())) for rows in _TABLES.values())
 
 
 # In the demo --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FiledLetter:
-    """A letter in the demo's folder that is none of the rows: invitations, links to new passwords."""
-
-    subject: str
-    to: str
-    at: str
-    text: str
-
-
-def filed_letters(most: int) -> list[FiledLetter]:
-    """Return the newest letters in the demo's folder that the list does not have; none elsewhere."""
+def filed_letters(most: int) -> list[dict[str, str]]:
+    """Return the newest letters in the demo's folder that are none of the rows, such as invitations and links to new
+    passwords; none elsewhere."""
     folder = Path(settings.EMAIL_FILE_PATH) if settings.DEMO and settings.EMAIL_FILE_PATH else None
     if folder is None or not folder.is_dir():
         return []
-    found: list[FiledLetter] = []
+    found: list[dict[str, str]] = []
     for path in sorted(folder.glob("*.log"), reverse=True):
         found += [_filed(each) for each in _parsed(path) if not _is_listed(each)]
         if len(found) >= most:
@@ -194,7 +179,7 @@ def _is_listed(mail: Parsed) -> bool:
     return name in _TABLES
 
 
-def _filed(mail: Parsed) -> FiledLetter:
+def _filed(mail: Parsed) -> dict[str, str]:
     body = mail.get_body(("plain",))
     text = body.get_content() if body is not None else ""
-    return FiledLetter(mail["Subject"] or "", mail["To"] or "", mail["Date"] or "", str(text))
+    return {"subject": mail["Subject"] or "", "to": mail["To"] or "", "at": mail["Date"] or "", "text": str(text)}

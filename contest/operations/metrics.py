@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from django.core.cache import cache
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from adjudication.enums import Verdict
 from common.domain_clock import domain_now
+from common.remembered import remembered
 from contest.core.stuck_panels import stuck_groups
 from contest.operations import stages
 from contest.operations.sweep_health import SweepState, sweep_health
@@ -38,11 +38,7 @@ class PipelineCollector(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the gauges."""
-        found: list[Metric] | None = cache.get("pipeline-metrics")
-        if found is None:
-            found = pipeline_metrics(now=domain_now())
-            cache.set("pipeline-metrics", found, _FRESH_SECONDS)
-        return found
+        return remembered("pipeline-metrics", _FRESH_SECONDS, lambda: pipeline_metrics(now=domain_now()))
 
 
 def pipeline_metrics(*, now: datetime) -> list[Metric]:
@@ -62,11 +58,11 @@ def pipeline_metrics(*, now: datetime) -> list[Metric]:
 def _images(now: datetime) -> list[Metric]:
     waiting = stages.waiting_for_panel(now)
     return [
-        _gauge("unanimous_images_waiting", "Pictures that are due and have no panel.", waiting.count),
-        _gauge(
+        GaugeMetricFamily("unanimous_images_waiting", "Pictures that are due and have no panel.", value=waiting.count),
+        GaugeMetricFamily(
             "unanimous_images_waiting_oldest_seconds",
             "How long the oldest picture has waited for a panel.",
-            _age(waiting.oldest, now),
+            value=_age(waiting.oldest, now),
         ),
     ]
 
@@ -130,10 +126,6 @@ def _sweeps(now: datetime) -> list[Metric]:
         _by_state("unanimous_sweeps_late", "1 for a sweep that has not run for too long.", late, label="sweep"),
         _by_state("unanimous_sweeps_failing_seconds", "For how long a sweep has failed.", failing, label="sweep"),
     ]
-
-
-def _gauge(name: str, text: str, value: float) -> Metric:
-    return GaugeMetricFamily(name, text, value=value)
 
 
 def _by_state(name: str, text: str, values: dict[str, float] | dict[str, int], label: str = "state") -> Metric:

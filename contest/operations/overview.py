@@ -1,9 +1,10 @@
 """The data of the organizers' overview."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
@@ -13,22 +14,23 @@ from adjudication.enums import Verdict
 from adjudication.wording import reason_name
 from common import charts
 from common.charts import Chart, ChartValue
+from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.operations import stages, throughput
-from contest.operations.deadlines import DeadlineForecast, deadlines
-from contest.operations.disagreement import Disagreement, disagreement
-from contest.operations.flagged_taskers import FlaggedTasker, flagged_taskers
-from contest.operations.gold_supply import GoldSupply, gold_supply
-from contest.operations.hanging_leases import HangingLease, hanging_leases
-from contest.operations.late_cases import CaseBacklog, case_backlog
-from contest.operations.picture_ages import PanelAges, panel_ages
-from contest.operations.scoring_figures import OpenRerun, reruns_not_over
-from contest.operations.stages import PipelineStage, RunGroup
-from contest.operations.sweep_health import SweepHealth, SweepState, sweep_health, sweeps_in_trouble
-from contest.operations.waiting_items import WaitingItem, in_line, oldest_first, waiting_items
+from contest.operations.deadlines import deadlines
+from contest.operations.disagreement import disagreement
+from contest.operations.flagged_taskers import flagged_taskers
+from contest.operations.gold_supply import gold_supply
+from contest.operations.hanging_leases import hanging_leases
+from contest.operations.late_cases import case_backlog
+from contest.operations.picture_ages import panel_ages
+from contest.operations.scoring_figures import reruns_not_over
+from contest.operations.stages import PipelineStage
+from contest.operations.sweep_health import SweepState, sweep_health, sweeps_in_trouble
+from contest.operations.waiting_items import in_line, oldest_first, waiting_items
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
 from labeling.enums import AssignmentState, TaskerState
@@ -36,7 +38,7 @@ from labeling.models import Assignment, Image, Response, Tasker
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import DefenseAnswer, RunState
-from scoring.models import Defense, Run
+from scoring.models import Defense
 from scoring.selectors import dead_runs, is_randomised, predictions_in_force
 
 FRESH_SECONDS = 5
@@ -66,109 +68,9 @@ class Step:
     fragment: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveTasker:
-    """A tasker seen in the last minutes, by public ID (R4): pictures held, answers given meanwhile, last sign."""
-
-    public_id: str
-    held: int
-    answers: int
-    seen: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class DefenseFigures:
-    """A published defense: pictures answered in every round, pictures planned, pictures that break it.
-
-    `abstained` is the whole percentage of abstentions in its latest answers, empty before the first; `randomised` says
-    that some picture got different answers in different rounds (R29).
-    """
-
-    defense: Defense
-    scored: int
-    under_way: int
-    breaks: int
-    abstained: int | None
-    randomised: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRow:
-    """A published part of the record; `here` when its zip lies in the release folder of this machine."""
-
-    release: Release
-    here: bool
-
-
-@dataclass(frozen=True, slots=True)
-class NextRelease:
-    """The oldest week that has ended and is not released: what of it still waits, in words."""
-
-    week: str
-    waiting: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """The whole page. `attention` waits for somebody, `queues` for a scorer, the board, or a week to be complete."""
-
-    now: datetime
-    zone: str
-    pictures: bool
-    qualified: int
-    steps: tuple[Step, ...]
-    verdicts: Chart
-    reasons: Chart
-    answers: Chart
-    rulings: Chart
-    days: tuple[throughput.DayThroughput, ...]
-    missing: int
-    deadlines: DeadlineForecast
-    ages: PanelAges
-    at_work: tuple[ActiveTasker, ...]
-    attention: tuple[WaitingItem, ...]
-    queues: tuple[WaitingItem, ...]
-    hanging: tuple[HangingLease, ...]
-    gold: GoldSupply
-    disagreement: Disagreement
-    noticed: tuple[FlaggedTasker, ...]
-    cases: CaseBacklog
-    defenses: tuple[DefenseFigures, ...]
-    reruns: tuple[OpenRerun, ...]
-    dead_runs: tuple[Run, ...]
-    dead_count: int
-    releases: tuple[ReleaseRow, ...]
-    next_release: NextRelease | None
-    sweeps: tuple[SweepHealth, ...]
-
-    @property
-    def any_day(self) -> bool:
-        """Say whether there is anything to draw for the last days."""
-        return any(day.answers or day.rulings for day in self.days)
-
-    @property
-    def waits(self) -> tuple[WaitingItem, ...]:
-        """Return what waits for anybody, the oldest first."""
-        return oldest_first(self.attention + self.queues)
-
-    @property
-    def sweeps_wrong(self) -> int:
-        """Return how many sweeps are late or fail."""
-        return sum(each.state in (SweepState.LATE, SweepState.FAILING) for each in self.sweeps)
-
-    @property
-    def ruled(self) -> int:
-        """Return how many pictures have a verdict."""
-        return sum(bar.value.number for bar in self.verdicts.bars)
-
-
-def overview(*, now: datetime) -> Overview:
+def overview(*, now: datetime) -> dict[str, Any]:
     """Return the organizer's page as it stands; the same for all who ask within FRESH_SECONDS."""
-    found: Overview | None = cache.get("overview")
-    if found is None:
-        found = read_overview(now=now)
-        cache.set("overview", found, FRESH_SECONDS)
-    return found
+    return remembered("overview", FRESH_SECONDS, lambda: read_overview(now=now))
 
 
 def overview_forget() -> None:
@@ -176,8 +78,11 @@ def overview_forget() -> None:
     cache.delete("overview")
 
 
-def read_overview(*, now: datetime) -> Overview:
-    """Return the organizer's page, read afresh at `now`."""
+def read_overview(*, now: datetime) -> dict[str, Any]:
+    """Return what the organizer's page shows, read afresh at `now`.
+
+    `waits` is what waits for somebody, for a scorer, for the board, or for a week to be complete, the oldest first.
+    """
     policy = policy_in_force(now).policy
     undealt, panels = stages.waiting_for_panel(now), stages.open_panels()
     groups, standing = stages.run_groups(), stages.rulings()
@@ -185,41 +90,45 @@ def read_overview(*, now: datetime) -> Overview:
     days = throughput.throughput_by_day(now=now, zone=policy.time_zone)
     sweeps = sweep_health(now=now)
     dead, board, week = dead_runs(), case_backlog(now=now), next(unreleased_weeks(now), None)
-    return Overview(
-        now=now,
-        zone=policy.time_zone,
-        pictures=Image.objects.filter(label_from__isnull=False).exists(),
-        qualified=Tasker.objects.filter(state=TaskerState.QUALIFIED).count(),
-        steps=(
+    return {
+        "now": now,
+        "zone": policy.time_zone,
+        "pictures": Image.objects.filter(label_from__isnull=False).exists(),
+        "qualified": Tasker.objects.filter(state=TaskerState.QUALIFIED).count(),
+        "steps": (
             *_steps_before_rulings(now, undealt, panels),
             Step("Ruled valid", standing.of(Verdict.VALID), state="valid"),
             Step("Ruled rejected", standing.of(Verdict.REJECTED), state="rejected"),
             *_steps_of_scoring(standing.of(Verdict.VALID), groups, figures),
         ),
-        verdicts=_verdict_chart(standing),
-        reasons=_reason_chart(standing),
-        answers=_day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
-        rulings=_day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
-        days=days,
-        missing=throughput.answers_missing(undealt, panels, policy.panel_size),
-        deadlines=deadlines(now=now),
-        ages=panel_ages(now=now),
-        at_work=_at_work(now, policy),
-        attention=(*sweeps_in_trouble(sweeps), *waiting_items(now=now)),
-        queues=tuple(in_line(to_release=week, board=board)),
-        hanging=hanging_leases(now=now),
-        gold=gold_supply(policy, now=now),
-        disagreement=disagreement(now=now),
-        noticed=flagged_taskers(now=now),
-        cases=board,
-        defenses=figures,
-        reruns=reruns_not_over(),
-        dead_runs=tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
-        dead_count=dead.count(),
-        releases=_releases(),
-        next_release=_next_release(week),
-        sweeps=sweeps,
-    )
+        "verdicts": _verdict_chart(standing),
+        "reasons": _reason_chart(standing),
+        "ruled": sum(standing.verdicts.values()),
+        "answers": _day_chart("answers", "Answers per day", [(day.start, day.answers) for day in days]),
+        "rulings": _day_chart("rulings", "Rulings per day", [(day.start, day.rulings) for day in days]),
+        "days": days,
+        "any_day": any(day.answers or day.rulings for day in days),
+        "missing": throughput.answers_missing(undealt, panels, policy.panel_size),
+        "deadlines": deadlines(now=now),
+        "ages": panel_ages(now=now),
+        "at_work": _at_work(now, policy),
+        "waits": oldest_first(
+            (*sweeps_in_trouble(sweeps), *waiting_items(now=now), *in_line(to_release=week, board=board))
+        ),
+        "hanging": hanging_leases(now=now),
+        "gold": gold_supply(policy, now=now),
+        "disagreement": disagreement(now=now),
+        "noticed": flagged_taskers(now=now),
+        "cases": board,
+        "defenses": figures,
+        "reruns": reruns_not_over(),
+        "dead_runs": tuple(dead.select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]),
+        "dead_count": dead.count(),
+        "releases": _releases(),
+        "next_release": _next_release(week),
+        "sweeps": sweeps,
+        "sweeps_wrong": sum(each.state in (SweepState.LATE, SweepState.FAILING) for each in sweeps),
+    }
 
 
 def _steps_before_rulings(now: datetime, undealt: PipelineStage, panels: dict[int, PipelineStage]) -> list[Step]:
@@ -238,8 +147,8 @@ def _steps_before_rulings(now: datetime, undealt: PipelineStage, panels: dict[in
     return steps
 
 
-def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[DefenseFigures]) -> list[Step]:
-    scored = min((figure.scored for figure in figures), default=0)
+def _steps_of_scoring(valid: int, groups: Sequence[Any], figures: Sequence[dict[str, Any]]) -> list[Step]:
+    scored = min((figure["scored"] for figure in figures), default=0)
     first = (group.oldest for group in groups if group.state in _UNDER_WAY and not group.again)
     oldest = min(first, default=None)
     return [
@@ -249,37 +158,44 @@ def _steps_of_scoring(valid: int, groups: Sequence[RunGroup], figures: Sequence[
     ]
 
 
-def _defenses(groups: Sequence[RunGroup], policy: Policy) -> tuple[DefenseFigures, ...]:
+def _defenses(groups: Sequence[Any], policy: Policy) -> list[dict[str, Any]]:
+    """Return for each published defense the pictures answered in every round, those in runs under way, and those that
+    break it.
+
+    `abstained` is the whole percentage of abstentions in its latest answers, None before the first; `randomised` says
+    that some picture got different answers in different rounds (R29).
+    """
     published = Defense.objects.filter(published_at__isnull=False, retired_at__isnull=True)
     rows = breaks_in_force().values("defense").annotate(images=Count("image", distinct=True))
     breaks = {row["defense"]: row["images"] for row in rows}
-    return tuple(
-        DefenseFigures(
-            defense,
-            _scored(defense, groups, policy.evaluation_runs),
-            _largest_round(group for group in groups if group.defense_id == defense.pk and group.state in _UNDER_WAY),
-            breaks.get(defense.pk, 0),
-            _abstained(defense),
-            is_randomised(defense),
-        )
+    return [
+        {
+            "defense": defense,
+            "scored": _scored(defense, groups, policy.evaluation_runs),
+            "under_way": _largest_round(defense, groups),
+            "breaks": breaks.get(defense.pk, 0),
+            "abstained": _abstained(defense),
+            "randomised": is_randomised(defense),
+        }
         for defense in published.order_by("name", "pk")
-    )
+    ]
 
 
-def _scored(defense: Defense, groups: Sequence[RunGroup], rounds: int) -> int:
+def _scored(defense: Defense, groups: Sequence[Any], rounds: int) -> int:
     """Return how many pictures the defense has answered in each of its rounds (R29)."""
     done: Counter[int] = Counter()
     for group in groups:
-        if group.defense_id == defense.pk and group.state in _DONE and not group.again:
+        if group.defense == defense.pk and group.state in _DONE and not group.again:
             done[group.round] += group.pictures
     return min(done[number] for number in range(1, rounds + 1))
 
 
-def _largest_round(groups: Iterable[RunGroup]) -> int:
-    """Return how many pictures are planned in the round that has most of them."""
+def _largest_round(defense: Defense, groups: Iterable[Any]) -> int:
+    """Return how many pictures are in runs under way of the round that has most of them."""
     by_round: Counter[int] = Counter()
     for group in groups:
-        by_round[group.round] += group.pictures
+        if group.defense == defense.pk and group.state in _UNDER_WAY:
+            by_round[group.round] += group.pictures
     return max(by_round.values(), default=0)
 
 
@@ -305,43 +221,45 @@ def _reason_chart(standing: stages.Rulings) -> Chart:
 
 
 def _day_chart(key: str, title: str, days: Sequence[tuple[datetime, int]]) -> Chart:
-    return charts.columns(key, title, [_day_value(start, count) for start, count in days])
+    values = [ChartValue(f"{day:%a} {day.day} {day:%b}", count, short=str(day.day)) for day, count in days]
+    return charts.columns(key, title, values)
 
 
-def _day_value(start: datetime, count: int) -> ChartValue:
-    return ChartValue(f"{start:%a} {start.day} {start:%b}", count, short=str(start.day))
-
-
-def _at_work(now: datetime, policy: Policy) -> tuple[ActiveTasker, ...]:
-    """Return who holds a lease renewed, or gave an answer, within AT_WORK; last seen first."""
+def _at_work(now: datetime, policy: Policy) -> list[dict[str, Any]]:
+    """Return who holds a lease renewed, or gave an answer, within AT_WORK, by public ID (R4), last seen first: pictures
+    held, answers given meanwhile, and the last sign."""
     since, lease = now - AT_WORK, timedelta(seconds=policy.lease_seconds)
     held = Assignment.objects.filter(state=AssignmentState.LEASED, expires_at__gt=max(since + lease, now))
-    given = Response.objects.filter(submitted_at__gt=since)
-    leased: dict[str, list[datetime]] = {}
+    leased, answered = defaultdict[str, list[datetime]](list), defaultdict[str, list[datetime]](list)
     for tasker, expires_at in held.values_list("tasker__public_id", "expires_at"):
-        leased.setdefault(tasker, []).append(expires_at - lease)
-    answered: dict[str, list[datetime]] = {}
+        leased[tasker].append(expires_at - lease)
+    given = Response.objects.filter(submitted_at__gt=since)
     for tasker, submitted_at in given.values_list("tasker__public_id", "submitted_at"):
-        answered.setdefault(tasker, []).append(submitted_at)
-    seen = {name: max(leased.get(name, []) + answered.get(name, [])) for name in leased.keys() | answered.keys()}
+        answered[tasker].append(submitted_at)
     rows = [
-        ActiveTasker(name, len(leased.get(name, [])), len(answered.get(name, [])), last) for name, last in seen.items()
+        {
+            "public_id": name,
+            "held": len(leased[name]),
+            "answers": len(answered[name]),
+            "seen": max(leased[name] + answered[name]),
+        }
+        for name in leased.keys() | answered.keys()
     ]
-    return tuple(sorted(rows, key=lambda row: (row.seen, row.public_id), reverse=True))
+    return sorted(rows, key=lambda row: (row["seen"], row["public_id"]), reverse=True)
 
 
-def _releases() -> tuple[ReleaseRow, ...]:
+def _releases() -> list[dict[str, Any]]:
+    """Return the newest parts of the record; `here` says that its zip lies in the release folder of this machine."""
     newest = Release.objects.order_by("-pk")[:MOST_LISTED]
-    return tuple(ReleaseRow(release, (settings.RELEASE_DIR / f"{release.name}.zip").is_file()) for release in newest)
+    return [{"release": each, "here": (settings.RELEASE_DIR / f"{each.name}.zip").is_file()} for each in newest]
 
 
-def _next_release(week: Week | None) -> NextRelease | None:
+def _next_release(week: Week | None) -> dict[str, Any] | None:
+    """Return the oldest week that has ended and is not released: what of it still waits, in words."""
     if week is None:
         return None
-    waits: dict[str, int] | None = cache.get(f"waiting-{week.name}")
-    if waits is None:
-        waits = waiting_pictures(week)
-        cache.set(f"waiting-{week.name}", waits, _WAITING_SECONDS)
-    return NextRelease(
-        week.name, tuple(f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number)
-    )
+    waits = remembered(f"waiting-{week.name}", _WAITING_SECONDS, lambda: waiting_pictures(week))
+    return {
+        "week": week.name,
+        "waiting": [f"{number:,} {WAITING_WORDS[name]}" for name, number in waits.items() if number],
+    }

@@ -1,16 +1,16 @@
 """The data of the scoring queue's page, in a fixed number of queries."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.core.cache import cache
 from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from contest.core.scoring_words import SILENT_AFTER, StuckScoring, runs_to_retry, stuck
-from defense_kit.faults import WORDS, FaultWords
+from common.remembered import remembered
+from contest.core.scoring_words import SILENT_AFTER, runs_to_retry, stuck
+from defense_kit.faults import WORDS
 from policy.selectors import policy_in_force
 from scoring import reruns
 from scoring.enums import NEXT_RERUN_STATE, Fault, RunState
@@ -24,93 +24,6 @@ MOST_LISTED = 50
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingRun:
-    """A run that waits: its place in the queue, and whether it rests after a fault."""
-
-    position: int
-    run: Run
-    pictures: int
-    resting: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveRun:
-    """A run that a scorer has. `share` is how much of the time expected is over, in percent and never more than 99:
-    what is answered is kept only when all of it is."""
-
-    run: Run
-    pictures: int
-    seconds: float
-    expected: float | None
-
-    @property
-    def share(self) -> int | None:
-        """Return the share of the expected time that is over; None when nothing tells what to expect."""
-        return min(int(100 * self.seconds / self.expected), 99) if self.expected else None
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRun:
-    """A run that gave up, its fault in words, and whether another try may be asked for."""
-
-    run: Run
-    pictures: int
-    words: FaultWords
-    may_retry: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DeadTrial:
-    """A trial that gave up, its fault in words, and whether another try may be asked for."""
-
-    trial: Trial
-    words: FaultWords
-    may_retry: bool
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRerun:
-    """A re-run that is not over; `preparation` is None once its runs are in the queue."""
-
-    rerun: Rerun
-    preparation: reruns.RerunPreparation | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScorerLoad:
-    """How a scorer spent its time: shares in percent of the last hour and day, and pictures a second while busy."""
-
-    scorer: Scorer
-    alive: bool
-    hour: int
-    day: int
-    pictures: int
-    per_second: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The whole page. Counts are of runs, `pictures` of what those that wait hold."""
-
-    now: datetime
-    zone: str
-    waiting: tuple[WaitingRun, ...]
-    waiting_count: int
-    pictures: int
-    oldest: datetime | None
-    running: tuple[ActiveRun, ...]
-    dead: tuple[FailedRun, ...]
-    dead_count: int
-    retry_count: int
-    stuck: StuckScoring | None
-    scorers: tuple[ScorerLoad, ...]
-    trials: tuple[Trial, ...]
-    dead_trials: tuple[DeadTrial, ...]
-    retry_trials_count: int
-    reruns: tuple[OpenRerun, ...]
-
-
 class _Spell(NamedTuple):
     """A time in which a scorer had a run or a trial. `pictures` are those that it answered in it."""
 
@@ -121,87 +34,77 @@ class _Spell(NamedTuple):
     pictures: int
 
 
-def queue_state(*, now: datetime) -> Queue:
+def queue_state(*, now: datetime) -> dict[str, Any]:
     """Return the page as it stands; the same for all who ask within FRESH_SECONDS."""
-    found: Queue | None = cache.get("scoring-queue")
-    if found is None:
-        found = read_queue_state(now=now)
-        cache.set("scoring-queue", found, FRESH_SECONDS)
-    return found
+    return remembered("scoring-queue", FRESH_SECONDS, lambda: read_queue_state(now=now))
 
 
-def read_queue_state(*, now: datetime) -> Queue:
-    """Return the page, read afresh at `now`."""
+def read_queue_state(*, now: datetime) -> dict[str, Any]:
+    """Return what the page shows, read afresh at `now`. Counts are of runs, `pictures` of what those that wait hold."""
     spells = list(_spells(now))
-    queued = Run.objects.filter(state=RunState.QUEUED)
-    sums = _sized(queued).aggregate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
-    dead = dead_runs()
+    queued, dead = _sized(Run.objects.filter(state=RunState.QUEUED)), dead_runs()
+    sums = queued.aggregate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
     open_trials = Trial.objects.filter(state__in=(RunState.QUEUED, RunState.RUNNING))
-    return Queue(
-        now=now,
-        zone=policy_in_force(now).policy.time_zone,
-        waiting=tuple(_waiting(queued, now)),
-        waiting_count=sums["runs"],
-        pictures=sums["pictures"] or 0,
-        oldest=sums["oldest"],
-        running=tuple(_running(now, _rates(spells))),
-        dead=tuple(_dead(dead)),
-        dead_count=dead.count(),
-        retry_count=runs_to_retry().count(),
-        stuck=stuck(now=now),
-        scorers=tuple(_scorers(spells, now)),
-        trials=tuple(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MOST_LISTED]),
-        dead_trials=tuple(_dead_trials()),
-        retry_trials_count=trials_to_retry().count(),
-        reruns=reruns_not_over(),
-    )
+    return {
+        "now": now,
+        "zone": policy_in_force(now).policy.time_zone,
+        "waiting": list(queued.select_related("defense").order_by("pk")[:MOST_LISTED]),
+        "waiting_count": sums["runs"],
+        "pictures": sums["pictures"] or 0,
+        "oldest": sums["oldest"],
+        "running": list(_running(now, _rates(spells))),
+        "dead": list(_dead(dead)),
+        "dead_count": dead.count(),
+        "retry_count": runs_to_retry().count(),
+        "stuck": stuck(now=now),
+        "scorers": list(_scorers(spells, now)),
+        "trials": list(open_trials.select_related("defense").defer("answers", "log").order_by("id")[:MOST_LISTED]),
+        "dead_trials": list(_dead_trials()),
+        "retry_trials_count": trials_to_retry().count(),
+        "reruns": reruns_not_over(),
+    }
 
 
-def reruns_not_over() -> tuple[OpenRerun, ...]:
-    """Return the re-runs that are being prepared or under way, oldest first."""
+def reruns_not_over() -> list[dict[str, Any]]:
+    """Return the re-runs that are being prepared or under way, oldest first; `preparation` is None once the runs of one
+    are in the queue."""
     found = Rerun.objects.filter(state__in=[state for state, after in NEXT_RERUN_STATE.items() if after])
     rows = list(found.select_related("defense").order_by("pk"))
     preparations = reruns.preparations(rows)
-    return tuple(OpenRerun(rerun, preparations.get(rerun.pk)) for rerun in rows)
+    return [{"rerun": rerun, "preparation": preparations.get(rerun.pk)} for rerun in rows]
 
 
-def _sized(runs: QuerySet[Run]) -> QuerySet[Run]:
+def _sized(runs: QuerySet[Run]) -> QuerySet[Any]:
     """Add `planned`, how many pictures a run has: positions begin at 0, so the last tells."""
     last = RunItem.objects.filter(run=OuterRef("pk")).order_by("-position").values("position")[:1]
     return runs.annotate(planned=Coalesce(Subquery(last) + 1, 0))
 
 
-def _waiting(queued: QuerySet[Run], now: datetime) -> Iterator[WaitingRun]:
-    rows = _sized(queued).select_related("defense").order_by("pk")[:MOST_LISTED]
-    for position, run in enumerate(rows, start=1):
-        yield WaitingRun(position, run, _planned(run), run.not_before is not None and run.not_before > now)
+def _running(now: datetime, rates: dict[int, float]) -> Iterator[dict[str, Any]]:
+    """Yield the runs that a scorer has. `share` is how much of the expected time is over, in percent and never more
+    than 99: what is answered is kept only when all of it is. Both are None when nothing tells what to expect."""
+    runs = _sized(Run.objects.filter(state=RunState.RUNNING)).select_related("defense")
+    for run in runs.order_by("started_at", "pk"):
+        rate, seconds = rates.get(run.defense_id), (now - (run.started_at or now)).total_seconds()
+        expected = run.planned / rate if rate else None
+        share = min(int(100 * seconds / expected), 99) if expected else None
+        yield {"run": run, "seconds": seconds, "expected": expected, "share": share}
 
 
-def _planned(run: Run) -> int:
-    planned: int = run.planned  # type: ignore[attr-defined]
-    return planned
-
-
-def _running(now: datetime, rates: dict[int, float]) -> Iterator[ActiveRun]:
-    rows = _sized(Run.objects.filter(state=RunState.RUNNING)).select_related("defense").order_by("started_at", "pk")
-    for run in rows:
-        rate = rates.get(run.defense_id)
-        expected = _planned(run) / rate if rate else None
-        yield ActiveRun(run, _planned(run), (now - (run.started_at or now)).total_seconds(), expected)
-
-
-def _dead(dead: QuerySet[Run]) -> Iterator[FailedRun]:
-    rows = _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]
-    for run in rows:
+def _dead(dead: QuerySet[Run]) -> Iterator[dict[str, Any]]:
+    """Yield the runs that gave up, each with its fault in words and whether another try may be asked for."""
+    for run in _sized(dead).select_related("defense").order_by("-finished_at", "-pk")[:MOST_LISTED]:
         fault = Fault(run.fault)
         may_retry = fault in PLATFORM_FAULTS and run.defense.retired_at is None
-        yield FailedRun(run, _planned(run), WORDS[fault], may_retry)
+        yield {"run": run, "words": WORDS[fault], "may_retry": may_retry}
 
 
-def _dead_trials() -> Iterator[DeadTrial]:
+def _dead_trials() -> Iterator[dict[str, Any]]:
+    """Yield the trials that gave up, as `_dead` does runs."""
     rows = list(dead_trials()[:MOST_LISTED])
     may_retry = set(trials_to_retry().filter(pk__in=[trial.pk for trial in rows]).values_list("pk", flat=True))
-    return (DeadTrial(trial, WORDS[Fault(trial.fault)], trial.pk in may_retry) for trial in rows)
+    for trial in rows:
+        yield {"trial": trial, "words": WORDS[Fault(trial.fault)], "may_retry": trial.pk in may_retry}
 
 
 # Scorers -------------------------------------------------------------------------------------------------------------
@@ -225,31 +128,29 @@ def _of_last_day(work: QuerySet[Any], now: datetime) -> QuerySet[Any]:
 
 def _rates(spells: Sequence[_Spell]) -> dict[int, float]:
     """Return defense -> pictures a second over the runs of the last day."""
-    pictures: dict[int, int] = {}
-    seconds: dict[int, float] = {}
+    pictures, seconds = Counter[int](), defaultdict[int, float](float)
     for spell in spells:
         if spell.pictures:
-            pictures[spell.defense] = pictures.get(spell.defense, 0) + spell.pictures
-            seconds[spell.defense] = seconds.get(spell.defense, 0.0) + (spell.end - spell.start).total_seconds()
+            pictures[spell.defense] += spell.pictures
+            seconds[spell.defense] += (spell.end - spell.start).total_seconds()
     return {defense: pictures[defense] / spent for defense, spent in seconds.items() if spent > 0}
 
 
-def _scorers(spells: Sequence[_Spell], now: datetime) -> Iterator[ScorerLoad]:
-    by_worker: dict[str, list[_Spell]] = {}
-    for spell in spells:
-        by_worker.setdefault(spell.worker, []).append(spell)
+def _scorers(spells: Sequence[_Spell], now: datetime) -> Iterator[dict[str, Any]]:
+    """Yield how each scorer spent its time: shares in percent of the last hour and day, and pictures a second while
+    busy."""
     for scorer in Scorer.objects.order_by("name"):
-        own = by_worker.get(scorer.name, [])
+        own = [spell for spell in spells if spell.worker == scorer.name]
         answered = [spell for spell in own if spell.pictures]
         pictures, seconds = sum(spell.pictures for spell in answered), _seconds(answered, now - _DAY)
-        yield ScorerLoad(
-            scorer,
-            now - scorer.seen_at <= SILENT_AFTER,
-            _share(own, now, _HOUR),
-            _share(own, now, _DAY),
-            pictures,
-            pictures / seconds if seconds else None,
-        )
+        yield {
+            "scorer": scorer,
+            "alive": now - scorer.seen_at <= SILENT_AFTER,
+            "hour": _share(own, now, _HOUR),
+            "day": _share(own, now, _DAY),
+            "pictures": pictures,
+            "per_second": pictures / seconds if seconds else None,
+        }
 
 
 def _share(spells: Iterable[_Spell], now: datetime, span: timedelta) -> int:

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from adjudication.enums import Reason, Verdict
 from adjudication.models import Ruling
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
-from scoring.enums import RunState
 from scoring.models import RunItem
 from scoring.selectors import runs_of_interest
 
@@ -39,22 +39,6 @@ class Rulings:
     def of(self, verdict: Verdict) -> int:
         """Return how many pictures have this verdict."""
         return sum(count for (each, _), count in self.verdicts.items() if each == verdict)
-
-
-@dataclass(frozen=True, slots=True)
-class RunGroup:
-    """The runs of one defense, round and state. `pictures` is how many their plans hold, `oldest` when made.
-
-    `again` says that they belong to a re-run: their pictures were answered in that round before.
-    """
-
-    defense_id: int
-    round: int
-    state: RunState
-    again: bool
-    runs: int
-    pictures: int
-    oldest: datetime
 
 
 def waiting_for_panel(now: datetime) -> PipelineStage:
@@ -127,29 +111,15 @@ def _summed(kinds: Iterable[tuple[_Kind, int]]) -> Rulings:
     return Rulings(dict(verdicts), {reason.value: reasons[reason] for reason in Reason if reasons[reason]})
 
 
-def run_groups() -> list[RunGroup]:
-    """Return all runs by defense, round and state, without those of re-runs that came to nothing or are stopped.
+def run_groups() -> list[Any]:
+    """Return all runs by `defense`, `round` and `state`, without those of re-runs that came to nothing or are stopped:
+    how many `runs`, how many `pictures` their plans hold, and when the `oldest` was made.
 
-    A plan's positions begin at 0, so the last tells its size.
+    `again` says that they belong to a re-run: their pictures were answered in that round before. A plan's positions
+    begin at 0, so the last tells its size.
     """
     last = RunItem.objects.filter(run=OuterRef("pk")).order_by("-position").values("position")[:1]
     keys = ("defense", "round", "state", "again")
-    rows = (
-        runs_of_interest()
-        .annotate(planned=Subquery(last) + 1, again=Q(rerun__isnull=False))
-        .values(*keys)
-        .annotate(runs=Count("pk"), pictures=Sum("planned"), oldest=Min("created_at"))
-        .order_by(*keys)
-    )
-    return [
-        RunGroup(
-            row["defense"],
-            row["round"],
-            RunState(row["state"]),
-            row["again"],
-            row["runs"],
-            row["pictures"] or 0,
-            row["oldest"],
-        )
-        for row in rows
-    ]
+    rows = runs_of_interest().annotate(planned=Subquery(last) + 1, again=Q(rerun__isnull=False)).values(*keys)
+    groups = rows.annotate(runs=Count("pk"), pictures=Coalesce(Sum("planned"), 0), oldest=Min("created_at"))
+    return list(groups.order_by(*keys).values_list(*keys, "runs", "pictures", "oldest", named=True))

@@ -1,6 +1,6 @@
 """Work that waits for somebody or for a scorer: since when, and the page that handles it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,6 @@ from django.db.models import Count, Min, QuerySet
 from contest.core.calendar import Week
 from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
-from contest.operations.late_cases import CaseBacklog
 from contest.outbox.models import Digest, Message
 from contest.outbox.posting import failing_letters
 from contest.record.leaderboard.snapshots import open_differences
@@ -89,16 +88,17 @@ def _people() -> Iterator[WaitingItem]:
         yield WaitingItem("leaderboard-check", words)
 
 
-def in_line(*, to_release: Week | None, board: CaseBacklog) -> Iterator[WaitingItem]:
-    """Yield what waits for a scorer, for the board, and for a week to be complete: mostly it goes on by itself."""
+def in_line(*, to_release: Week | None, board: Mapping[str, Any]) -> Iterator[WaitingItem]:
+    """Yield what waits for a scorer, for the board, and for a week to be complete: mostly it goes on by itself. `board`
+    is what `case_backlog` returned."""
     queued, dead = RunState.QUEUED, dead_runs()
     runs, trials = Run.objects.filter(state=queued), Trial.objects.filter(state=queued)
     yield from _counted("scoring-queue", runs, "created_at", "run waits for a scorer", "runs wait for a scorer")
     yield from _counted("scoring-queue", trials, "created_at", "trial waits for a scorer", "trials wait for a scorer")
     yield from _counted("overview", dead, "finished_at", "run gave up", "runs gave up", fragment="dead-runs")
-    if board.open:
-        words = _words(board.open, "case before the board", "cases before the board")
-        yield WaitingItem("overview", words, board.oldest, "board-cases")
+    if board["open"]:
+        words = _words(board["open"], "case before the board", "cases before the board")
+        yield WaitingItem("overview", words, board["oldest"], "board-cases")
     if to_release is not None:
         yield WaitingItem("overview", f"week {to_release.name} is not released", to_release.end, "releases")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from contest.core.enums import MessageGroup, MessageKind, MessageRate
 
@@ -109,11 +108,6 @@ KINDS: Mapping[MessageKind, MessageType] = {
     MessageKind.RELEASE_FAILED: MessageType(_O, "A release failed", ("week", "at", "error"), "rejected"),
     MessageKind.LETTERS_GIVEN_UP: MessageType(_O, "Letters were given up", ("count", "error"), "rejected"),
 }
-
-
-def missing_facts(kind: MessageKind, facts: Mapping[str, Any]) -> list[str]:
-    """Return the facts that a message of this kind needs and does not have."""
-    return [name for name in KINDS[kind].facts if name not in facts]
 
 
 def kinds_of(group: MessageGroup) -> list[MessageKind]:

@@ -17,7 +17,7 @@ from contest.core.models import Member
 from contest.core.teams import final_team
 from contest.outbox.kinds import KINDS
 from contest.outbox.models import Digest, Message
-from contest.outbox.text import Paragraph, TextPart, paragraphs
+from contest.outbox.text import SHAPES, Paragraph, TextPart, paragraphs
 from policy.selectors import policy_in_force
 
 LANGUAGE = "en"
@@ -95,12 +95,8 @@ def _of_day(told: Sequence[Message], digest: Digest) -> WrittenMessage:
     for message in told:
         said = message_text(message)
         page, text = _page("message", message.pk), _without_greeting(said.text)
-        parts.append(f"{_shape(message)} {said.title}\n{page}\n\n{text}")
+        parts.append(f"{SHAPES[look_of(message)]} {said.title}\n{page}\n\n{text}")
     return WrittenMessage(f"{len(told)} {many} of your day", "\n\n".join(parts))
-
-
-def _shape(message: Message) -> str:
-    return TextPart("", look=look_of(message)).shape
 
 
 def _without_greeting(text: str) -> str:

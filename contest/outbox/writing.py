@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from contest.core.enums import MessageKind, MessageRate
 from contest.core.models import Team
 from contest.core.teams import final_team, teams_counted_together
-from contest.outbox.kinds import KINDS, missing_facts
+from contest.outbox.kinds import KINDS
 from contest.outbox.models import Message, MessagePreference
 
 # One person, the members of a team, everybody of a role by its name (labeling.taskers), or the people themselves.
@@ -28,7 +28,7 @@ def notify(to: Recipients, kind: MessageKind, *, about: str, now: datetime, key:
 
     Who stepped aside from a case must not hear of it (R21): the caller names the people.
     """
-    if missing := missing_facts(kind, facts):
+    if missing := [name for name in KINDS[kind].facts if name not in facts]:
         raise TypeError(f"{kind} lacks {', '.join(missing)}")
     people = _people(to)
     if key:

@@ -78,18 +78,6 @@ class PolicyNumber:
         return value
 
 
-def _gate(text: str) -> Value | None:
-    return next((each for each in OutlineGate if each == text), None)
-
-
-def _feedback(text: str) -> Value | None:
-    return next((each for each in GoldFeedback if each == text), None)
-
-
-def _yes_or_no(text: str) -> Value | None:
-    return {"yes": True, "no": False}.get(text)
-
-
 def _matching(pattern: re.Pattern[str], text: str) -> Value | None:
     return text if pattern.fullmatch(text) else None
 
@@ -99,10 +87,10 @@ _READ: Mapping[str, Callable[[str], Value | None]] = {
     "currency": lambda text: _matching(_CURRENCY, text),
     "time_zone": lambda text: text if text in zone_names() else None,
     "min_box_fraction": share_of,
-    "outline_gate": _gate,
-    "gold_feedback": _feedback,
-    "occlusion_allowed": _yes_or_no,
-    "eligibility_strict": _yes_or_no,
+    "outline_gate": {each.value: each for each in OutlineGate}.get,
+    "gold_feedback": {each.value: each for each in GoldFeedback}.get,
+    "occlusion_allowed": {"yes": True, "no": False}.get,
+    "eligibility_strict": {"yes": True, "no": False}.get,
 }
 _RANGES = {
     "name": "Up to 40 small letters, digits, points and hyphens.",

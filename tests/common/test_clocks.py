@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from accounts.tokens import issue_token
 from common import clock
-from common.domain_clock import OneTimeMiddleware, demo_ahead, domain_now, one_time
+from common.domain_clock import demo_ahead, domain_now, one_time, one_time_middleware
 from common.models import DemoClock
 from common.queues import Sweep
 from config.celery import app
@@ -100,7 +100,7 @@ def test_a_moved_clock_is_seen_at_once_and_within_a_request_not_at_all(
         return domain_now(), DemoClock.objects.update(ahead_seconds=86_400), domain_now()
 
     minute = NOW + timedelta(minutes=1)
-    assert OneTimeMiddleware(view)(HttpRequest()) == (minute, 1, minute)
+    assert one_time_middleware(view)(HttpRequest()) == (minute, 1, minute)
     assert domain_now() == NOW + DAY, "the next request, and every sweep"
     with one_time():
         assert domain_now() == NOW + DAY

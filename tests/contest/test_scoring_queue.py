@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import timezone
 
@@ -71,10 +72,9 @@ def test_what_waits_has_a_position_and_tells_since_when(now: datetime) -> None:
     resting = {"not_before": now + timedelta(minutes=2), "fault": "platform"}
     second = cast.run(defense, images[:1], now - timedelta(hours=1), round=2, **resting)
     empty, page = cast.run(defense, [], now, round=3), read_queue_state(now=now)
-    assert [(row.position, row.run, row.pictures, row.resting) for row in page.waiting] == [
-        (1, first, 3, False), (2, second, 1, True), (3, empty, 0, False),
-    ]  # fmt: skip
-    assert (page.waiting_count, page.pictures, page.oldest) == (3, 4, now - timedelta(hours=3))
+    assert [(run, run.planned) for run in page["waiting"]] == [(first, 3), (second, 1), (empty, 0)]
+    assert (page["waiting_count"], page["pictures"], page["oldest"]) == (3, 4, now - timedelta(hours=3))
+    assert render_to_string("scoring_queue/_queue.html", {"page": page}).count("rests until") == 1
 
 
 def finished(of: Defense, now: datetime, *, minutes_ago: float, minutes: float, pictures: int, **values: Any) -> Run:
@@ -94,8 +94,8 @@ def test_what_runs_tells_how_long_it_should_take_and_is_never_done(now: datetime
     held = running(defense, [factories.image() for _ in range(3)], now, round=2)
     for seconds, share in ((0, 0), (12, 40), (30, 99), (4000, 99)):
         Run.objects.filter(pk=held.pk).update(started_at=now - timedelta(seconds=seconds))
-        (row,) = read_queue_state(now=now).running
-        assert (row.run, row.pictures, row.seconds, row.expected, row.share) == (held, 3, seconds, 30.0, share)
+        (row,) = read_queue_state(now=now)["running"]
+        assert row == {"run": held, "seconds": seconds, "expected": 30.0, "share": share} and row["run"].planned == 3
 
 
 BUSY = [
@@ -116,7 +116,7 @@ def test_busy_shares_are_those_of_the_last_hour_and_day(
     cast.scorer("other", now)
     for number, (ago, minutes) in enumerate(spells):
         finished(defense, now, minutes_ago=ago, minutes=minutes, pictures=1, round=number + 1)
-    found = {row.scorer.name: (row.hour, row.day) for row in read_queue_state(now=now).scorers}
+    found = {row["scorer"].name: (row["hour"], row["day"]) for row in read_queue_state(now=now)["scorers"]}
     assert found == {"one": (hour, day), "other": (0, 0)}, why
 
 
@@ -128,11 +128,11 @@ def test_work_under_way_and_trials_keep_a_scorer_busy_and_its_speed_is_told(now:
         defense=defense, kind="smoke", number=1, seed=1, batch_size=16, state="finished", worker="one",
         created_at=now, started_at=now - timedelta(minutes=60), finished_at=now - timedelta(minutes=45),
     )  # fmt: skip
-    (row,) = read_queue_state(now=now).scorers
-    assert (row.hour, row.pictures, row.per_second) == (50, 0, None)
+    (row,) = read_queue_state(now=now)["scorers"]
+    assert (row["hour"], row["pictures"], row["per_second"]) == (50, 0, None)
     finished(defense, now, minutes_ago=5, minutes=0.5, pictures=15, round=2)
-    (row,) = read_queue_state(now=now).scorers
-    assert (row.pictures, row.per_second) == (15, 0.5)
+    (row,) = read_queue_state(now=now)["scorers"]
+    assert (row["pictures"], row["per_second"]) == (15, 0.5)
 
 
 def test_a_silent_scorer_is_told_from_one_that_lives(
@@ -229,7 +229,7 @@ def test_the_number_of_queries_does_not_grow_with_the_queue(now: datetime, monke
         more(number)
     assert queries(lambda: read_queue_state(now=now)) == few
     page = read_queue_state(now=now)
-    assert (len(page.waiting), page.waiting_count, len(page.dead), page.dead_count) == (3, 5, 3, 5)
+    assert (len(page["waiting"]), page["waiting_count"], len(page["dead"]), page["dead_count"]) == (3, 5, 3, 5)
 
 
 # Re-runs -------------------------------------------------------------------------------------------------------------

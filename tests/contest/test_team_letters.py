@@ -491,7 +491,7 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
         if sample.name == "unanimous_letters_not_sent"
     }
     assert shown == {("due_again",): 0, ("given_up",): 2}
-    assert "2 letters failed to be sent" in [each.words for each in overview(now=ENDED).attention]
+    assert "2 letters failed to be sent" in [each.words for each in overview(now=ENDED)["waits"]]
 
 
 Change = Callable[[User], object]

@@ -6,17 +6,16 @@ from random import SystemRandom
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from accounts.addresses import clean_address, keep_confirmed
+from accounts.addresses import clean_address
+from accounts.invitations import account_make, username_problem
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.audit.origin import RecordedCommand
 from common.audit.trail import audit
 from common.domain_clock import domain_now
-from common.errors import InvalidInput
+from common.errors import DomainError
 from labeling.enums import TaskerState
 from labeling.taskers import tasker_register
 
@@ -41,31 +40,28 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Create the account."""
-        name, role, email = options["name"], options["role"], self._address(options["email"])
-        if User.objects.filter(username=name).exists():
-            raise CommandError(f"There is an account {name!r} already: choose another name.")
-        password = self._password(options["password_stdin"], User(username=name, email=email))
-        with transaction.atomic():
-            user = User.objects.create_user(name, email=email, password=password)
-            keep_confirmed(user)
-            if role == "tasker":
-                state = TaskerState.QUALIFIED if options["qualified"] else TaskerState.LEARNING
-                tasker = tasker_register(user=user, state=state, now=domain_now(), rng=SystemRandom())
-                self.stdout.write(f"{name} labels as {tasker.public_id}")
-            else:
-                role_give(user=user, role=GROUPS[role])
-                self.stdout.write(f"{name} is added to: {GROUPS[role]}")
-            told = {"role": role, "qualified": options["qualified"]}
-            audit("role.give", by=None, subject={"account": [user.pk]}, now=domain_now(), private=told)
-
-    def _address(self, typed: str) -> str:
+        name, role = options["name"], options["role"]
+        if problem := username_problem(name):
+            raise CommandError(problem)
         try:
-            address = clean_address(typed) if typed else ""
-        except InvalidInput as error:
+            email = clean_address(options["email"]) if options["email"] else ""
+            password = sys.stdin.readline().rstrip("\n") if options["password_stdin"] else self._typed()
+            with transaction.atomic():
+                user = account_make(username=name, password=password, email=email)
+                self.stdout.write(self._give_role(user, role, qualified=options["qualified"]))
+        except DomainError as error:
             raise CommandError(error.message) from None
-        if address and User.objects.filter(email=address).exists():
-            raise CommandError(f"There is an account with the address {address} already.")
-        return address
+
+    def _give_role(self, user: User, role: str, *, qualified: bool) -> str:
+        """Give the role, and return in words what the account is now."""
+        told = {"role": role, "qualified": qualified}
+        audit("role.give", by=None, subject={"account": [user.pk]}, now=domain_now(), private=told)
+        if role == "tasker":
+            state = TaskerState.QUALIFIED if qualified else TaskerState.LEARNING
+            tasker = tasker_register(user=user, state=state, now=domain_now(), rng=SystemRandom())
+            return f"{user.username} labels as {tasker.public_id}"
+        role_give(user=user, role=GROUPS[role])
+        return f"{user.username} is added to: {GROUPS[role]}"
 
     def _typed(self) -> str:
         """Ask until the same is typed twice: nobody sees a slip of the fingers."""
@@ -74,11 +70,3 @@ class Command(RecordedCommand):
             if getpass.getpass("The same password again: ") == password:
                 return password
             self.stderr.write("The two passwords differ. Type them again.")
-
-    def _password(self, from_stdin: bool, user: User) -> str:
-        password = sys.stdin.readline().rstrip("\n") if from_stdin else self._typed()
-        try:
-            validate_password(password, user)
-        except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
-        return password

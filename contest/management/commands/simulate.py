@@ -11,7 +11,7 @@ import time
 from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import date
 from pathlib import Path
 from threading import Event
@@ -116,7 +116,7 @@ class Command(ContestCommand):
         # With DEMO a few people can sign in, with a password that everybody knows; the key is the served folder's.
         environment = place.environment() | {"DEMO": "1"}
         del environment["SECRET_KEY"]
-        numbers = [f"--{name.replace('_', '-')}={value}" for name, value in _values(plan).items()]
+        numbers = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(plan).items()]
         told = [f"--json={options['json'].resolve()}"] if options["json"] else []
         manage(environment, "migrate", "-v", "0")
         manage(environment, "simulate", "contest", "--into-this-database", *numbers, *told)
@@ -156,7 +156,7 @@ class Command(ContestCommand):
         with tempfile.TemporaryDirectory(prefix="unanimous-simulation-") as folder:
             environment = SimulationStore.at(Path(folder)).environment()
             manage(environment, "migrate", "-v", "0")
-            numbers = [f"--{name.replace('_', '-')}={value}" for name, value in _numbers(plan).items()]
+            numbers = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(plan).items()]
             out = Path(folder) / "month"
             manage(environment, "simulate", "month", "--into-this-database", f"--out={out}", *numbers)
             figures: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())
@@ -168,7 +168,7 @@ class Command(ContestCommand):
 
 
 def _add_contest(group: Any) -> None:
-    defaults = _values(ContestPlan())
+    defaults = asdict(ContestPlan())
     for name, words in _CONTEST_NUMBERS.items():
         group.add_argument(f"--{name.replace('_', '-')}", type=int, default=defaults[name], help=words)
     group.add_argument("--begin", type=_day, default=ContestPlan().begin, help="the first day, as 2026-01-03")
@@ -199,14 +199,6 @@ def _contest_plan(options: dict[str, Any]) -> ContestPlan:
         return ContestPlan(**{number.name: options[number.name] for number in fields(ContestPlan)})
     except ValueError as error:
         raise CommandError(f"{error}.".capitalize()) from error
-
-
-def _values(plan: ContestPlan) -> dict[str, Any]:
-    return {number.name: getattr(plan, number.name) for number in fields(ContestPlan)}
-
-
-def _numbers(plan: MonthPlan) -> dict[str, int]:
-    return {number.name: getattr(plan, number.name) for number in fields(MonthPlan)}
 
 
 def _command(plan: MonthPlan, options: dict[str, Any]) -> str:

@@ -231,7 +231,7 @@ READERS: dict[str, Reader] = {
     ),
     "the front page": lambda w, how: w.defense[how] in [each.defense for each, _ in breaks_of_front_page(NOW)],
     "the overview": lambda w, how: (
-        w.defense[how] in [each.defense for each in read_overview(now=NOW).defenses if each.breaks]
+        w.defense[how] in [each["defense"] for each in read_overview(now=NOW)["defenses"] if each["breaks"]]
     ),
     "the letters": lambda w, how: breaks_told._news(cast.SETTLED).filter(defense=w.defense[how]).exists(),
     "the team's page": lambda w, how: (

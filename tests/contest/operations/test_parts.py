@@ -129,8 +129,10 @@ def test_gold_is_counted_by_how_worn_it_is(now: datetime) -> None:
         factories.gold(uses=uses)
     factories.gold(held_at=now, uses=2)
     factories.gold(retired_at=now, retired_because="leaked", uses=2)
-    found = gold_supply(Policy(gold_most_uses=10), now=now)
-    assert (found.usable, found.uses_left, found.worn, found.used_up, found.held) == (4, 10 + 3 + 2 + 1, 2, 2, 1)
+    assert (
+        gold_supply(Policy(gold_most_uses=10), now=now).items()
+        >= {"usable": 4, "uses_left": 10 + 3 + 2 + 1, "worn": 2, "used_up": 2, "held": 1}.items()
+    )
 
 
 def test_what_is_left_is_told_per_tasker_and_for_how_long_it_lasts(tara: Tasker, otto: Tasker, now: datetime) -> None:
@@ -140,8 +142,8 @@ def test_what_is_left_is_told_per_tasker_and_for_how_long_it_lasts(tara: Tasker,
         answered_gold(tara, known, right=True, now=now - HOUR)
     factories.tasker("long gone")
     found = gold_supply(Policy(), now=now)
-    assert found.left == (GoldLeft(tara.public_id, 2, 2), GoldLeft(otto.public_id, 4, 0))
-    assert ([each.days for each in found.left], found.taskers, found.short) == ([7, None], 2, 2)
+    assert found["left"] == [GoldLeft(tara.public_id, 2, 2), GoldLeft(otto.public_id, 4, 0)]
+    assert ([each.days for each in found["left"]], found["taskers"], found["short"]) == ([7, None], 2, 2)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_gold_that_many_fail_is_suspicious(right: int, asked: int, suspicious: b
     for number in range(asked):
         answered_gold(factories.tasker(f"g{number}"), known, right=number < right, now=now)
     expected = (SuspiciousGold(known.image.public_id, right, asked),) if suspicious else ()
-    assert gold_supply(Policy(), now=now).suspicious == expected, why
+    assert gold_supply(Policy(), now=now)["suspicious"] == expected, why
 
 
 # Disagreement -------------------------------------------------------------------------------------------------------
@@ -252,9 +254,9 @@ def test_cases_that_are_late_or_soon_or_lack_members_are_listed_by_id_alone(now:
     case(now, now - HOUR, state="closed", closed_at=now)
     case(now, now - HOUR, state="panel")
     found = case_backlog(now=now)
-    assert (found.open, found.oldest) == (4, now - 30 * HOUR)
-    assert (found.with_taskers, found.late, found.without_quorum) == (1, 1, 1)
-    assert [(each.public_id, each.late, each.soon, each.without_quorum) for each in found.listed] == [
+    assert (found["open"], found["oldest"]) == (4, now - 30 * HOUR)
+    assert (found["with_taskers"], found["late"], found["without_quorum"]) == (1, 1, 1)
+    assert [(each.public_id, each.late, each.soon, each.without_quorum) for each in found["listed"]] == [
         (late.public_id, True, False, None),
         (soon.public_id, False, True, None),
         (short.public_id, False, False, now - HOUR),

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from contest.core.scoring_words import SILENT_AFTER, MissingCapacity, missing, stuck, why_stuck
 from contest.defenses.models import DefenseEntry
-from contest.operations.overview import read_overview
+from contest.operations.waiting_items import waiting_items
 from scoring.enums import Fault, RerunState, RunState, TrialKind
 from scoring.models import Defense, Rerun, Run, Scorer, Trial
 from tests import factories
@@ -108,7 +108,7 @@ def test_what_waits_is_counted_by_whether_it_needs_an_engine(now: datetime) -> N
 
 
 def attention(now: datetime) -> list[str]:
-    return [each.words for each in read_overview(now=now).attention]
+    return [each.words for each in waiting_items(now=now)]
 
 
 def test_organizers_are_told_on_the_overview_and_what_to_do_on_the_queue(

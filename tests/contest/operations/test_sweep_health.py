@@ -159,7 +159,7 @@ def test_ages_are_shown_on_the_contest_s_clock(now: datetime) -> None:
 def test_overview_and_metrics_count_them(now: datetime) -> None:
     sweeps_ran(failing=2 * MINUTE)
     page = read_overview(now=now)
-    assert page.sweeps_wrong == len(SWEEPS) and "failing in the background" in page.waits[0].words
+    assert page["sweeps_wrong"] == len(SWEEPS) and "failing in the background" in page["waits"][0].words
     found = {metric.name: metric.samples for metric in pipeline_metrics(now=now)}
     for name in ("unanimous_sweeps_late", "unanimous_sweeps_failing_seconds"):
         assert {sample.labels["sweep"] for sample in found[name]} == {each.name for each in SWEEPS}
