@@ -47,130 +47,129 @@ MONDAY, SATURDAY = 0, 5
 RUN_NIGHTS = (2, 6)
 
 
-class SimulatedContest:
-    """One contest: `play` it, then read the rows."""
+def play_contest(plan: ContestPlan, say: Say) -> SimulationWorld:
+    """Play week after week, and the quiet ones after the last attack until nothing is open any more."""
+    with transaction.atomic():
+        world = SimulationWorld(plan)
+        offices.prepare(world)
+    with without_letters():
+        for number, week in enumerate(world.weeks):
+            # Teams register on the first days of the first week, so it is planned a day later.
+            at = week.start if number else week.start + timedelta(days=1, hours=12)
+            attacks = plan.attacks // plan.weeks + (number < plan.attacks % plan.weeks)
+            world.at(at, teams.week_planned, world, week, attacks)
+            for day in range(7):
+                say(number * 7 + day, plan.weeks * 7, f"week {number + 1} of {plan.weeks}")
+                _play_day(world, week.start + timedelta(days=day))
+        day_after = world.end
+        while not _is_over(world, day_after):
+            say(plan.weeks * 7, plan.weeks * 7, f"after the last week, {day_after:%d %b %Y}")
+            _play_day(world, day_after)
+            day_after += timedelta(days=1)
+    world.scorer.close()
+    return world
 
-    def __init__(self, plan: ContestPlan) -> None:
-        with transaction.atomic():
-            self.world = SimulationWorld(plan)
-            offices.prepare(self.world)
-        self._planned = (0, 0)
 
-    def play(self, say: Say) -> None:
-        """Play week after week, and the quiet ones after the last attack until nothing is open any more."""
-        world, plan = self.world, self.world.plan
-        with without_letters():
-            for number, week in enumerate(world.weeks):
-                # Teams register on the first days of the first week, so it is planned a day later.
-                at = week.start if number else week.start + timedelta(days=1, hours=12)
-                attacks = plan.attacks // plan.weeks + (number < plan.attacks % plan.weeks)
-                world.at(at, teams.week_planned, world, week, attacks)
-                for day in range(7):
-                    say(number * 7 + day, plan.weeks * 7, f"week {number + 1} of {plan.weeks}")
-                    self._play_day(week.start + timedelta(days=day))
-            day_after = world.end
-            while not self._is_over(day_after):
-                say(plan.weeks * 7, plan.weeks * 7, f"after the last week, {day_after:%d %b %Y}")
-                self._play_day(day_after)
-                day_after += timedelta(days=1)
-        world.scorer.close()
+def _is_over(world: SimulationWorld, at: datetime) -> bool:
+    """Say whether nothing is to come: all released, all paid, and no stake whose time may still make a winner."""
+    if at < world.end + QUIET_AT_LEAST:
+        return False
+    last = max((until for stake in stakes_in_force() if (until := unbroken_until(stake))), default=world.end)
+    if at >= max(last, world.end) + AFTERWARDS:
+        return True
+    waits = any(unreleased_weeks(at)) or any(row.balance for row in payables(now=at)) or payments_open().exists()
+    return not waits and not offices.can_award()
 
-    def _is_over(self, at: datetime) -> bool:
-        """Say whether nothing is to come: all released, all paid, and no stake whose time may still make a winner."""
-        world = self.world
-        if at < world.end + QUIET_AT_LEAST:
-            return False
-        last = max((until for stake in stakes_in_force() if (until := unbroken_until(stake))), default=world.end)
-        if at >= max(last, world.end) + AFTERWARDS:
-            return True
-        waits = any(unreleased_weeks(at)) or any(row.balance for row in payables(now=at)) or payments_open().exists()
-        return not waits and not offices.can_award()
 
-    # A day ------------------------------------------------------------------------------------------------------------
+# A day ------------------------------------------------------------------------------------------------------------
 
-    def _play_day(self, morning: datetime) -> None:
-        world = self.world
-        for hour in SWEEP_HOURS:
-            world.at(morning + timedelta(hours=hour), self._sweep)
-        world.at(morning + WORK_BEGINS, self._taskers_come)
-        world.at(morning + OFFICE, self._office)
-        world.at(morning + NIGHT, self._night)
-        world.play(morning + timedelta(days=1))
 
-    def _sweep(self) -> None:
-        world = self.world
-        while panels_deal(policy=world.policy, now=world.now):
-            pass
-        if Panel.objects.filter(state__in=(PanelState.OPEN, PanelState.FULL)).exists():
-            world.crowd.rule(world.now)
+def _play_day(world: SimulationWorld, morning: datetime) -> None:
+    for hour in SWEEP_HOURS:
+        world.at(morning + timedelta(hours=hour), _sweep, world)
+    world.at(morning + WORK_BEGINS, _taskers_come, world)
+    world.at(morning + OFFICE, _office, world)
+    world.at(morning + NIGHT, _night, world)
+    world.play(morning + timedelta(days=1))
 
-    def _taskers_come(self) -> None:
-        """Say who labels today, and from when on; those who copy sit together."""
-        world = self.world
-        if not Panel.objects.filter(state=PanelState.OPEN).exists():
-            return
-        together, pictures = world.rng.uniform(0, OPENING_HOURS), self._pictures_a_day()
-        for worker in world.crowd.workers:
-            begins = world.rng.uniform(0, OPENING_HOURS) if worker.person.notebook is None else together
-            if worker.person.rng.random() < AT_WORK[world.now.weekday() < SATURDAY]:
-                world.crowd.begin_day(worker, world.now)
-                worker.left = pictures
-                at = world.now + timedelta(hours=begins)
-                world.at(at, world.crowd.work, world, worker, pictures / SESSION_SECONDS)
 
-    def _pictures_a_day(self) -> int:
-        """As many as it takes to be through with a usual week in about four days."""
-        plan = self.world.plan
-        answers = plan.attacks / plan.weeks * self.world.policy.panel_size
-        return max(6, round(answers / (plan.taskers * AT_WORK[True] * 3)))
+def _sweep(world: SimulationWorld) -> None:
+    while panels_deal(policy=world.policy, now=world.now):
+        pass
+    if Panel.objects.filter(state__in=(PanelState.OPEN, PanelState.FULL)).exists():
+        world.crowd.rule(world.now)
 
-    def _office(self) -> None:
-        offices.organizers_day(self.world)
-        offices.board_day(self.world)
-        for team in self.world.teams:
-            if team.defends:
-                teams.look_after_defense(self.world, team)
 
-    def _night(self) -> None:
-        """What the sweeps of the application do all day long."""
-        world, weekday = self.world, self.world.now.weekday()
-        world.crowd.look_back(world.now)
-        if not world.crowd.has_gold():
-            world.crowd.choose_gold(FIRST_GOLD, world.now, days=3)
-        elif weekday == MONDAY:
-            world.crowd.choose_gold(GOLD_A_WEEK, world.now, days=7)
-        self._score()
-        near_duplicates_find(within=world.policy.near_duplicate_bits, now=world.now)
-        if weekday == SATURDAY:
-            copies_flag(now=world.now)
-            same_persons_find(now=world.now)
-        if weekday in RUN_NIGHTS:
-            stakes_end(now=world.now)
-            prizes_settle(now=world.now)
-        due_weeks_release(clock=lambda: world.now)
+def _taskers_come(world: SimulationWorld) -> None:
+    """Say who labels today, and from when on; those who copy sit together."""
+    if not Panel.objects.filter(state=PanelState.OPEN).exists():
+        return
+    together, pictures = world.rng.uniform(0, OPENING_HOURS), _pictures_a_day(world)
+    for worker in world.crowd.workers:
+        begins = world.rng.uniform(0, OPENING_HOURS) if worker.person.notebook is None else together
+        if worker.person.rng.random() < AT_WORK[world.now.weekday() < SATURDAY]:
+            world.crowd.begin_day(worker, world.now)
+            worker.left = pictures
+            at = world.now + timedelta(hours=begins)
+            world.at(at, world.crowd.work, world, worker, pictures / SESSION_SECONDS)
 
-    def _score(self) -> None:
-        """Plan and work off runs and trials until none is left: what was found may ask for more."""
-        world, done = self.world, 1
-        while done:
-            done = trials.trials_plan(policy=world.policy, now=world.now, rng=world.rng)
-            done += reruns_prepare(now=world.now, rng=world.rng)
-            if world.now.weekday() in RUN_NIGHTS:
-                done += self._runs_planned()
-            while world.scorer.work_one():
-                done += 1
-            while breaks_record(now=world.now):
-                done += 1
-            done = done or defenses_publish(policy=world.policy, now=world.now)
 
-    def _runs_planned(self) -> int:
-        """Plan runs where a ruling or a defense is new: what a sweep would find out by asking for each defense."""
-        world = self.world
-        known = (Ruling.objects.count(), Defense.objects.filter(published_at__isnull=False).count())
-        if known == self._planned:
-            return 0
-        self._planned = known
-        return scoring.runs_plan(policy=world.policy, now=world.now, rng=world.rng)
+def _pictures_a_day(world: SimulationWorld) -> int:
+    """As many as it takes to be through with a usual week in about four days."""
+    plan = world.plan
+    answers = plan.attacks / plan.weeks * world.policy.panel_size
+    return max(6, round(answers / (plan.taskers * AT_WORK[True] * 3)))
+
+
+def _office(world: SimulationWorld) -> None:
+    offices.organizers_day(world)
+    offices.board_day(world)
+    for team in world.teams:
+        if team.defends:
+            teams.look_after_defense(world, team)
+
+
+def _night(world: SimulationWorld) -> None:
+    """What the sweeps of the application do all day long."""
+    weekday = world.now.weekday()
+    world.crowd.look_back(world.now)
+    if not world.crowd.has_gold():
+        world.crowd.choose_gold(FIRST_GOLD, world.now, days=3)
+    elif weekday == MONDAY:
+        world.crowd.choose_gold(GOLD_A_WEEK, world.now, days=7)
+    _score(world)
+    near_duplicates_find(within=world.policy.near_duplicate_bits, now=world.now)
+    if weekday == SATURDAY:
+        copies_flag(now=world.now)
+        same_persons_find(now=world.now)
+    if weekday in RUN_NIGHTS:
+        stakes_end(now=world.now)
+        prizes_settle(now=world.now)
+    due_weeks_release(clock=lambda: world.now)
+
+
+def _score(world: SimulationWorld) -> None:
+    """Plan and work off runs and trials until none is left: what was found may ask for more."""
+    done = 1
+    while done:
+        done = trials.trials_plan(policy=world.policy, now=world.now, rng=world.rng)
+        done += reruns_prepare(now=world.now, rng=world.rng)
+        if world.now.weekday() in RUN_NIGHTS:
+            done += _runs_planned(world)
+        while world.scorer.work_one():
+            done += 1
+        while breaks_record(now=world.now):
+            done += 1
+        done = done or defenses_publish(policy=world.policy, now=world.now)
+
+
+def _runs_planned(world: SimulationWorld) -> int:
+    """Plan runs where a ruling or a defense is new: what a sweep would find out by asking for each defense."""
+    known = (Ruling.objects.count(), Defense.objects.filter(published_at__isnull=False).count())
+    if known == world.planned:
+        return 0
+    world.planned = known
+    return scoring.runs_plan(policy=world.policy, now=world.now, rng=world.rng)
 
 
 @contextmanager

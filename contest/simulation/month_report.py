@@ -29,7 +29,6 @@ def render(figures: Mapping[str, Any]) -> str:
         _honest_over_all(months),
         _answers_over_all(months),
         _rules(figures["rules"]),
-        *(_month(month) for month in months),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -46,7 +45,8 @@ def _head(figures: Mapping[str, Any]) -> str:
 
 Made-up people answer made-up pictures through the services of the application; only the clock is told. Nothing here
 is a measurement of real people: it shows how soon the rules of monitoring find whom they should, and what that costs
-those who do their best. How monitoring works is in [monitoring.md](monitoring.md).
+those who do their best. How monitoring works is in [monitoring.md](monitoring.md). When each tasker was found, and why,
+is in the file of figures beside this page.
 
 Each month has {people}: {plan["days"]} working days of about {plan["pictures_a_day"]} pictures for each. Seeds:
 {seeds}. Policy `{policy["name"]}`: {numbers}.
@@ -152,27 +152,6 @@ def _rules(rules: Sequence[Mapping[str, Any]]) -> str:
         for rule in rules
     ]
     return "## The rules in force\n\n" + table(("rule", "when", "over", "then"), rows)
-
-
-def _month(month: Mapping[str, Any]) -> str:
-    rows = [
-        (
-            each["who"],
-            _or_never(each["warned_on_day"]),
-            _or_never(each["found_on_day"]),
-            each["by"] or "-",
-            each["answers_until_then"],
-            f"{each['gold_right_until_then']} of {each['gold_until_then']}",
-        )
-        for each in month["found"]
-    ]
-    head = ("who", "warned on day", "found on day", "by", "answers until then", "gold right until then")
-    links = [f"- {' and '.join(link['between'])}, day {link['on_day']}: {link['reason']}" for link in month["links"]]
-    return "\n\n".join((f"## Seed {month['seed']}", table(head, rows), *(["\n".join(links)] if links else [])))
-
-
-def _or_never(day: int | None) -> object:
-    return "never" if day is None else day
 
 
 def table(head: Sequence[str], rows: Iterable[Row]) -> str:

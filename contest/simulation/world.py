@@ -38,7 +38,7 @@ class SimulationWorld(VirtualClock):
 
     `truths` says of each picture, by its number, what is true of it. `sent` has the pictures that teams sent, in their
     order, with their sender and the end of their week, when others can find them. `refused` counts what somebody was
-    refused, by week and code.
+    refused, by week and code. `planned` is how many rulings and published defenses runs were planned for.
     """
 
     def __init__(self, plan: ContestPlan) -> None:
@@ -64,6 +64,7 @@ class SimulationWorld(VirtualClock):
         self.teams: list[SimulatedTeam] = []
         self.sent: list[tuple[SimulatedTeam, datetime, PaintedPicture]] = []
         self.refused: Counter[tuple[str, str]] = Counter()
+        self.planned = (0, 0)
 
     @property
     def end(self) -> datetime:

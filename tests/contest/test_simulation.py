@@ -34,7 +34,7 @@ from contest.management.commands.simulate import play
 from contest.simulation import month_report, report
 from contest.simulation.cast import DefenseSkill, TeamRole, draw_cast
 from contest.simulation.clock import VirtualClock
-from contest.simulation.contest import SimulatedContest
+from contest.simulation.contest import play_contest
 from contest.simulation.defenses import DEVICE, DrawnPictures, SimulatedSession
 from contest.simulation.isolation import STOPPED, SimulationStore, server_do
 from contest.simulation.month import SimulatedMonth, mornings
@@ -146,10 +146,8 @@ TINIEST += ["--taken-in=2", "--private=4"]
 @pytest.mark.slow("a whole contest, of two weeks")
 @pytest.mark.django_db
 def test_a_tiny_contest(settings: object) -> None:
-    contest = SimulatedContest(TWO_WEEKS)
     days: list[int] = []
-    contest.play(lambda done, total, words: days.append(done))
-    figures = report.read_figures(contest.world)
+    figures = report.read_figures(play_contest(TWO_WEEKS, lambda done, total, words: days.append(done)))
     assert days == sorted(days) and days[0] == 0
     assert mail.outbox == [], "no letter leaves a simulation"
     _breaks_and_pays(figures)

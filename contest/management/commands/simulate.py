@@ -26,13 +26,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from common.commands import ContestCommand
 from common.progress import every_few_seconds
 from contest.core.models import Team
-from contest.simulation.contest import SimulatedContest
+from contest.simulation.contest import play_contest
 from contest.simulation.isolation import STOPPED, SimulationStore, manage
 from contest.simulation.month import SimulatedMonth
 from contest.simulation.month import figures as month_figures
 from contest.simulation.month_report import render as render_month
 from contest.simulation.plans import ContestPlan, MonthPlan, Plan
 from contest.simulation.report import read_figures, render
+from contest.simulation.world import SimulationWorld
 from labeling.models import Image, Tasker
 from scoring.models import Defense
 
@@ -113,11 +114,10 @@ class Command(ContestCommand):
         _refuse_taken()
         begun = time.monotonic()
         with undisturbed(), _bar() as bar, between_days(bar) as say:
-            contest = SimulatedContest(plan)
-            contest.play(say)
-            figures = read_figures(contest.world)
+            world = play_contest(plan, say)
+            figures = read_figures(world)
         if settings.DEMO:
-            _let_sign_in(contest)
+            _let_sign_in(world)
         if out:
             _write(out, figures)
         self.stdout.write(render(figures), ending="")
@@ -208,9 +208,8 @@ def _refuse_taken() -> None:
         raise CommandError("This database holds a contest: a simulation is played in an empty one.")
 
 
-def _let_sign_in(contest: SimulatedContest) -> None:
+def _let_sign_in(world: SimulationWorld) -> None:
     """Give the offices and the first tasker and captains a password, as in the demo."""
-    world = contest.world
     first = [world.crowd.workers[0].tasker.user, *(team.captain for team in world.teams[:2])]
     users = [*User.objects.filter(username__in=SIGN_INS), *(user for user in first if user)]
     for user in users:
