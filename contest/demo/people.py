@@ -18,17 +18,16 @@ from contest.board.models import Vote
 from contest.board.motion_factories import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Stake
-from contest.demo.seed import ORGANIZING, Photo, photos
+from contest.demo.seed import ORGANIZING, Photo, answer, photos
 from contest.demo.voting import award_prepare, vote_through
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker
 from labeling.selectors import panels_open_to
-from labeling.submission import response_submit
 from picture_files.decoding import read_dataset
 from policy.numbers import Policy
-from policy.selectors import policy_at, policy_in_force
+from policy.selectors import policy_in_force
 
 PATIENCE = timedelta(days=3)
 # An award is moved on some day of the week after its appeals, which a newcomer passes in one move.
@@ -98,16 +97,7 @@ def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
     if found is None:
         return 0
     opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion
-    said = opinions[panel.answered % len(opinions)]
-    answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
-    response_submit(
-        tasker=tasker,
-        assignment_id=found.public_id,
-        lease_token=found.lease_token,
-        data=answer,
-        policy_at=policy_at,
-        now=now,
-    )
+    answer(tasker, found, opinions[panel.answered % len(opinions)], now)
     return 1
 
 

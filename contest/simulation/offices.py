@@ -1,6 +1,7 @@
 """Simulated organizers and board members: what they do before the first week, and then once a day."""
 
 from datetime import timedelta
+from functools import partial
 
 from accounts.roles import TEAMS
 from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
@@ -9,6 +10,7 @@ from contest.core.enums import AccountKind, EntitlementState
 from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import stakeable, stakes_in_force, stakes_requested
 from contest.defenses.staking import stake_receive
+from contest.demo.stakes import private_set_draw
 from contest.demo.voting import award_prepare, vote_through
 from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Account
@@ -16,7 +18,7 @@ from contest.payments.payable import payables
 from contest.payments.services import payment_pay, payment_request, payments_open
 from contest.prizes.checklist import contenders, own_conditions, sharing
 from contest.simulation.cast import SimulatedTeam, TeamRole
-from contest.simulation.painting import PaintedPicture, paint
+from contest.simulation.painting import paint
 from contest.simulation.pictures import draw_picture
 from contest.simulation.teams import hand_in
 from contest.simulation.world import SimulationWorld, person
@@ -29,7 +31,6 @@ from labeling.enums import Label, Origin
 from labeling.pictures.intake import import_picture
 from scoring.models import Defense, FrameworkCheck
 from scoring.trials.enums import ConditionStatus, EligibilityCondition
-from scoring.trials.private_set import private_picture_add, private_set_begin, private_set_complete
 from scoring.trials.selectors import eligibility_of
 from scoring.trials.services import framework_check
 
@@ -58,29 +59,20 @@ def prepare(world: SimulationWorld) -> None:
             label_from=world.now,
         )
         world.remember(image.pk, picture)
-    _private_set(world)
+    private = world.plan.private
+    private_set_draw(private, partial(_clear, world), policy=world.policy, by=world.organizer, now=world.now)
     for place, team in enumerate(world.cast):
         at = world.begin + timedelta(minutes=20 + place * (22 * 60 // len(world.cast)))
         world.at(at, _register, world, team)
 
 
-def _private_set(world: SimulationWorld) -> None:
-    private, _ = private_set_begin(note="Drawn for a simulation.", by=world.organizer, now=world.now)
-    meant = []
-    for number in range(world.plan.private):
-        label = Label.BIRD if number % 2 else Label.BICYCLE
-        picture, size = _clear(world, label), world.policy.image_size
-        row, _ = private_picture_add(private, picture.data, label=label, source=f"drawn {number + 1}", size=size)
-        meant.append(row.pixels_sha256)
-        world.remember(None, picture)
-    private_set_complete(private, meant=meant, by=world.organizer, now=world.now)
-
-
-def _clear(world: SimulationWorld, label: Label) -> PaintedPicture:
+def _clear(world: SimulationWorld, label: Label) -> bytes:
     truth = draw_picture(world.rng)
     while truth.label is not label or not truth.valid:
         truth = draw_picture(world.rng)
-    return paint(truth, 0.0, world.rng)
+    picture = paint(truth, 0.0, world.rng)
+    world.remember(None, picture)
+    return picture.data
 
 
 def _register(world: SimulationWorld, team: SimulatedTeam) -> None:
