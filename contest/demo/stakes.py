@@ -68,7 +68,12 @@ class Staking:
         pool_deposit(cents=POOL_CENTS, reason="Given for the prizes of the demo.", by=self._organizer, now=at)
         rng = np.random.default_rng(DRAWING_SEED)
         private_set_draw(
-            PRIVATE_PICTURES, lambda label: _drawn(label, rng), policy=self._policy, by=self._organizer, now=at
+            PRIVATE_PICTURES,
+            lambda label: _drawn(label, rng),
+            note="Drawn for the demo.",
+            policy=self._policy,
+            by=self._organizer,
+            now=at,
         )
 
     def _published(self, program: Program, at: datetime) -> Defense:
@@ -95,10 +100,10 @@ class Staking:
 
 
 def private_set_draw(
-    count: int, draw_one: Callable[[Label], bytes], *, policy: Policy, by: User, now: datetime
+    count: int, draw_one: Callable[[Label], bytes], *, note: str, policy: Policy, by: User, now: datetime
 ) -> None:
     """Make a private set of `count` drawn pictures, bicycles and birds in turn (R31)."""
-    private, _ = private_set_begin(note="Drawn: nobody took these pictures.", by=by, now=now)
+    private, _ = private_set_begin(note=note, by=by, now=now)
     meant = []
     for number in range(count):
         label, source = Label.BIRD if number % 2 else Label.BICYCLE, f"drawn {number + 1}"

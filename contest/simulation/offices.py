@@ -59,8 +59,8 @@ def prepare(world: SimulationWorld) -> None:
             label_from=world.now,
         )
         world.remember(image.pk, picture)
-    private = world.plan.private
-    private_set_draw(private, partial(_clear, world), policy=world.policy, by=world.organizer, now=world.now)
+    note, policy, by = "Drawn for a simulation.", world.policy, world.organizer
+    private_set_draw(world.plan.private, partial(_clear, world), note=note, policy=policy, by=by, now=world.now)
     for place, team in enumerate(world.cast):
         at = world.begin + timedelta(minutes=20 + place * (22 * 60 // len(world.cast)))
         world.at(at, _register, world, team)
