@@ -177,7 +177,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "written here, not read": (
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
-        "contest/simulation/world.py:zip_of",
     ),
     "written by another process of this server": (
         "contest/management/commands/simulate.py:Command._play_apart",

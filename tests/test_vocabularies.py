@@ -31,8 +31,6 @@ PARTIAL = {
     "contest.pages.board.conflict_forms.DECLARED": "what members declare; that they were in a team is found",
     "contest.record.leaderboard.tables._GROUPS": "the first two groups; .get gives the third to all others",
     "contest.payments.statements.ACCOUNT_WORDS": "the accounts of a team or stake are named after it",
-    "contest.simulation.attackers._BITES": ".get gives the others the usual bite",
-    "contest.simulation.cast._SHARES": ".get gives the others no share",
     "accounts.invitations._GROUPS": "taskers are no group, and teams invite their own",
     "labeling.learning.wording._STATEMENT_OF": "the topics of question 4; .get leaves out the others",
     "monitoring.actions._AFTER": "a warning changes no state; asked for by `in`",

@@ -15,52 +15,39 @@ from contest.ledger.models import LedgerEntry
 from labeling.models import Response
 from policy.selectors import policy_in_force
 
+# The rows that are told of once they are there, and the words for each, in the order of the pipeline.
+_TOLD: tuple[tuple[QuerySet[Any], str], ...] = (
+    (all_breaks().select_related("defense", "image"), "{0.image.public_id} breaks {0.defense.name}"),
+    (
+        Stake.objects.filter(ended_at__isnull=False).select_related("defense"),
+        "the stake on {0.defense.name} ended: {0.end}",
+    ),
+    (Case.objects.filter(state=CaseState.CLOSED), "the board closed case {0.public_id}"),
+    (
+        Case.objects.filter(motion=DecisionKind.AWARD, state=CaseState.OPEN),
+        "the board votes on an award: case {0.public_id}",
+    ),
+    (Award.objects.select_related("stake__defense"), "award for {0.stake.defense.name}: {cents}"),
+    (
+        LedgerEntry.objects.filter(target__team__isnull=False).select_related("target__team"),
+        "{cents} to team {0.target.team.name} ({0.rule})",
+    ),
+    (Release.objects.all(), "released: {0.name}"),
+)
+
 
 class ChangesSince:
     """Remembers what there is when it is made; `lines` says what came since."""
 
     def __init__(self) -> None:
         self._responses, self._rulings = Response.objects.count(), Ruling.objects.count()
-        self._breaks, self._entries = _newest(all_breaks()), _newest(LedgerEntry.objects.all())
-        self._opened = _newest(Case.objects.all())
-        self._releases, self._awards = _newest(Release.objects.all()), _newest(Award.objects.all())
-        self._ended = set(Stake.objects.filter(ended_at__isnull=False).values_list("pk", flat=True))
-        self._cases = set(Case.objects.filter(state=CaseState.CLOSED).values_list("pk", flat=True))
+        self._there = [list(rows.values_list("pk", flat=True)) for rows, _ in _TOLD]
 
     def lines(self) -> Iterator[str]:
         """Yield one line for each thing that happened, in the order of the pipeline."""
-        yield from self._scored()
-        yield from self._judged()
-        yield from self._paid_and_released()
-
-    def _scored(self) -> Iterator[str]:
+        currency = policy_in_force(domain_now()).policy.currency
         if answers := Response.objects.count() - self._responses:
             yield f"answers of taskers: {answers}, rulings: {Ruling.objects.count() - self._rulings}"
-        for broken in all_breaks().filter(pk__gt=self._breaks).select_related("defense", "image"):
-            yield f"{broken.image.public_id} breaks {broken.defense.name}"
-        for stake in Stake.objects.filter(ended_at__isnull=False).exclude(pk__in=self._ended).select_related("defense"):
-            yield f"the stake on {stake.defense.name} ended: {stake.end}"
-
-    def _judged(self) -> Iterator[str]:
-        for case in Case.objects.filter(state=CaseState.CLOSED).exclude(pk__in=self._cases):
-            yield f"the board closed case {case.public_id}"
-        for case in Case.objects.filter(pk__gt=self._opened, motion=DecisionKind.AWARD, state=CaseState.OPEN):
-            yield f"the board votes on an award: case {case.public_id}"
-
-    def _paid_and_released(self) -> Iterator[str]:
-        for award in Award.objects.filter(pk__gt=self._awards).select_related("stake__defense"):
-            yield f"award for {award.stake.defense.name}: {_money(award.cents)}"
-        for entry in LedgerEntry.objects.filter(pk__gt=self._entries).select_related("target__team").order_by("pk"):
-            if entry.target.team is not None:
-                yield f"{_money(entry.cents)} to team {entry.target.team.name} ({entry.rule})"
-        for release in Release.objects.filter(pk__gt=self._releases).order_by("pk"):
-            yield f"released: {release.name}"
-
-
-def _newest(rows: QuerySet[Any]) -> int:
-    newest: int | None = rows.order_by("-pk").values_list("pk", flat=True).first()
-    return newest or 0
-
-
-def _money(cents: int) -> str:
-    return money(cents, policy_in_force(domain_now()).policy.currency)
+        for (rows, words), there in zip(_TOLD, self._there, strict=True):
+            for row in rows.exclude(pk__in=there).order_by("pk"):
+                yield words.format(row, cents=money(getattr(row, "cents", 0), currency))

@@ -12,30 +12,22 @@ from random import Random
 import structlog
 from django.contrib.auth.models import User
 
-from adjudication.selectors import newest_rulings
 from common.domain_clock import domain_now
 from common.errors import DomainError
-from contest.board.examinations import picture_confirm, queue_of
 from contest.board.models import Vote
 from contest.board.motion_factories import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Stake
-from contest.demo.seed import ORGANIZING, Photo, photos
-from contest.demo.voting import vote_through
-from contest.prizes.awards import rerun_begin
-from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, own_conditions
-from contest.prizes.rerun_conditions import reruns_after
+from contest.demo.seed import ORGANIZING, Photo, answer, photos
+from contest.demo.voting import award_prepare, vote_through
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker
 from labeling.selectors import panels_open_to
-from labeling.submission import response_submit
 from picture_files.decoding import read_dataset
 from policy.numbers import Policy
-from policy.selectors import policy_at, policy_in_force
-from scoring.enums import RerunState
-from scoring.models import Rerun
-from scoring.reruns import progress, rerun_apply
+from policy.selectors import policy_in_force
 
 PATIENCE = timedelta(days=3)
 # An award is moved on some day of the week after its appeals, which a newcomer passes in one move.
@@ -43,7 +35,6 @@ PATIENCE_WITH_AWARDS = timedelta(weeks=2)
 # The first three answer soon; the others are for the newcomer to sign in as, and answer what is overdue.
 LABELING = ("tasker4", "tasker5", "tasker6")
 LEFT_TO_THE_NEWCOMER = ("tasker1", "tasker2", "tasker3")
-_WEEKS_FIRST = ("weeks", "appeals")
 
 Refused = Callable[[str], object]
 log = structlog.get_logger(__name__)
@@ -106,16 +97,7 @@ def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
     if found is None:
         return 0
     opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion
-    said = opinions[panel.answered % len(opinions)]
-    answer = {key: value for key, value in said.items() if value is not None or key == "outline"}
-    response_submit(
-        tasker=tasker,
-        assignment_id=found.public_id,
-        lease_token=found.lease_token,
-        data=answer,
-        policy_at=policy_at,
-        now=now,
-    )
+    answer(tasker, found, opinions[panel.answered % len(opinions)], now)
     return 1
 
 
@@ -142,38 +124,10 @@ def _uphold(case: Case, now: datetime) -> int:
 
 
 def _prepare(stake: Stake, now: datetime) -> int:
-    """Bring one whose time is over to the board: all attacks run again, the rejected ones looked at (R37)."""
+    """Bring one whose time is over to the board (R37)."""
+    organizer, member = User.objects.get(username=ORGANIZING[0]), User.objects.get(username="board3")
     policy = policy_in_force(now).policy
-    met = {each.name: each.passed for each in own_conditions(stake, policy=policy, now=now)}
-    if not all(met[name] for name in _WEEKS_FIRST):
-        return 0
-    return _run_again(stake, now) + _examine(stake, now)
-
-
-def _run_again(stake: Stake, now: datetime) -> int:
-    organizer = User.objects.get(username=ORGANIZING[0])
-    rerun = reruns_after(stake).first()
-    if rerun is None:
-        rerun_begin(stake=stake, by=organizer, now=now)
-        return 1
-    if rerun.state != RerunState.RUNNING or not _is_done(rerun, now):
-        return 0
-    rerun_apply(rerun_id=rerun.pk, by=organizer, now=now)
-    return 1
-
-
-def _is_done(rerun: Rerun, now: datetime) -> bool:
-    left = progress(rerun, now=now)
-    return bool(left.runs) and not (left.waiting or left.running or left.stopped or left.dead)
-
-
-def _examine(stake: Stake, now: datetime) -> int:
-    member = User.objects.get(username="board3")
-    pictures = list(queue_of(stake.defense, member, now=now).mine)
-    rulings = newest_rulings(each.pk for each in pictures)
-    for image in pictures:
-        picture_confirm(image=image, defense=stake.defense, ruling=rulings[image.pk].pk, by=member, now=now)
-    return len(pictures)
+    return award_prepare(stake, policy=policy, organizer=organizer, members=[member], now=now)
 
 
 def _award(now: datetime) -> int:

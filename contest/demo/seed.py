@@ -19,11 +19,12 @@ from django.db import transaction
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from adjudication.services import panels_settle
 from common.domain_clock import domain_now
+from contest.appeals.grounds import appealable
+from contest.appeals.services import appeal_send, statement_send
 from contest.attacks.services import attack_receive
 from contest.board.motion_factories import grant_move
 from contest.core.calendar import Week, week_of
 from contest.core.models import Team
-from contest.demo.appeals import appeals_play
 from contest.demo.stakes import Staking
 from contest.demo.voting import vote_through
 from contest.operations import pipeline
@@ -53,6 +54,16 @@ LATELY = timedelta(hours=1)
 # What one of them asks for, the other confirms.
 ORGANIZING = ["organizer", "organizer2"]
 SIGN_INS = [*TASKERS, "newcomer", *BOARD, *ORGANIZING, *CAPTAINS]
+
+
+# What teams say against a verdict, so that the board has a case to decide.
+ARGUMENT = (
+    "One wing hides the body, and the tail lies in the shadow. Taskers who only see this picture cannot say that the "
+    "bird is complete: we ask the board to look at the marked part."
+)
+ANSWER = "Three taskers outlined the same whole bird on their own, and each of them called it complete."
+# In whole pixels of the 299 that a picture has on each side.
+MARK = {"x": 90, "y": 80, "width": 120, "height": 110, "words": "Is the body all there?"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +105,7 @@ def seed(say: Callable[[str], Any]) -> bool:
     say("Running the defenses and writing the first release")
     for name, done in pipeline.run_all_sweeps():
         say(f"  {name}: {done}")
-    appeals_play(teams, domain_now())
+    _appeals_play(teams, domain_now())
     return True
 
 
@@ -147,6 +158,17 @@ def _user(name: str, *groups: str) -> User:
     for group in groups:
         role_give(user=user, role=group)
     return user
+
+
+def _appeals_play(teams: dict[str, Team], now: datetime) -> None:
+    """Let the defenders appeal the newest verdict that they may, and the attackers answer."""
+    pictures = [each.ruling.image for each in appealable(teams["blue"], now)]
+    sent = [each for each in pictures if each.attacks.filter(team=teams["red"]).exists()]
+    if not sent:
+        return
+    blue, red = (User.objects.get(membership__team=teams[name], membership__captain=True) for name in ("blue", "red"))
+    appeal = appeal_send(image=sent[-1], team=teams["blue"], argument=ARGUMENT, marks=[MARK], by=blue, now=now)
+    statement_send(case=appeal.case, team=teams["red"], words=ANSWER, by=red, now=now)
 
 
 class Demo:
@@ -233,14 +255,7 @@ class Demo:
             return at, False
         said = self.by_image[found.image_id].opinions[found.panel.answered]
         done = min(at + timedelta(seconds=said["seconds"]), self.now)
-        response_submit(
-            tasker=tasker,
-            assignment_id=found.public_id,
-            lease_token=found.lease_token,
-            data={name: value for name, value in said.items() if value is not None or name == "outline"},
-            policy_at=policy_at,
-            now=done,
-        )
+        answer(tasker, found, said, done)
         return done, True
 
     def _leave_open(self, chosen: list[Photo]) -> None:
@@ -252,6 +267,18 @@ class Demo:
             panels_deal(policy=self.policy.policy, now=at)
             for tasker, _ in zip(self.taskers[-2:], photo.opinions, strict=False):
                 self._answer(tasker, at)
+
+
+def answer(tasker: Tasker, assignment: Assignment, said: dict[str, Any], now: datetime) -> None:
+    """Submit what a tasker says of a photograph."""
+    response_submit(
+        tasker=tasker,
+        assignment_id=assignment.public_id,
+        lease_token=assignment.lease_token,
+        data={name: value for name, value in said.items() if value is not None or name == "outline"},
+        policy_at=policy_at,
+        now=now,
+    )
 
 
 def _moments(start: datetime, end: datetime, count: int) -> Iterator[datetime]:

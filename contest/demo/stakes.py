@@ -4,7 +4,7 @@ Every step goes through the service that people's clicks go through; only the cl
 set, which are drawn, are told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,14 +66,15 @@ class Staking:
 
     def _prepare(self, at: datetime) -> None:
         pool_deposit(cents=POOL_CENTS, reason="Given for the prizes of the demo.", by=self._organizer, now=at)
-        private, _ = private_set_begin(note="Drawn for the demo.", by=self._organizer, now=at)
-        rng, meant = np.random.default_rng(DRAWING_SEED), []
-        for number in range(PRIVATE_PICTURES):
-            label = Label.BIRD if number % 2 else Label.BICYCLE
-            size, source = self._policy.image_size, f"drawn {number + 1}"
-            row, _ = private_picture_add(private, _drawn(label, rng), label=label, source=source, size=size)
-            meant.append(row.pixels_sha256)
-        private_set_complete(private, meant=meant, by=self._organizer, now=at)
+        rng = np.random.default_rng(DRAWING_SEED)
+        private_set_draw(
+            PRIVATE_PICTURES,
+            lambda label: _drawn(label, rng),
+            note="Drawn for the demo.",
+            policy=self._policy,
+            by=self._organizer,
+            now=at,
+        )
 
     def _published(self, program: Program, at: datetime) -> Defense:
         """Hand a program in at `at`; its trials end two hours later, and a day later it is published."""
@@ -96,6 +97,19 @@ class Staking:
     def _pay(self, defense: Defense, at: datetime) -> None:
         stake = stake_request(defense, by=self._captain, now=at)
         stake_receive(stake, "demo transfer 1", by=self._organizer, now=at + timedelta(hours=12))
+
+
+def private_set_draw(
+    count: int, draw_one: Callable[[Label], bytes], *, note: str, policy: Policy, by: User, now: datetime
+) -> None:
+    """Make a private set of `count` drawn pictures, bicycles and birds in turn (R31)."""
+    private, _ = private_set_begin(note=note, by=by, now=now)
+    meant = []
+    for number in range(count):
+        label, source = Label.BIRD if number % 2 else Label.BICYCLE, f"drawn {number + 1}"
+        row, _ = private_picture_add(private, draw_one(label), label=label, source=source, size=policy.image_size)
+        meant.append(row.pixels_sha256)
+    private_set_complete(private, meant=meant, by=by, now=now)
 
 
 def _runner(defense: Defense) -> Runner:

@@ -1,13 +1,24 @@
-"""Votes of the demo's and the simulation's board members."""
+"""Votes of the demo's and the simulation's board members, and what an award waits for before them."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from django.contrib.auth.models import User
+
+from adjudication.selectors import newest_rulings
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.decisions import case_decide
+from contest.board.examinations import picture_confirm, queue_of
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_for, undisclosed
 from contest.core.enums import VoteChoice
-from contest.core.models import Case
+from contest.core.models import Case, Stake
+from contest.prizes.awards import rerun_begin
+from contest.prizes.checklist import own_conditions
+from contest.prizes.rerun_conditions import reruns_after
+from policy.numbers import Policy
+from scoring.enums import RerunState
+from scoring.reruns import progress, rerun_apply
 
 
 def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.IN_FAVOUR) -> CaseDecision:
@@ -25,3 +36,35 @@ def vote_through(case: Case, *, now: datetime, choice: VoteChoice = VoteChoice.I
             last = member
     assert last is not None, "somebody votes"
     return case_decide(case=case, seen=count_of(case).mark, explanation="", by=last, now=now)
+
+
+def award_prepare(stake: Stake, *, policy: Policy, organizer: User, members: Sequence[User], now: datetime) -> int:
+    """Do what an award waits for: all attacks are run again, and members look at the rejected ones in turn (R37).
+
+    Returns how many things were done; none before its weeks and appeals are over.
+    """
+    met = {each.name: each.passed for each in own_conditions(stake, policy=policy, now=now)}
+    if not (met["weeks"] and met["appeals"]):
+        return 0
+    return _run_again(stake, organizer, now) + _examine(stake, members, now)
+
+
+def _run_again(stake: Stake, organizer: User, now: datetime) -> int:
+    rerun = reruns_after(stake).first()
+    if rerun is None:
+        rerun_begin(stake=stake, by=organizer, now=now)
+        return 1
+    left = progress(rerun, now=now)
+    if rerun.state != RerunState.RUNNING or left.waiting or left.running or left.stopped or left.dead:
+        return 0
+    rerun_apply(rerun_id=rerun.pk, by=organizer, now=now)
+    return 1
+
+
+def _examine(stake: Stake, members: Sequence[User], now: datetime) -> int:
+    pictures = list(queue_of(stake.defense, members[0], now=now).mine)
+    rulings = newest_rulings(each.pk for each in pictures)
+    for number, image in enumerate(pictures):
+        by, ruling = members[number % len(members)], rulings[image.pk].pk
+        picture_confirm(image=image, defense=stake.defense, ruling=ruling, by=by, now=now)
+    return len(pictures)

@@ -1,6 +1,7 @@
 """Simulated taskers at work through the real services and sweeps."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -10,6 +11,7 @@ from django.db.models import Q
 
 from adjudication.services import panels_settle
 from common.errors import InvalidInput
+from contest.simulation.clock import VirtualClock
 from contest.simulation.people import NO, YES, Form, SimulatedPerson
 from contest.simulation.pictures import SIDE, PictureTruth, draw_picture
 from labeling import leases, voiding
@@ -24,8 +26,12 @@ from monitoring.actions import answers_void
 from monitoring.check_taskers import check_taskers
 from monitoring.gold_choice import USUAL_IOU_PERCENT, GoldAnswers, gold_add
 from monitoring.gold_leaks import gold_flag_leaks
-from policy.selectors import PolicyInForce, policy_at, policy_in_force
+from monitoring.links import find_copies
+from policy.numbers import Policy
+from policy.selectors import policy_at, policy_in_force
 
+OPENING_HOURS = 3.0  # within which people begin
+SESSION_SECONDS = 4 * 3600
 GOLD_HARD = 1.3  # organizers choose gold that people agree on
 
 
@@ -48,25 +54,19 @@ class Crowd:
         people: Iterable[SimulatedPerson],
         *,
         rng: Random,
-        policy: PolicyInForce,
+        policy: Policy,
         organizer: User,
         truths: dict[int, PictureTruth],
         now: datetime,
     ) -> None:
         self.rng, self.policy, self.organizer, self.truths = rng, policy, organizer, truths
-        self.workers = [self._hire(person, now) for person in people]
-
-    def _hire(self, person: SimulatedPerson, now: datetime) -> SimulatedTasker:
-        user = User.objects.create_user(person.name)
-        tasker = tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=self.rng)
-        return SimulatedTasker(person, tasker)
+        self.workers = []
+        for person in people:
+            user = User.objects.create_user(person.name)
+            tasker = tasker_register(user=user, state=TaskerState.QUALIFIED, now=now, rng=rng)
+            self.workers.append(SimulatedTasker(person, tasker))
 
     # The sweeps, and what an organizer does about taskers ------------------------------------------------------------
-
-    def sweep(self, now: datetime) -> None:
-        """Run the sweeps of labeling, and rule on full panels."""
-        self.rule(now)
-        self.watch(now)
 
     def rule(self, now: datetime) -> None:
         """End the leases that ran out, and rule on full panels."""
@@ -75,14 +75,21 @@ class Crowd:
 
     def watch(self, now: datetime) -> None:
         """Let the rules of monitoring look at who labeled in the last day."""
-        check_taskers(policy=self.policy.policy, now=now)
-        gold_flag_leaks(policy=self.policy.policy, now=now)
+        check_taskers(policy=self.policy, now=now)
+        gold_flag_leaks(policy=self.policy, now=now)
 
-    def void_answers_of_paused(self, now: datetime) -> None:
-        """Void what those whom a rule paused have said of pictures without a ruling."""
+    def look_back(self, now: datetime) -> None:
+        """After work: watch, look for copies, and void what those whom a rule paused said of pictures without a
+        ruling."""
+        self.watch(now)
+        find_copies(now=now)
         for tasker in Tasker.objects.filter(state=TaskerState.PAUSED).order_by("pk"):
             if voiding.unsettled_responses(tasker, None).exists():
                 answers_void(tasker=tasker, since=None, reason="Clearly under the share.", by=self.organizer, now=now)
+
+    def has_gold(self) -> bool:
+        """Say whether any picture is gold."""
+        return KnownPicture.objects.filter(use=KnownUse.GOLD).exists()
 
     def choose_gold(self, count: int, now: datetime, *, days: int = 1) -> None:
         """Choose some of the pictures of the last days on which good people would agree: half clear, half not."""
@@ -92,93 +99,63 @@ class Crowd:
         self.rng.shuffle(panels)
         clear = [panel for panel in panels if self.truths[panel.image_id].topic == Topic.CLEAR]
         unclear = [panel for panel in panels if self.truths[panel.image_id].topic != Topic.CLEAR]
-        chosen = [*clear[: count // 2], *unclear[: count - count // 2]]
-        for panel in chosen:
-            gold_add(
-                panel=panel,
-                expected=expected_of(self.truths[panel.image_id]),
-                gate=self.policy.policy.outline_gate,
-                by=self.organizer,
-                now=now,
-            )
-
-    def has_gold(self) -> bool:
-        """Say whether any picture is gold."""
-        return KnownPicture.objects.filter(use=KnownUse.GOLD).exists()
-
-    def requalify(self, worker: SimulatedTasker, now: datetime) -> bool:
-        """Let somebody whom a rule sent to a short qualification answer its pictures; says whether they passed."""
-        policy = self.policy.policy
-        right = 0
-        for number in range(policy.short_qualification_size):
-            truth = draw_picture(self.rng)
-            form = dict(worker.person.answer(truth, f"{now} {number}"))
-            answers = read_answers(form, width=SIDE, height=SIDE, gate=policy.outline_gate)
-            right += marks_of_answers(answers, KnownPicture(**asdict(expected_of(truth)))).right
-        passed = right >= policy.short_qualification_needed
-        if passed:
-            tasker_state_change(
-                tasker=worker.tasker, after=TaskerState.QUALIFIED, code="passed", reason="Passed again.", now=now
-            )
-        return passed
+        for panel in (*clear[: count // 2], *unclear[: count - count // 2]):
+            expected, gate = expected_of(self.truths[panel.image_id]), self.policy.outline_gate
+            gold_add(panel=panel, expected=expected, gate=gate, by=self.organizer, now=now)
 
     # Answering --------------------------------------------------------------------------------------------------------
 
     def begin_day(self, worker: SimulatedTasker, now: datetime) -> None:
-        """Let somebody come to work; who was sent back to learn tries the qualification first."""
+        """Let somebody come to work; whom a rule sent to a short qualification tries its pictures first."""
         worker.tasker.refresh_from_db()
-        if worker.tasker.state == TaskerState.LEARNING:
-            self.requalify(worker, now)
+        if worker.tasker.state != TaskerState.LEARNING:
+            return
+        tries = range(self.policy.short_qualification_size)
+        right = sum(self._is_right(worker.person, f"{now} {number}") for number in tries)
+        if right >= self.policy.short_qualification_needed:
+            tasker_state_change(
+                tasker=worker.tasker, after=TaskerState.QUALIFIED, code="passed", reason="Passed again.", now=now
+            )
 
-    def turn(self, worker: SimulatedTasker, at: datetime) -> tuple[bool, float | None]:
-        """Send the answer at hand and take the next picture.
+    def _is_right(self, person: SimulatedPerson, name: str) -> bool:
+        """Let somebody answer a known picture."""
+        truth = draw_picture(self.rng)
+        answers = read_answers(person.answer(truth, name), width=SIDE, height=SIDE, gate=self.policy.outline_gate)
+        return marks_of_answers(answers, KnownPicture(**asdict(expected_of(truth)))).right
 
-        Returns whether an answer was sent, and how many seconds the next one takes; None when there is none.
-        """
+    def work(self, clock: VirtualClock, worker: SimulatedTasker, pace: float) -> None:
+        """Send the answer at hand and take the next picture; with breaths, so that `pace` pictures come in a second."""
         worker.tasker = Tasker.objects.get(pk=worker.tasker.pk)
         if worker.tasker.state != TaskerState.QUALIFIED:
             worker.held = None  # the page says so, and what was at hand is given back
-            return False, None
-        sent = self._submit(worker, at)
-        if worker.left > 0 and self._claim(worker, at) and worker.form:
-            return sent, worker.form["seconds"]
-        return sent, None
-
-    def _submit(self, worker: SimulatedTasker, at: datetime) -> bool:
-        held, form = worker.held, worker.form
-        if held is None or form is None:
-            return False
-        response_submit(
-            tasker=worker.tasker,
-            assignment_id=held.public_id,
-            lease_token=held.lease_token,
-            data=form,
-            policy_at=policy_at,
-            now=at,
-        )
-        worker.held = None
-        worker.left -= 1
-        return True
-
-    def _claim(self, worker: SimulatedTasker, at: datetime) -> bool:
+            return
+        if worker.held is not None and worker.form is not None:
+            response_submit(
+                tasker=worker.tasker,
+                assignment_id=worker.held.public_id,
+                lease_token=worker.held.lease_token,
+                data=worker.form,
+                policy_at=policy_at,
+                now=clock.now,
+            )
+            worker.held, worker.left = None, worker.left - 1
+        if worker.left <= 0:
+            return
         found = leases.assignment_next(
-            tasker=worker.tasker, holding=(), policy=self.policy.policy, now=at, rng=self.rng
+            tasker=worker.tasker, holding=(), policy=self.policy, now=clock.now, rng=self.rng
         )
-        if not isinstance(found, Assignment):
-            return False
-        worker.held, worker.form = found, self._form(worker.person, found)
-        return True
+        if isinstance(found, Assignment):
+            worker.held, worker.form = found, self._form(worker.person, found)
+            seconds = worker.form["seconds"] + self.rng.expovariate(pace)
+            clock.at(clock.now + timedelta(seconds=seconds), self.work, clock, worker, pace)
 
     def _form(self, person: SimulatedPerson, assignment: Assignment) -> Form:
         """What the person fills in; who draws an outline that crosses itself is told, and draws it again."""
-        truth = self.truths[assignment.image_id]
         for _ in range(10):
-            form = person.answer(truth, assignment.image_id)
-            try:
-                read_answers(form, width=SIDE, height=SIDE, gate=self.policy.policy.outline_gate)
-            except InvalidInput:
-                continue
-            return form
+            form = person.answer(self.truths[assignment.image_id], assignment.image_id)
+            with suppress(InvalidInput):
+                read_answers(form, width=SIDE, height=SIDE, gate=self.policy.outline_gate)
+                return form
         raise ValueError(f"{person.name} cannot draw")
 
 

@@ -8,6 +8,7 @@ import io
 import math
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +37,13 @@ def paint(truth: PictureTruth, bite: float, rng: Random) -> PaintedPicture:
     image = Image.new("RGB", (SIDE, SIDE), _colour(rng))
     pen = ImageDraw.Draw(image)
     for _ in range(7):
-        _blob(pen, rng)
+        x, y, radius = rng.randrange(SIDE), rng.randrange(SIDE), rng.randrange(15, 110)
+        _circle(pen, x, y, radius, fill=_colour(rng))
     if truth.shape is not None:
-        _thing(pen, truth.shape, truth.label, rng)
+        (_bicycle if truth.label is Label.BICYCLE else _bird)(pen, truth.shape, rng)
     elif truth.bird:
-        for left in (SIDE * 0.28, SIDE * 0.72):
-            _thing(pen, Shape(left, SIDE / 2, 60, 60, ()), Label.BIRD if left < SIDE / 2 else Label.BICYCLE, rng)
+        _bird(pen, Shape(SIDE * 0.28, SIDE / 2, 60, 60, ()), rng)
+        _bicycle(pen, Shape(SIDE * 0.72, SIDE / 2, 60, 60, ()), rng)
     _faults(pen, truth, rng)
     return PaintedPicture(as_png(image), truth, bite)
 
@@ -69,23 +71,15 @@ def _colour(rng: Random) -> Colour:
     return rng.randrange(256), rng.randrange(256), rng.randrange(256)
 
 
-def _blob(pen: ImageDraw.ImageDraw, rng: Random) -> None:
-    x, y, radius = rng.randrange(SIDE), rng.randrange(SIDE), rng.randrange(15, 110)
-    pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=_colour(rng))
-
-
-def _thing(pen: ImageDraw.ImageDraw, shape: Shape, label: Label | None, rng: Random) -> None:
-    if label is Label.BICYCLE:
-        _bicycle(pen, shape, rng)
-    else:
-        _bird(pen, shape, rng)
+def _circle(pen: ImageDraw.ImageDraw, x: float, y: float, radius: float, **how: Any) -> None:
+    pen.ellipse((x - radius, y - radius, x + radius, y + radius), **how)
 
 
 def _bird(pen: ImageDraw.ImageDraw, shape: Shape, rng: Random) -> None:
     body = [shape.at(2 * math.pi * step / _CORNERS) for step in range(_CORNERS)]
     pen.polygon(body, fill=_colour(rng), outline=(20, 20, 20))
     x, y = shape.x - shape.across / 2, shape.y - shape.down / 2
-    pen.ellipse((x - 4, y - 4, x + 4, y + 4), fill=(0, 0, 0))
+    _circle(pen, x, y, 4, fill=(0, 0, 0))
     pen.polygon([(x - 12, y), (x - 34, y + 6), (x - 12, y + 12)], fill=(230, 160, 30))
 
 
@@ -94,7 +88,7 @@ def _bicycle(pen: ImageDraw.ImageDraw, shape: Shape, rng: Random) -> None:
     low = shape.y + shape.down - radius
     wheels = [(shape.x - shape.across + radius, low), (shape.x + shape.across - radius, low)]
     for x, y in wheels:
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), outline=(15, 15, 15), width=5)
+        _circle(pen, x, y, radius, outline=(15, 15, 15), width=5)
     saddle, bar = (shape.x - radius / 2, shape.y - shape.down), (shape.x + radius, shape.y - shape.down)
     frame = [wheels[0], saddle, bar, wheels[1], (shape.x, low), saddle, (shape.x, low), wheels[0]]
     pen.line(frame, fill=colour, width=6)

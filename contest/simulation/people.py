@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from random import Random
 from typing import Any
@@ -45,21 +45,14 @@ class Habits:
 
 
 @dataclass(slots=True)
-class CopiedAnswers:
-    """What people who copy have answered so far, by picture: whoever comes second looks it up."""
-
-    forms: dict[Hashable, Form] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class SimulatedPerson:
-    """Somebody who labels. `notebook` is shared by those who copy from each other."""
+    """Somebody who labels. Those who copy share a `notebook`, by picture: whoever comes second looks it up."""
 
     name: str
     kind: Personality
     habits: Habits
     rng: Random
-    notebook: CopiedAnswers | None = None
+    notebook: dict[Hashable, Form] | None = None
 
     def answer(self, truth: PictureTruth, picture: Hashable) -> Form:
         """Return the filled-in form, with the seconds it took."""
@@ -67,10 +60,9 @@ class SimulatedPerson:
             return self._at_random()
         if self.notebook is None:
             return self._look(truth)
-        if picture in self.notebook.forms:
-            return self._copy(self.notebook.forms[picture])
-        self.notebook.forms[picture] = self._look(truth)
-        return self.notebook.forms[picture]
+        if picture in self.notebook:
+            return self._copy(self.notebook[picture])
+        return self.notebook.setdefault(picture, self._look(truth))
 
     def _look(self, truth: PictureTruth) -> Form:
         habits, rng = self.habits, self.rng
@@ -94,8 +86,9 @@ class SimulatedPerson:
         if truth.label is None or choice < 0.25:
             question = self.rng.choice(("contains_bird", "contains_bicycle"))
             form[question] = MAYBE_YES if form[question] == YES else MAYBE_NO
-            if form[question] == MAYBE_NO or truth.label is None:
-                _ask_no_more(form)
+            if form[question] == MAYBE_NO or truth.label is None:  # then nothing more is asked
+                for name in ("outline", *STATEMENTS):
+                    form.pop(name, None)
         else:
             name = self.rng.choices(STATEMENTS, (5, 4, 1))[0]
             form[name] = not form[name]
@@ -142,30 +135,24 @@ class SimulatedPerson:
         return form
 
 
-def _ask_no_more(form: Form) -> None:
-    for name in ("outline", *STATEMENTS):
-        form.pop(name, None)
-
-
 def _corner(x: float, y: float) -> list[float]:
     return [round(min(SIDE, max(0, x)), 2), round(min(SIDE, max(0, y)), 2)]
 
 
 def draw_people(*, honest: int, careless: int, random: int, copying: int, seed: str) -> list[SimulatedPerson]:
     """Make up the people, each with habits and a generator of their own."""
-    notebook = CopiedAnswers()
     counts = {
         Personality.HONEST: honest,
         Personality.CARELESS: careless,
         Personality.RANDOM: random,
         Personality.COPYING: copying,
     }
+    notebook: dict[Hashable, Form] = {}
     people = []
-    for kind, count in counts.items():
-        for number in range(1, count + 1):
-            rng = Random(f"{seed}:{kind}:{number}")
-            own = notebook if kind is Personality.COPYING else None
-            people.append(SimulatedPerson(f"{kind} {number}", kind, _habits(kind, rng), rng, own))
+    for kind, number in ((kind, number) for kind, count in counts.items() for number in range(1, count + 1)):
+        rng = Random(f"{seed}:{kind}:{number}")
+        own = notebook if kind is Personality.COPYING else None
+        people.append(SimulatedPerson(f"{kind} {number}", kind, _habits(kind, rng), rng, own))
     return people
 
 

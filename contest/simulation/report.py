@@ -1,181 +1,340 @@
-"""Renders the report of simulated months from their figures. Pure."""
+"""Reads what came of a simulated contest, compares it with what was drawn, and words it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from statistics import median, quantiles
 from typing import Any
 
-from monitoring.statistics import wilson
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
 
-Row = Sequence[object]
-POLICY_NUMBERS = (
-    "panel_size",
-    "gold_percent",
-    "gold_pass_percent",
-    "gold_minimum",
-    "gold_doubt_percent",
-    "gold_most_uses",
-    "min_box_fraction",
+from adjudication.enums import Verdict
+from adjudication.models import Ruling
+from contest.attacks.models import NearDuplicate
+from contest.core.breaks import all_breaks, breaks_in_force
+from contest.core.models import Attack, Award, Release, Stake, StakeBatch
+from contest.core.weeks import week_at
+from contest.defenses.models import DefenseEntry
+from contest.defenses.selectors import defense_states
+from contest.ledger.amounts import money
+from contest.ledger.models import Account, LedgerEntry, Payment
+from contest.ledger.services import check_ledger_sums
+from contest.simulation.world import SimulationWorld
+from labeling.enums import TaskerState
+from labeling.models import GoldMark, Image, Response, StateChange, VoidedResponse
+from scoring.models import Defense, Prediction, Run
+
+Figures = dict[str, Any]
+_DAY = 86_400
+# What is told of each week: rows, when each happened, and in which words.
+_HAPPENED: tuple[tuple[QuerySet[Any], str, str], ...] = (
+    (Defense.objects.filter(entry__isnull=False), "published_at", "{0.name} is eligible and published."),
+    (Stake.objects.all(), "staked_at", "{0.defense.name} is at stake: the {0.kind} put up {money}."),
+    (Stake.objects.all(), "ended_at", "The stake on {0.defense.name} is over: {0.end}."),
+    (
+        LedgerEntry.objects.filter(rule="R35", target__team__isnull=False),
+        "made_at",
+        "{0.why} {money} to {0.target.team.name}, by R35.",
+    ),
+    (Award.objects.all(), "awarded_at", "The board gave the defenders' half to {0.stake.defense.name}: {money}."),
+    (LedgerEntry.objects.filter(rule="R38"), "made_at", "{0.why} {money}, by R38."),
+    (Payment.objects.all(), "paid_at", "{money} were paid to {0.team.name}; two organizers signed."),
+    (
+        StateChange.objects.filter(after__in=(TaskerState.PAUSED, TaskerState.LEARNING), event__isnull=False),
+        "changed_at",
+        "The tasker “{0.tasker.user.username}” is {0.after}: a rule of monitoring fired.",
+    ),
+    (Release.objects.all(), "released_at", "{0.name} was published."),
 )
-KINDS = {"careless": "careless", "random": "clicks at random", "copying": "copy from each other"}
 
 
-def render(figures: Mapping[str, Any]) -> str:
-    """Return the page in Markdown."""
-    months = figures["months"]
-    parts = [
-        _head(figures),
-        _found_over_all(months),
-        _honest_over_all(months),
-        _answers_over_all(months),
-        _rules(figures["rules"]),
-        *(_month(month) for month in months),
-    ]
-    return "\n\n".join(parts) + "\n"
+def read_figures(world: SimulationWorld) -> Figures:
+    """Return everything the report tells, and the numbers behind it."""
+    rulings = [_compared(world, row) for row in Ruling.objects.filter(number=1).select_related("image").order_by("pk")]
+    return {
+        "plan": asdict(world.plan) | {"begin": world.plan.begin.isoformat()},
+        "currency": world.policy.currency,
+        "weeks": _weeks(world, rulings),
+        "attacks": _attacks(world),
+        "labels": _labels(world, len(rulings)),
+        "verdicts": _verdicts(rulings),
+        "queue": _queue(),
+        "scoring": {
+            "runs": Run.objects.count(),
+            "answers": Prediction.objects.count(),
+            "faults": dict(Run.objects.exclude(fault="").order_by("fault").values_list("fault").annotate(Count("pk"))),
+            "breaks": all_breaks().count(),
+        },
+        "defenses": _defenses(world),
+        "teams": _teams(world),
+        "money": _money(),
+        "releases": Release.objects.count(),
+    }
 
 
-def _head(figures: Mapping[str, Any]) -> str:
-    plan, policy = figures["plan"], figures["policy"]
-    numbers = ", ".join(f"`{name}` {policy[name]}" for name in POLICY_NUMBERS)
-    seeds = ", ".join(str(month["seed"]) for month in figures["months"])
-    people = (
-        f"{plan['honest']} honest, {plan['careless']} careless, {plan['random']} who clicks at random and "
-        f"{plan['copying']} who copy from each other"
+def _compared(world: SimulationWorld, row: Ruling) -> Figures:
+    """Return the first ruling on a picture beside what was drawn: its week and days, and whether it is right."""
+    truth, due, valid = world.truths[row.image_id], row.image.label_from, row.verdict == Verdict.VALID
+    attack = row.image.attacks.filter(copy_of__isnull=True).first()
+    return {
+        "week": attack.week if attack else "",
+        "valid": valid,
+        "truly": truth.valid,
+        "right": valid == truth.valid and (not valid or row.label == truth.label),
+        "days": (row.decided_at - due).total_seconds() / _DAY if due else None,
+        "plea": truth.plea,
+    }
+
+
+def _by_week(moments: Iterable[datetime]) -> Counter[str]:
+    return Counter(week_at(at).name for at in moments)
+
+
+def _weeks(world: SimulationWorld, rulings: list[Figures]) -> list[Figures]:
+    rows = (
+        Attack.objects.order_by()
+        .values_list("week")
+        .annotate(Count("pk"), Count("team", distinct=True), Count("copy_of"), Count("withdrawn_at"))
     )
-    return f"""# A simulated month of labeling
+    sent = {week: counts for week, *counts in rows}
+    answers = _by_week(Response.objects.values_list("submitted_at", flat=True))
+    handed_in = _by_week(DefenseEntry.objects.values_list("received_at", flat=True))
+    refused: Counter[str] = Counter()
+    for (week, _), times in world.refused.items():
+        refused[week] += times
+    notes = _notes(world.policy.currency)
+    return [
+        {
+            "week": week,
+            **dict(zip(("attacks", "teams", "copies", "withdrawn"), sent.get(week, [0] * 4), strict=True)),
+            "refused": refused[week],
+            "ruled_later": sum(row["week"] == week for row in rulings),
+            "valid": sum(row["week"] == week and row["valid"] for row in rulings),
+            "answers": answers[week],
+            "handed_in": handed_in[week],
+            "notes": notes.get(week, []),
+        }
+        for week in sorted({*sent, *notes, *answers})
+    ]
 
-Made-up people answer made-up pictures through the services of the application; only the clock is told. Nothing here
-is a measurement of real people: it shows how soon the rules of monitoring find whom they should, and what that costs
-those who do their best. How monitoring works is in [monitoring.md](monitoring.md).
 
-Each month has {people}: {plan["days"]} working days of about {plan["pictures_a_day"]} pictures for each. Seeds:
-{seeds}. Policy `{policy["name"]}`: {numbers}.
+def _notes(currency: str) -> dict[str, list[str]]:
+    """Return what happened, by week, in its order."""
+    happened = [
+        (getattr(row, moment), words.format(row, money=money(getattr(row, "cents", 0), currency)))
+        for rows, moment, words in _HAPPENED
+        for row in rows.filter(**{f"{moment}__isnull": False})
+    ]
+    notes: dict[str, list[str]] = {}
+    for at, words in sorted(happened):
+        notes.setdefault(week_at(at).name, []).append(f"{at:%a %d %b}: {words}")
+    return notes
 
-The same command writes the same page:
 
-```
-{figures["command"]}
-```"""
-
-
-def _found_over_all(months: Sequence[Mapping[str, Any]]) -> str:
-    rows = [_kind_row(kind, words, months) for kind, words in KINDS.items()]
-    head = ("who", "found", "on day (median, latest)", "after answers (median, most)", "by")
-    words = (
-        "Found is who was first stopped by a rule, paused or sent to a short qualification, or linked with somebody. "
-        "Who passes the qualification goes on, and is watched as before."
+def _attacks(world: SimulationWorld) -> Figures:
+    refused: Counter[str] = Counter()
+    for (_, code), times in sorted(world.refused.items()):
+        refused[code] += times
+    counts = Attack.objects.aggregate(
+        received=Count("pk"),
+        pictures=Count("image", distinct=True),
+        copies=Count("copy_of"),
+        withdrawn=Count("withdrawn_at"),
     )
-    return "\n\n".join(("## Whom it found, over all months", words, table(head, rows)))
+    return counts | {"near_duplicates": NearDuplicate.objects.count(), "refused": dict(refused)}
 
 
-def _kind_row(kind: str, words: str, months: Iterable[Mapping[str, Any]]) -> Row:
-    people = [each for month in months for each in month["found"] if each["who"].startswith(kind)]
-    found = [each for each in people if each["found_on_day"] is not None]
-    by = Counter(each["by"] for each in found)
-    return (
-        words,
-        f"{len(found)} of {len(people)}",
-        _middle_and_most([each["found_on_day"] for each in found]),
-        _middle_and_most([each["answers_until_then"] for each in found]),
-        "; ".join(f"{rule}: {times}" for rule, times in by.most_common()) or "-",
+def _labels(world: SimulationWorld, rulings: int) -> Figures:
+    answers, cents = Response.objects.count(), world.plan.cents_per_label
+    return {
+        "answers": answers,
+        "on_gold": GoldMark.objects.count(),
+        "voided": VoidedResponse.objects.count(),
+        "per_verdict": round(answers / max(1, rulings), 2),
+        "cost_cents": answers * cents,
+        "cents_per_label": cents,
+    }
+
+
+def _verdicts(rulings: list[Figures]) -> Figures:
+    days = [row["days"] for row in rulings if row["week"] and row["days"] is not None]
+    wrong = [row for row in rulings if not row["right"]]
+    return {
+        "all": len(rulings),
+        "valid": sum(row["valid"] for row in rulings),
+        "truly_valid": sum(row["truly"] for row in rulings),
+        "wrongly_valid": sum(row["valid"] for row in wrong),
+        "wrongly_rejected": sum(not row["valid"] for row in wrong),
+        "wrong_percent": round(100 * len(wrong) / max(1, len(rulings)), 2),
+        "wrongly_valid_with_words_to_taskers": sum(row["valid"] and row["plea"] for row in wrong),
+        "days_median": round(median(days), 2) if days else None,
+        "days_90_percent": round(quantiles(days, n=10, method="inclusive")[-1], 2) if len(days) > 1 else None,
+    }
+
+
+def _queue() -> Figures:
+    by_day = Response.objects.annotate(day=TruncDate("submitted_at")).order_by("day").values_list("day")
+    answers = [count for _, count in by_day.annotate(Count("pk"))] or [0]
+    return {
+        "days_with_answers": len(answers),
+        "answers_a_day_median": median(answers),
+        "answers_a_day_most": max(answers),
+        "pictures_without_a_verdict": Image.objects.filter(label_from__isnull=False, rulings__isnull=True).count(),
+    }
+
+
+def _defenses(world: SimulationWorld) -> list[Figures]:
+    entries = list(DefenseEntry.objects.select_related("defense", "team").order_by("pk"))
+    standing = defense_states([entry.defense for entry in entries], now=world.now)
+    broken = dict(breaks_in_force().order_by().values_list("defense").annotate(Count("image", distinct=True)))
+    return [
+        {
+            "name": entry.defense.name,
+            "team": entry.team.name,
+            "standing": standing[entry.defense_id].value,
+            "open": entry.opened_at is not None,
+            "staked": [
+                {
+                    "kind": row.kind,
+                    "from": f"{row.staked_at:%Y-%m-%d}",
+                    "until": f"{row.ended_at:%Y-%m-%d}" if row.ended_at else None,
+                    "end": row.end,
+                }
+                for row in entry.defense.stakes.filter(staked_at__isnull=False).order_by("pk")
+            ],
+            "broken_by_pictures": broken.get(entry.defense_id, 0),
+        }
+        for entry in entries
+    ]
+
+
+def _teams(world: SimulationWorld) -> list[Figures]:
+    breaking = Q(image__in=breaks_in_force().values("image"), copy_of__isnull=True, withdrawn_at__isnull=True)
+    rows = Attack.objects.order_by().values_list("team").annotate(Count("pk"), breaking=Count("pk", filter=breaking))
+    counts, won = {team: found for team, *found in rows}, _gained("R35", "R36", "R37")
+    return [
+        {
+            "name": each.name,
+            "kind": each.role.value,
+            **dict(zip(("sent", "breaking"), counts.get(each.team.pk, [0, 0]), strict=True)),
+            "won_cents": won[each.team.pk],
+        }
+        for each in world.teams
+    ]
+
+
+def _gained(*rules: str) -> Counter[int]:
+    """Return the cents that each team was given by rules, less what was taken back."""
+    gained: Counter[int] = Counter()
+    for source, target, cents in LedgerEntry.objects.filter(rule__in=rules).values_list(
+        "source__team", "target__team", "cents"
+    ):
+        gained[source] -= cents
+        gained[target] += cents
+    del gained[None]  # accounts of nobody
+    return gained
+
+
+def _money() -> Figures:
+    found = check_ledger_sums()
+    flows = LedgerEntry.objects.order_by("rule", "source__kind", "target__kind")
+    summed = flows.values_list("rule", "source__kind", "target__kind").annotate(Sum("cents"))
+    return {
+        "flows": [
+            {"rule": rule, "from": source, "to": target, "cents": cents} for rule, source, target, cents in summed
+        ],
+        "balances": dict(Account.objects.order_by("kind").values_list("kind").annotate(Sum("balance_cents"))),
+        "attacker_prizes_cents": sum(_gained("R35").values()),
+        "awards_cents": sum(Award.objects.values_list("cents", flat=True)),
+        "awards": Award.objects.count(),
+        "batches": StakeBatch.objects.count(),
+        "paid_cents": sum(Payment.objects.filter(paid_at__isnull=False).values_list("cents", flat=True)),
+        "accounts": found.accounts,
+        "entries": found.entries,
+        "wrong": list(found.wrong),
+    }
+
+
+# In words -------------------------------------------------------------------------------------------------------------
+
+_TEXT = """A simulated contest, seed {plan[seed]}: {plan[weeks]} weeks from {plan[begin]}, {plan[teams]} teams, \
+{plan[attacks]:,} attacks, {plan[taskers]} taskers.
+Every person, picture and answer is made up; what follows from them is what the services of the contest did.
+
+{told_weeks}
+
+Labels
+  {attacks[received]:,} attacks on {attacks[pictures]:,} pictures were received. Refused: {refused}.
+  {labels[answers]:,} labels were needed, {labels[on_gold]:,} of them on gold, {labels[voided]:,} voided: \
+{labels[per_verdict]} for each verdict.
+  They cost {cost}.
+
+Verdicts
+  {verdicts[all]:,} pictures were ruled upon, {verdicts[valid]:,} valid; {verdicts[truly_valid]:,} were drawn to be.
+  From the end of the week to the verdict: {verdicts[days_median]} days (median), {verdicts[days_90_percent]} days \
+for nine of ten.
+  {verdicts[wrong_percent]} % of the verdicts were wrong: {verdicts[wrongly_valid]} wrongly valid \
+({verdicts[wrongly_valid_with_words_to_taskers]} of them carried words to taskers), {verdicts[wrongly_rejected]} \
+wrongly rejected.
+
+Queues
+  On {queue[days_with_answers]} days taskers answered, {queue[answers_a_day_median]:g} times a day (median), \
+{queue[answers_a_day_most]} at most. Pictures without a verdict: {queue[pictures_without_a_verdict]}.
+  {scoring[runs]:,} runs gave {scoring[answers]:,} answers of defenses, and {scoring[breaks]:,} breaks.
+
+Defenses
+{told_defenses}
+
+Money
+  Attackers won {prizes}; defenders won {won} with {money[awards]} awards; {paid} were paid out.
+{told_flows}
+  On the accounts now: {balances}.
+  The ledger's check of {money[entries]:,} entries on {money[accounts]:,} accounts: {check}.
+
+Teams
+{told_teams}
+"""
+_WEEK = """Week {week}
+  Attacks: {attacks:,} of {teams} teams; copies {copies}, withdrawn {withdrawn}, refused {refused}.
+  Verdicts on them later: {ruled_later}, of which valid {valid}. Answers of taskers: {answers:,}. \
+Defenses handed in: {handed_in}."""
+
+
+_DEFENSE = "  {name}: {standing}, {source} source, broken by {broken_by_pictures} pictures{stakes}."
+_STAKE = "; staked by the {kind} from {from} to {until} ({end})"
+
+
+def render(figures: Figures) -> str:
+    """Return the whole report in words."""
+    found = figures["money"]
+
+    def cents(amount: int) -> str:
+        return money(amount, figures["currency"])
+
+    weeks = ("\n  ".join([_WEEK.format(**week), *week["notes"]]) for week in figures["weeks"])
+    flows = (
+        f"  {each['rule']}: {cents(each['cents'])} from {each['from']} to {each['to']}." for each in found["flows"]
+    )
+    teams = sorted(figures["teams"], key=lambda team: (-team["won_cents"], -team["breaking"], team["name"]))
+    line = "  {name}: sent {sent}, breaking {breaking}, won {money}."
+    return _TEXT.format(
+        **figures,
+        told_weeks="\n\n".join(weeks),
+        refused=", ".join(f"{times} {code}" for code, times in figures["attacks"]["refused"].items()) or "none",
+        cost=f"{cents(figures['labels']['cost_cents'])}, {cents(figures['labels']['cents_per_label'])} each",
+        told_defenses="\n".join(_defense(each) for each in figures["defenses"]),
+        prizes=cents(found["attacker_prizes_cents"]),
+        won=cents(found["awards_cents"]),
+        paid=cents(found["paid_cents"]),
+        told_flows="\n".join(flows),
+        balances=", ".join(f"{kind} {cents(balance)}" for kind, balance in found["balances"].items()),
+        check="; ".join(found["wrong"]) or "nothing is wrong",
+        told_teams="\n".join(line.format(**each, money=cents(each["won_cents"])) for each in teams),
     )
 
 
-def _middle_and_most(values: Sequence[int]) -> str:
-    return f"{median(values):g}, {max(values)}" if values else "-"
-
-
-def _honest_over_all(months: Sequence[Mapping[str, Any]]) -> str:
-    honest = sum(month["honest"]["taskers"] for month in months)
-    rows = [
-        (words, *_of_all(sum(month["honest"][name] for month in months), honest))
-        for name, words in (
-            ("pause", "paused"),
-            ("requalify", "sent to a short qualification"),
-            ("linked", "linked with somebody"),
-            ("warn", "warned"),
-        )
-    ]
-    by_rule: Counter[str] = Counter()
-    for month in months:
-        by_rule.update(month["honest"]["by_rule"])
-    rules = "; ".join(f"{rule}: {times}" for rule, times in by_rule.most_common())
-    head = ("honest taskers", "how many", "share", "95 % interval of the share")
-    page = "## What it cost the honest, over all months\n\n" + table(head, rows)
-    return page + (f"\n\nRules that fired for them (each time counts): {rules}." if rules else "")
-
-
-def _of_all(part: int, whole: int) -> Row:
-    interval = wilson(part, whole)
-    between = "-" if interval is None else f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f} %"
-    return f"{part} of {whole}", f"{100 * part / max(1, whole):.1f} %", between
-
-
-def _answers_over_all(months: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (
-            month["seed"],
-            f"{month['answers']:,}",
-            f"{month['gold']['dealt']:,} ({month['gold']['percent_of_answers']} %)",
-            month["gold"]["pictures"],
-            month["gold"]["flagged_as_leaked"],
-            _shares(month["gold"]["right_percent"]),
-            month["voided_answers"],
-        )
-        for month in months
-    ]
-    head = ("seed", "answers", "gold dealt", "gold pictures", "flagged as leaked", "gold fully right, %", "voided")
-    rulings = [
-        (
-            month["seed"],
-            *(f"{month['rulings'][name]:,}" for name in ("all", "valid", "wrongly_valid", "wrongly_rejected")),
-            f"{month['rulings']['with_a_careless_or_random_answer']:,}",
-        )
-        for month in months
-    ]
-    ruling_head = ("seed", "rulings", "valid", "wrongly valid", "wrongly rejected", "with a careless or random answer")
-    return "\n\n".join(("## Answers, gold and rulings", table(head, rows), table(ruling_head, rulings)))
-
-
-def _shares(shares: Mapping[str, float | None]) -> str:
-    return ", ".join(f"{kind} {'-' if share is None else share}" for kind, share in shares.items())
-
-
-def _rules(rules: Sequence[Mapping[str, Any]]) -> str:
-    rows = [
-        (
-            rule["name"],
-            f"`{rule['collector']}` {rule['comparison']} {rule['threshold']:g}",
-            f"last {rule['window']}, at least {rule['minimum']}",
-            rule["action"],
-        )
-        for rule in rules
-    ]
-    return "## The rules in force\n\n" + table(("rule", "when", "over", "then"), rows)
-
-
-def _month(month: Mapping[str, Any]) -> str:
-    rows = [
-        (
-            each["who"],
-            _or_never(each["warned_on_day"]),
-            _or_never(each["found_on_day"]),
-            each["by"] or "-",
-            each["answers_until_then"],
-            f"{each['gold_right_until_then']} of {each['gold_until_then']}",
-        )
-        for each in month["found"]
-    ]
-    head = ("who", "warned on day", "found on day", "by", "answers until then", "gold right until then")
-    links = [f"- {' and '.join(link['between'])}, day {link['on_day']}: {link['reason']}" for link in month["links"]]
-    return "\n\n".join((f"## Seed {month['seed']}", table(head, rows), *(["\n".join(links)] if links else [])))
-
-
-def _or_never(day: int | None) -> object:
-    return "never" if day is None else day
-
-
-def table(head: Sequence[str], rows: Iterable[Row]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def _defense(each: Figures) -> str:
+    stakes = (_STAKE.format(**stake | {"end": stake["end"] or "in force"}) for stake in each["staked"])
+    return _DEFENSE.format(**each, source="open" if each["open"] else "closed", stakes="".join(stakes))

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,19 +31,18 @@ from contest.core.models import Attack, Award, Release, Stake
 from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
 from contest.management.commands.simulate import play
-from contest.simulation import story
-from contest.simulation.agenda import EventQueue
-from contest.simulation.cast import DEFENDERS, ContestPlan, DefenseSkill, TeamRole, draw_cast
-from contest.simulation.contest import SimulatedContest
-from contest.simulation.expectations import Expectations
+from contest.simulation import month_report, report
+from contest.simulation.cast import DefenseSkill, TeamRole, draw_cast
+from contest.simulation.clock import VirtualClock
+from contest.simulation.contest import play_contest
+from contest.simulation.defenses import DEVICE, DrawnPictures, SimulatedSession
 from contest.simulation.isolation import STOPPED, SimulationStore, server_do
-from contest.simulation.month import MonthPlan, SimulatedMonth, mornings
-from contest.simulation.outcome import MonthOutcome
+from contest.simulation.month import SimulatedMonth, mornings
+from contest.simulation.month import figures as month_figures
 from contest.simulation.painting import nudge, paint
 from contest.simulation.people import draw_people
 from contest.simulation.pictures import SIDE, draw_picture
-from contest.simulation.report import render
-from contest.simulation.strategies import DEVICE, DrawnPictures, SimulatedSession
+from contest.simulation.plans import ContestPlan, MonthPlan
 from labeling.enums import Label
 from labeling.models import Assignment, Response, Tasker
 from monitoring.models import TaskerLink
@@ -75,7 +73,7 @@ def test_a_small_month() -> None:
         MonthPlan(seed=3, honest=5, careless=0, random=1, copying=2, days=3, pictures_a_day=30, first_gold=30)
     )
     month.play(lambda _: None)
-    figures = MonthOutcome(month).to_json()
+    figures = month_figures(month)["months"][0]
     clicker = next(each for each in figures["found"] if each["who"] == "random 1")
     assert clicker["found_on_day"] <= 2 and clicker["answers_until_then"] <= 70
     assert [link["between"] for link in figures["links"]] == [["copying 1", "copying 2"]]
@@ -108,14 +106,14 @@ def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     figures = json.loads(out.with_suffix(".json").read_text())
     assert [month["seed"] for month in figures["months"]] == [1] and figures["months"][0]["answers"] > 20
     assert figures["command"].endswith(f"month {numbers}"), "what is told otherwise than usual"
-    assert out.with_suffix(".md").read_text() == render(figures)
+    assert out.with_suffix(".md").read_text() == month_report.render(figures)
     assert not Tasker.objects.exists(), "the database at hand was not touched"
 
 
 def test_the_report_is_the_page_of_its_figures_and_keeps_what_is_promised() -> None:
     """Five months or more: who should be found is, and no more than one honest tasker in a hundred is stopped."""
     figures = json.loads(REPORT.with_suffix(".json").read_text())
-    assert REPORT.with_suffix(".md").read_text() == render(figures)
+    assert REPORT.with_suffix(".md").read_text() == month_report.render(figures)
     months, plan = figures["months"], figures["plan"]
     assert len(months) >= 5 and plan.items() >= {"honest": 44, "careless": 3, "random": 1, "copying": 2}.items()
     assert all(each["found_on_day"] for month in months for each in month["found"])
@@ -148,10 +146,8 @@ TINIEST += ["--taken-in=2", "--private=4"]
 @pytest.mark.slow("a whole contest, of two weeks")
 @pytest.mark.django_db
 def test_a_tiny_contest(settings: object) -> None:
-    contest = SimulatedContest(TWO_WEEKS)
     days: list[int] = []
-    contest.play(lambda done, total, words: days.append(done))
-    figures = Expectations(contest).to_json()
+    figures = report.read_figures(play_contest(TWO_WEEKS, lambda done, total, words: days.append(done)))
     assert days == sorted(days) and days[0] == 0
     assert mail.outbox == [], "no letter leaves a simulation"
     _breaks_and_pays(figures)
@@ -173,7 +169,7 @@ def test_a_tiny_contest(settings: object) -> None:
     withdrawn_alone = Attack.objects.exclude(image__in=standing).values("image").distinct().count()
     assert figures["verdicts"]["all"] == TWO_WEEKS.taken_in + figures["attacks"]["pictures"] - withdrawn_alone
     assert figures["queue"]["pictures_without_a_verdict"] == 0
-    assert not lacking(story.render(figures), "The board gave the defenders' half to robust-1", "nothing is wrong")
+    assert not lacking(report.render(figures), "The board gave the defenders' half to robust-1", "nothing is wrong")
     with pytest.raises(CommandError, match="holds a contest"):
         call_command("simulate", "--into-this-database")
 
@@ -313,17 +309,17 @@ def test_what_cannot_be_played_is_refused_by_name(numbers: dict[str, int], named
 def test_forty_teams_are_of_every_kind_and_two_are_a_contest() -> None:
     cast = draw_cast(ContestPlan())
     assert ({each.role for each in cast}, len({each.name for each in cast})) == (set(TeamRole), 40)
-    few = [each.role for each in draw_cast(replace(ContestPlan(), teams=2))]
-    assert few[0] not in DEFENDERS and few[1] in DEFENDERS
+    assert [each.defends for each in draw_cast(replace(ContestPlan(), teams=2))] == [False, True]
 
 
-def test_an_agenda_keeps_the_order_of_time_and_then_of_adding() -> None:
-    agenda, done, begin = EventQueue(), [], datetime(2026, 1, 3, tzinfo=UTC)
-    for name, hours, alone in (("c", 2, False), ("a", 1, False), ("b", 1, True), ("later", 5, False)):
-        agenda.add(begin + timedelta(hours=hours), lambda now, name=name: done.append((name, now)), alone=alone)  # type: ignore[misc]
-    agenda.play(begin + timedelta(hours=5), nullcontext)
+def test_a_clock_keeps_the_order_of_time_and_then_of_adding() -> None:
+    done, begin = list[tuple[str, datetime]](), datetime(2026, 1, 3, tzinfo=UTC)
+    clock = VirtualClock(begin)
+    for name, hours in (("c", 2), ("a", 1), ("b", 1), ("later", 5)):
+        clock.at(begin + timedelta(hours=hours), lambda name: done.append((name, clock.now)), name)
+    clock.play(begin + timedelta(hours=5))
     assert [name for name, _ in done] == ["a", "b", "c"]
-    agenda.play(begin + timedelta(hours=6), nullcontext)
+    clock.play(begin + timedelta(hours=6))
     assert done[3:] == [("later", begin + timedelta(hours=5))]
 
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, fields, replace
 from datetime import date
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -26,40 +26,22 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from common.commands import ContestCommand
 from common.progress import every_few_seconds
 from contest.core.models import Team
-from contest.simulation.cast import ContestPlan
-from contest.simulation.contest import SimulatedContest
-from contest.simulation.expectations import Expectations
+from contest.simulation.contest import play_contest
 from contest.simulation.isolation import STOPPED, SimulationStore, manage
-from contest.simulation.month import MonthPlan, SimulatedMonth
-from contest.simulation.outcome import MonthOutcome, plan_json, rules_in_force
-from contest.simulation.report import render
-from contest.simulation.story import render as render_story
-from contest.simulation.world import PASSWORD, SIGN_INS
+from contest.simulation.month import SimulatedMonth
+from contest.simulation.month import figures as month_figures
+from contest.simulation.month_report import render as render_month
+from contest.simulation.plans import ContestPlan, MonthPlan, Plan
+from contest.simulation.report import read_figures, render
+from contest.simulation.world import SimulationWorld
 from labeling.models import Image, Tasker
 from scoring.models import Defense
 
+# Who may sign in where the pages of a simulation are served: the offices, and who comes first of each kind.
+PASSWORD, SIGN_INS = "demo-only", ("organizer", "organizer2", "board1", "board2", "board3")
 # A simulation makes hundreds of thousands of rows that refer to nothing in a circle: look for circles seldom.
 CIRCLES_AFTER = 100_000
-_CONTEST_NUMBERS = {
-    "weeks": "weeks in which teams attack",
-    "teams": "teams, of every kind in turn",
-    "attacks": "pictures that teams send, beside what is refused",
-    "taskers": "people who label",
-    "stake_days": "days a defense has to stay unbroken",
-    "cents_per_label": "what a label costs",
-    "taken_in": "pictures that organizers take in at the beginning",
-    "private": "pictures of the private set",
-}
-_MONTH_NUMBERS = {
-    "honest": "taskers who do their best",
-    "careless": "taskers who overlook what is cut off or covered",
-    "random": "taskers who press anything",
-    "copying": "taskers who look up what the other one said",
-    "days": "working days",
-    "pictures_a_day": "pictures each tasker answers in a day",
-    "first_gold": "gold pictures at the beginning",
-    "gold_a_day": "gold pictures that are added each day",
-}
+AnyPlan = TypeVar("AnyPlan", bound=Plan)
 
 
 class Command(ContestCommand):
@@ -87,8 +69,15 @@ class Command(ContestCommand):
             default=False,
             help="play in the configured database, which must be migrated and empty",
         )
-        _add_contest(parser.add_argument_group("a contest"))
-        _add_month(parser.add_argument_group("months"))
+        contest, months = parser.add_argument_group("a contest"), parser.add_argument_group("months")
+        _add_numbers(contest, ContestPlan)
+        contest.add_argument("--folder", type=Path, help="where its files lie; by default in DATA_DIR")
+        contest.add_argument("--database", default="", help="postgres://... of a database to create; by default SQLite")
+        contest.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file too")
+        months.add_argument("--seeds", type=int, default=1, help="how many months, from --seed on")
+        _add_numbers(months, MonthPlan)
+        out = "where to write PATH.md and PATH.json; by default DATA_DIR/monitoring-simulation"
+        months.add_argument("--out", type=Path, metavar="PATH", help=out)
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Play, and tell."""
@@ -100,9 +89,9 @@ class Command(ContestCommand):
             if options["what"] == "month":
                 self._months(options)
             elif options["here"]:
-                self._contest_here(_contest_plan(options), options["json"])
+                self._contest_here(_plan(ContestPlan, options), options["json"])
             else:
-                self._contest_apart(_contest_plan(options), options)
+                self._contest_apart(_plan(ContestPlan, options), options)
         except KeyboardInterrupt:
             self.stderr.write("Stopped. What was played until then is in its database.")
             sys.exit(STOPPED)
@@ -116,39 +105,37 @@ class Command(ContestCommand):
         # With DEMO a few people can sign in, with a password that everybody knows; the key is the served folder's.
         environment = place.environment() | {"DEMO": "1"}
         del environment["SECRET_KEY"]
-        numbers = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(plan).items()]
         told = [f"--json={options['json'].resolve()}"] if options["json"] else []
         manage(environment, "migrate", "-v", "0")
-        manage(environment, "simulate", "contest", "--into-this-database", *numbers, *told)
+        manage(environment, "simulate", "contest", "--into-this-database", *_words(plan), *told)
         self.stderr.write(f"Its pages: {_serving(place)}")
 
     def _contest_here(self, plan: ContestPlan, out: Path | None) -> None:
         _refuse_taken()
         begun = time.monotonic()
-        with few_collections(), _quiet(), _bar() as bar, between_days(bar) as say:
-            contest = SimulatedContest(plan)
-            contest.play(say)
-            figures = Expectations(contest).to_json()
+        with undisturbed(), _bar() as bar, between_days(bar) as say:
+            world = play_contest(plan, say)
+            figures = read_figures(world)
         if settings.DEMO:
-            _let_sign_in(contest)
+            _let_sign_in(world)
         if out:
             _write(out, figures)
-        self.stdout.write(render_story(figures), ending="")
+        self.stdout.write(render(figures), ending="")
         self.stderr.write(f"It took {time.monotonic() - begun:.0f} s.")
 
     # Months -----------------------------------------------------------------------------------------------------------
 
     def _months(self, options: dict[str, Any]) -> None:
-        plan = MonthPlan(**{number.name: options[number.name] for number in fields(MonthPlan)})
+        plan = _plan(MonthPlan, options)
         if options["here"]:
-            with few_collections(), between_days(self.stdout.write) as say:
+            with undisturbed(), between_days(self.stdout.write) as say:
                 _write(options["out"].with_suffix(".json"), play(plan, say))
             return
         played = [self._play_apart(replace(plan, seed=plan.seed + number)) for number in range(options["seeds"])]
         months = [month for figures in played for month in figures.pop("months")]
         figures = {"command": _command(plan, options), **played[0], "months": months}
         _write(options["out"].with_suffix(".json"), figures)
-        options["out"].with_suffix(".md").write_text(render(figures))
+        options["out"].with_suffix(".md").write_text(render_month(figures))
         self.stdout.write(f"Wrote {options['out']}.md and .json")
 
     def _play_apart(self, plan: MonthPlan) -> dict[str, Any]:
@@ -156,9 +143,8 @@ class Command(ContestCommand):
         with tempfile.TemporaryDirectory(prefix="unanimous-simulation-") as folder:
             environment = SimulationStore.at(Path(folder)).environment()
             manage(environment, "migrate", "-v", "0")
-            numbers = [f"--{name.replace('_', '-')}={value}" for name, value in asdict(plan).items()]
             out = Path(folder) / "month"
-            manage(environment, "simulate", "month", "--into-this-database", f"--out={out}", *numbers)
+            manage(environment, "simulate", "month", "--into-this-database", f"--out={out}", *_words(plan))
             figures: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())
         self.stdout.write(f"seed {plan.seed} took {time.monotonic() - begin:.0f} s")
         return figures
@@ -167,24 +153,15 @@ class Command(ContestCommand):
 # Options --------------------------------------------------------------------------------------------------------------
 
 
-def _add_contest(group: Any) -> None:
-    defaults = asdict(ContestPlan())
-    for name, words in _CONTEST_NUMBERS.items():
-        group.add_argument(f"--{name.replace('_', '-')}", type=int, default=defaults[name], help=words)
-    group.add_argument("--begin", type=_day, default=ContestPlan().begin, help="the first day, as 2026-01-03")
-    group.add_argument("--folder", type=Path, help="where its files lie; by default in DATA_DIR")
-    group.add_argument("--database", default="", help="postgres://... of a database to create; by default SQLite")
-    group.add_argument("--json", type=Path, metavar="PATH", help="write the figures to this file too")
+def _add_numbers(group: Any, kind: type[Plan]) -> None:
+    """Add an option for each number of a plan, but the seed, which both have."""
+    for each in fields(kind)[1:]:
+        read, words = (_day if each.name == "begin" else int), each.metadata["words"]
+        group.add_argument(_option(each.name), type=read, default=each.default, help=words)
 
 
-def _add_month(group: Any) -> None:
-    group.add_argument("--seeds", type=int, default=1, help="how many months, from --seed on")
-    for number in fields(MonthPlan):
-        if number.name != "seed":
-            words = _MONTH_NUMBERS[number.name]
-            group.add_argument(f"--{number.name.replace('_', '-')}", type=int, default=number.default, help=words)
-    out = "where to write PATH.md and PATH.json; by default DATA_DIR/monitoring-simulation"
-    group.add_argument("--out", type=Path, metavar="PATH", help=out)
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _day(text: str) -> date:
@@ -194,19 +171,22 @@ def _day(text: str) -> date:
         raise ArgumentTypeError(f"{text!r} is no day: write it like 2026-01-03") from None
 
 
-def _contest_plan(options: dict[str, Any]) -> ContestPlan:
+def _plan(kind: type[AnyPlan], options: dict[str, Any]) -> AnyPlan:
     try:
-        return ContestPlan(**{number.name: options[number.name] for number in fields(ContestPlan)})
+        return kind(**{each.name: options[each.name] for each in fields(kind)})
     except ValueError as error:
         raise CommandError(f"{error}.".capitalize()) from error
 
 
+def _words(plan: Plan) -> list[str]:
+    """The options that say a plan again."""
+    return [f"{_option(name)}={value}" for name, value in asdict(plan).items()]
+
+
 def _command(plan: MonthPlan, options: dict[str, Any]) -> str:
     """The command that writes the same again, without what is usual."""
-    named = {"seeds": (options["seeds"], 1)} | {
-        number.name: (getattr(plan, number.name), number.default) for number in fields(MonthPlan)
-    }
-    words = [f"--{name.replace('_', '-')} {value}" for name, (value, usual) in named.items() if value != usual]
+    values, usual = {"seeds": options["seeds"], **asdict(plan)}, {"seeds": 1, **asdict(MonthPlan())}
+    words = [f"{_option(name)} {value}" for name, value in values.items() if value != usual[name]]
     return " ".join(["./unanimous simulate month", *words])
 
 
@@ -219,12 +199,7 @@ def play(plan: MonthPlan, say: Any) -> dict[str, Any]:
         raise CommandError("There are taskers in this database: a simulation never runs among them.")
     month = SimulatedMonth(plan)
     month.play(say)
-    return {
-        "plan": plan_json(month),
-        "policy": month.policy.policy.to_json(),
-        "rules": rules_in_force(),
-        "months": [MonthOutcome(month).to_json()],
-    }
+    return month_figures(month)
 
 
 def _refuse_taken() -> None:
@@ -233,9 +208,8 @@ def _refuse_taken() -> None:
         raise CommandError("This database holds a contest: a simulation is played in an empty one.")
 
 
-def _let_sign_in(contest: SimulatedContest) -> None:
+def _let_sign_in(world: SimulationWorld) -> None:
     """Give the offices and the first tasker and captains a password, as in the demo."""
-    world = contest.world
     first = [world.crowd.workers[0].tasker.user, *(team.captain for team in world.teams[:2])]
     users = [*User.objects.filter(username__in=SIGN_INS), *(user for user in first if user)]
     for user in users:
@@ -276,26 +250,18 @@ def between_days(say: Callable[..., object]) -> Iterator[Callable[..., None]]:
 
 
 @contextmanager
-def few_collections() -> Iterator[None]:
-    """Let the collector of circular garbage come seldom, and as before afterwards."""
-    before = gc.get_threshold()
+def undisturbed() -> Iterator[None]:
+    """Collect circular garbage seldom, and keep to oneself what every run and trial says but warnings; as before
+    afterwards."""
+    collects, root = gc.get_threshold(), logging.getLogger()
+    level = root.level
     gc.set_threshold(CIRCLES_AFTER, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep to oneself what every run and trial says; warnings are seen."""
-    root = logging.getLogger()
-    before = root.level
     root.setLevel(logging.WARNING)
     try:
         yield
     finally:
-        root.setLevel(before)
+        gc.set_threshold(*collects)
+        root.setLevel(level)
 
 
 @contextmanager
