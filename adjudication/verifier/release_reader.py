@@ -261,7 +261,7 @@ def read_table(folder: Path, name: str, findings: Findings, *, revision: int = f
             findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
         row = dict(zip(columns, cells, strict=True))
-        wrong = [column for column, cell in row.items() if columns[column].cell.fullmatch(cell) is None]
+        wrong = [column for column, cell in row.items() if columns[column].form.fullmatch(cell) is None]
         for column in wrong:
             findings.add(name, f"row {cells[0]}", f"{column} {row[column]}", "another form")
         if not wrong:

@@ -3,31 +3,31 @@
 A release takes the chain up from where that of the week before it left off, so that the releases hold all of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from django.db.models import Max
 
-from adjudication.verifier import cells
 from common.audit.seals import public_of, seals
 from common.models import AuditSeal
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.weeks import week_called
+from contest.releases.tables import Row
 
 
-def audit_rows(week: Week) -> Iterator[Sequence[str]]:
+def audit_rows(week: Week) -> Iterator[Row]:
     """Yield the rows sealed after those of the last released week before, up to the last of this week."""
     found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
     for seal in found.iterator(chunk_size=1_000):
         entry = seal.entry
         yield (
-            str(seal.number),
-            cells.time(entry.at),
+            seal.number,
+            entry.at,
             entry.role,
             entry.action,
-            cells.json_cell(entry.subject) if entry.published else "",
-            cells.text(entry.why) if entry.published else "",
-            cells.json_cell(public_of(entry)["facts"]),
+            entry.subject if entry.published else None,
+            entry.why if entry.published else None,
+            public_of(entry)["facts"],
             seal.private_sha256,
             seal.previous,
             seal.sha256,
