@@ -6,11 +6,11 @@ from rest_framework import serializers
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
+from adjudication.verifier import cells
 from contest.api.appeal_shapes import Marks
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import KnownImage
 from contest.record.closed_cases import appeals_json
-from contest.releases.tables import ratio_of
 from labeling.enums import Label, Origin
 from labeling.notices import iso
 from labeling.pages.shapes import PictureOut
@@ -185,7 +185,7 @@ def ruling_json(ruling: Ruling, image: str) -> dict[str, Any]:
         "verdict": ruling.verdict,
         "label": ruling.label or None,
         "reasons": ruling.reasons,
-        "smallest_box_fraction": ratio_of(ruling.smallest_box_numerator, ruling.smallest_box_denominator) or None,
+        "smallest_box_fraction": cells.share(ruling.smallest_box) or None,
         "policy_version": ruling.policy.version,
         "explanation": ruling.explanation,
     }

@@ -18,7 +18,6 @@ from contest.core.enums import CaseOutcome
 from contest.core.models import Break
 from contest.core.weeks import week_at, week_called
 from contest.record.closed_cases import public_appeals, public_decisions
-from contest.releases.tables import share_of
 from labeling.enums import Label
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -216,7 +215,7 @@ def _csv_row(decision: CaseDecision, appeals: Sequence[Appeal]) -> Sequence[str]
     return (
         case.public_id, cells.time(decision.decided_at), decision.outcome, image.public_id,
         week_at(image.received_at).name, *_csv_ruling(before), *_csv_ruling(after),
-        cells.share(share_of(after.smallest_box_numerator, after.smallest_box_denominator)), tally,
+        cells.share(after.smallest_box), tally,
         str(decision.quorum),
         str(decision.recused), cells.text(decision.explanation), dissents,
         "; ".join(each.public_id for each in appeals), named,

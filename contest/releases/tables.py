@@ -208,12 +208,7 @@ _RULING = (
 def _ruling_rows(week: Week) -> Iterator[Row]:
     rows = Ruling.objects.filter(received_in(week, "image__")).order_by(by_bytes("image__public_id"), "number")
     for *ruled, part, whole, policy, why, ids in stream(rows.values_list(*_RULING)):
-        yield *ruled, share_of(part, whole), policy, why, ids
-
-
-def share_of(part: int | None, whole: int | None) -> Fraction | None:
-    """Return the exact share of a picture that the smallest box covers; None where there is no box."""
-    return None if part is None or whole is None else Fraction(part, whole)
+        yield *ruled, Fraction(part, whole) if whole else None, policy, why, ids
 
 
 def _prediction_rows(week: Week) -> Iterator[Row]:
