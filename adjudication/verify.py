@@ -156,8 +156,7 @@ def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_ro
     follows[form.TASKER_DATA.partition(".")[0]] = tasker_rows
     recorded = manifest.values["counts"]
     for name in sorted(follows.keys() | recorded.keys()):
-        if recorded.get(name) != follows.get(name):
-            findings.add(form.MANIFEST, f"counts of {name}", recorded.get(name), follows.get(name))
+        findings.compare(form.MANIFEST, f"counts of {name}", recorded.get(name), follows.get(name))
 
 
 def _note_what_waits(manifest: Manifest, findings: Findings) -> None:

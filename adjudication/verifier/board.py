@@ -65,8 +65,7 @@ def check_board(tables: Tables, manifest: Manifest, findings: Findings) -> None:
 
 
 def _differs(record: _Record, file: str, identity: str, column: str, recorded: str, follows: str) -> None:
-    if recorded != follows:
-        record.findings.add(file, identity, f"{column} {recorded}", f"{column} {follows}")
+    record.findings.compare(file, identity, recorded, follows, column=column)
 
 
 # Cases ---------------------------------------------------------------------------------------------------------------

@@ -216,8 +216,7 @@ def _check_decision(
         cells.share(decision.smallest_box),
     )
     for column, value in zip(_DERIVED, follows, strict=True):
-        if row[column] != value:
-            findings.add(form.RULINGS, identity, f"{column} {row[column]}", f"{column} {value}")
+        findings.compare(form.RULINGS, identity, row[column], value, column=column)
 
 
 def _opinion(response: CountedResponse) -> CountedOpinion:
