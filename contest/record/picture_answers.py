@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 from django.db.models import Q
 
@@ -257,41 +258,11 @@ def _limit(
     return round(x, 2), round(y, 2), round(width, 2), round(height, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class AppealShown:
-    """An appeal with what became of the other appeals of its team that the reader may know of: how many there are, and
-    how many of those that were decided led to another ruling."""
-
-    appeal: Appeal
-    others: int
-    decided: int
-    changed: int
-
-
-@dataclass(frozen=True, slots=True)
-class MarkShown:
-    """A rectangle that an appeal draws on the picture, with its number on the page."""
-
-    number: str
-    x: float
-    y: float
-    width: float
-    height: float
-    words: str
-
-
-def marks_of(appeals: Iterable[AppealShown]) -> list[MarkShown]:
-    """Return the marks of appeals in order: m1, m2, as their teams number them."""
-    marks = [mark for each in appeals for mark in each.appeal.marks]
-    return [
-        MarkShown(_mark_name(place), mark["x"], mark["y"], mark["width"], mark["height"], mark.get("words", ""))
-        for place, mark in enumerate(marks)
-    ]
-
-
-def _mark_name(place: int) -> str:
-    # Not the bare number: outlines have those.
-    return f"m{place + 1}"
+def marks_of(appeals: Iterable[Appeal]) -> list[dict[str, Any]]:
+    """Return the rectangles that appeals draw on the picture, with their numbers on the page: m1, m2, as their teams
+    number them. Bare numbers are those of outlines."""
+    marks = [mark for each in appeals for mark in each.marks]
+    return [{**mark, "number": f"m{place}"} for place, mark in enumerate(marks, start=1)]
 
 
 def zoom_of(side: int, room: int) -> int:

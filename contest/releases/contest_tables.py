@@ -9,16 +9,18 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from django.db.models import Case, F, Min, QuerySet, When
+from django.db.models import Case, F, Max, Min, QuerySet, When
 
 from adjudication.verifier import release_format as form
+from common.audit.seals import public_of, seals
+from common.models import AuditSeal
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
-from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Stake, StakeBatch, Team
+from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
+from contest.core.weeks import week_called
 from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
-from contest.releases.audit_table import audit_rows
 from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
 from contest.releases.files import ReleaseFolder
 from contest.releases.tables import Row, by_bytes, stream, write_table
@@ -44,7 +46,7 @@ def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
         form.AWARDS: _award_rows(week),
         form.LEDGER: _ledger_rows(week),
         form.ELIGIBILITY: _eligibility_rows(week),
-        form.AUDIT: audit_rows(week),
+        form.AUDIT: _audit_rows(week),
         **board_rows(week),
     }
     return {name: write_table(folder, name, found) for name, found in rows.items()}
@@ -229,3 +231,36 @@ def _place(kind: str, team: str | None, stake: int | None) -> str:
     if kind == AccountKind.TEAM:
         return f"team:{team}"
     return f"stake:{stake}" if kind == AccountKind.STAKE else kind
+
+
+# The audit trail -----------------------------------------------------------------------------------------------------
+
+
+def _audit_rows(week: Week) -> Rows:
+    """The rows sealed after those of the last released week before, up to the last of this week: public parts, and
+    hashes of the private ones. The releases together hold all of the trail."""
+    found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
+    for seal in found.iterator(chunk_size=1_000):
+        entry = seal.entry
+        yield (
+            seal.number,
+            entry.at,
+            entry.role,
+            entry.action,
+            entry.subject if entry.published else None,
+            entry.why if entry.published else None,
+            public_of(entry)["facts"],
+            seal.private_sha256,
+            seal.previous,
+            seal.sha256,
+        )
+
+
+def _last_before(week: Week) -> int:
+    earlier = Release.objects.filter(week__lt=week.name).order_by("-week").values_list("week", flat=True).first()
+    return _last_until(week_called(earlier)) if earlier else 0
+
+
+def _last_until(week: Week) -> int:
+    last: int | None = AuditSeal.objects.filter(entry__at__lt=week.end).aggregate(last=Max("number"))["last"]
+    return last or 0

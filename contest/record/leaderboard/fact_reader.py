@@ -166,9 +166,8 @@ def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:
 def _trials() -> Iterator[of.TrialFacts]:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__isnull=False)
     for defense, at, numbers in done.values_list("defense", "finished_at", "totals"):
-        found = totals.read_totals(numbers)
         assert at is not None
-        yield of.TrialFacts(defense, at, found.pictures, found.right, found.wrong, found.abstained, found.faults)
+        yield of.TrialFacts(defense, at, totals.read_totals(numbers))
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

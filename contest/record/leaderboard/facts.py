@@ -7,6 +7,8 @@ can be told from all of them (R24, R39).
 from dataclasses import dataclass
 from datetime import datetime
 
+from scoring.trials.totals import AnswerTotals
+
 
 @dataclass(frozen=True, slots=True)
 class ReleaseFacts:
@@ -152,11 +154,7 @@ class TrialFacts:
 
     defense: int
     at: datetime
-    pictures: int
-    right: int
-    wrong: int
-    abstained: int
-    faults: int
+    totals: AnswerTotals
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,14 +141,10 @@ def _make(weeks: list[str], now: datetime) -> int:
     seen = _seen()  # before the facts: what comes between is seen by the next look
     facts = read_facts()
     for week in weeks:
-        _store(week, facts, seen, now)
+        found = tables(facts, _moment(week, now))
+        values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
+        Leaderboard.objects.update_or_create(week=week, defaults=values)
     return len(weeks)
-
-
-def _store(week: str, facts: LeaderboardFacts, seen: dict[str, str], now: datetime) -> None:
-    found = tables(facts, _moment(week, now))
-    values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
-    Leaderboard.objects.update_or_create(week=week, defaults=values)
 
 
 def stored_count() -> int:

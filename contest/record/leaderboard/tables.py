@@ -20,9 +20,9 @@ from contest.record.leaderboard.facts import (
     LeaderboardFacts,
     PictureFacts,
     StakeFacts,
-    TrialFacts,
 )
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamName, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamName, TeamRow
+from scoring.trials.totals import AnswerTotals
 
 _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
@@ -189,14 +189,15 @@ class _Known:
     def _as_known(self, stake: StakeFacts) -> StakeFacts:
         if not stake.changes:
             return stake
-        known = [each for each in stake.changes if each.at <= self.at]
-        return replace(stake, ended_at=known[-1].ended_at, end=known[-1].end) if known else _in_force(stake)
+        known = [(each.ended_at, each.end) for each in stake.changes if each.at <= self.at]
+        ended_at, end = known[-1] if known else (None, "")
+        return replace(stake, ended_at=ended_at, end=end)
 
     @cached_property
-    def trials(self) -> dict[int, TrialFacts]:
-        """Return the newest totals of each defense."""
+    def totals(self) -> dict[int, AnswerTotals]:
+        """Return the newest totals of each defense on the private set (R31)."""
         done = sorted((each for each in self.facts.trials if each.at <= self.at), key=lambda each: each.at)
-        return {each.defense: each for each in done}
+        return {each.defense: each.totals for each in done}
 
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""
@@ -207,10 +208,6 @@ def _end_of(team: int, into: Mapping[int, int]) -> int:
     while team in into:
         team = into[team]
     return team
-
-
-def _in_force(stake: StakeFacts) -> StakeFacts:
-    return replace(stake, ended_at=None, end="")
 
 
 # Defenses -------------------------------------------------------------------------------------------------------------
@@ -246,7 +243,7 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
         survived=_survived(known, defense, stake, until) if stake else None,
         cents=stake.cents if stake and state is DefenseStanding.STAKED else 0,
         clock_ends=_clock(stake, known.at) if opened and state is DefenseStanding.STAKED else None,
-        eligibility=_totals(known.trials.get(defense.defense)),
+        eligibility=known.totals.get(defense.defense),
         open_source=opened,
         randomised=defense.defense in known.randomised,
         broken_at=broke[0].received_at if broke else None,
@@ -261,12 +258,6 @@ def _is_open(defense: DefenseFacts, at: datetime) -> bool:
 
 def _clock(stake: StakeFacts | None, at: datetime) -> datetime | None:
     return stake.until if stake and stake.clock_from and stake.clock_from <= at else None
-
-
-def _totals(trial: TrialFacts | None) -> EligibilityTotals | None:
-    if trial is None:
-        return None
-    return EligibilityTotals(trial.pictures, trial.right, trial.wrong, trial.abstained, trial.faults)
 
 
 def _over(stake: StakeFacts | None, at: datetime) -> str:
@@ -338,11 +329,11 @@ def _attackers(known: _Known) -> Iterator[TeamRow]:
     sent: dict[int, list[AttackFacts]] = {}
     for attack in known.attacks:
         sent.setdefault(known.final(attack.team), []).append(attack)
-    valid, broke, prizes = _counted(known), _broken_by(known), _prizes(known)
+    valid = Counter(known.final(attack.team) for attack in known.valid.values())
+    broke, prizes = _broken_by(known), _prizes(known)
     teams = sorted({*sent, *(team for team, cents in prizes.items() if cents > 0)})
     rows = [
-        _attacker(known, team, sent.get(team, []), valid.get(team, 0), broke.get(team, []), prizes.get(team, 0))
-        for team in teams
+        _attacker(known, team, sent.get(team, []), valid[team], broke.get(team, []), prizes[team]) for team in teams
     ]
     places = ranks([(row.breaks, row.valid) for row in rows])
     ranked = (replace(row, rank=place) for row, place in zip(rows, places, strict=True))
@@ -366,10 +357,6 @@ def _attacker(
     )
 
 
-def _counted(known: _Known) -> Counter[int]:
-    return Counter(known.final(attack.team) for attack in known.valid.values())
-
-
 def _broken_by(known: _Known) -> dict[int, list[int]]:
     """Return team -> the defenses of others that its pictures broke, each as often as pictures did."""
     found: dict[int, list[int]] = {}
@@ -380,7 +367,7 @@ def _broken_by(known: _Known) -> dict[int, list[int]]:
     return found
 
 
-def _prizes(known: _Known) -> dict[int, int]:
+def _prizes(known: _Known) -> Counter[int]:
     """Return team -> cents; what follows from a break is told with the release that tells of the break."""
     found = Counter[int]()
     for prize in known.facts.prizes:

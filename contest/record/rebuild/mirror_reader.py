@@ -87,7 +87,8 @@ def read_record(folder: Path) -> MirroredRecord:
     from what follows, or a release is too old to be rebuilt from.
     """
     record = MirroredRecord(tuple(_parts(folder)))
-    _check_list([part.link for part in record.parts])
+    if broken := check_list([part.link for part in record.parts]):
+        raise Conflict(f"The releases are no chain: {broken[0]}", "differs")
     for before, part in zip([None, *record.parts], record.parts, strict=False):
         _check(part, before)
     for part in record.weeks:
@@ -105,13 +106,6 @@ def _parts(folder: Path) -> Iterator[MirroredRelease]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error
-
-
-def _check_list(releases: list[ListedRelease]) -> None:
-    findings = Findings()
-    check_list(releases, findings)
-    if findings.differences:
-        raise Conflict(f"The releases are no chain: {findings.differences[0]}", "differs")
 
 
 def _check(part: MirroredRelease, before: MirroredRelease | None) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard import facts as of
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import ordered, ranks, tables
+from scoring.trials.totals import AnswerTotals
 
 DAY = timedelta(days=1)
 # Week 2026-W47 ends as Saturday 21 November begins.
@@ -353,9 +354,11 @@ def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
 
 
 def test_the_newest_totals_of_the_private_set_are_told() -> None:
-    trials = tuple(of.TrialFacts(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
+    trials = tuple(
+        of.TrialFacts(1, at, AnswerTotals(100, right, 0, 100 - right, 0)) for at, right in ((SENT, 90), (STAKED, 80))
+    )
     told = [first(contest(trials=trials), at).eligibility for at in (STAKED, NOW)]
-    assert told == [EligibilityTotals(100, 80, 0, 20, 0), EligibilityTotals(100, 90, 0, 10, 0)]
+    assert told == [AnswerTotals(100, 80, 0, 20, 0), AnswerTotals(100, 90, 0, 10, 0)]
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
@@ -401,7 +404,7 @@ def test_rows_without_a_value_come_last_either_way() -> None:
 
 
 def test_tables_come_back_from_json_as_they_were() -> None:
-    trials = (of.TrialFacts(1, SENT, 10, 9, 0, 1, 0),)
+    trials = (of.TrialFacts(1, SENT, AnswerTotals(10, 9, 0, 1, 0)),)
     found = tables(contest(breaks=(broke(1, 1, 1),), defenses=(defense(team=2), defense(2)), trials=trials), NOW)
     assert Tables.from_json(found.to_json()) == found
 
