@@ -1,6 +1,6 @@
 """The public list of decisions on pictures: filters, entries and CSV (R20)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from urllib.parse import urlencode
@@ -85,32 +85,39 @@ def _week(name: str) -> str:
         return ""
 
 
-def filtered_decisions(asked: OverruleFilter) -> QuerySet[CaseDecision]:
-    """Return the public decisions that are asked for, the newest first."""
-    rows = public_decisions()
-    if asked.outcome != "all":
-        rows = rows.filter(outcome=asked.outcome)
-    if asked.before:
-        rows = rows.filter(case__ruling__verdict=asked.before)
-    if asked.after:
-        rows = rows.filter(case__result__verdict=asked.after)
-    if asked.label:
-        rows = rows.filter(Q(case__ruling__label=asked.label) | Q(case__result__label=asked.label))
-    if asked.reason:
-        # Reasons are stored as a list of such words: as text they are between quotation marks.
-        named = f'"{asked.reason}"'
-        rows = rows.filter(Q(case__ruling__reasons__icontains=named) | Q(case__result__reasons__icontains=named))
-    if asked.week:
-        week = week_called(asked.week)
-        rows = rows.filter(case__image__received_at__gte=week.start, case__image__received_at__lt=week.end)
-    return _found(rows, asked.find) if asked.find else rows
+def _received_in(name: str) -> Q:
+    week = week_called(name)
+    return Q(case__image__received_at__gte=week.start, case__image__received_at__lt=week.end)
 
 
-def _found(rows: QuerySet[CaseDecision], find: str) -> QuerySet[CaseDecision]:
+def _has_reason(reason: str) -> Q:
+    # Reasons are stored as a list of such words: as text they are between quotation marks.
+    named = f'"{reason}"'
+    return Q(case__ruling__reasons__icontains=named) | Q(case__result__reasons__icontains=named)
+
+
+def _found(find: str) -> Q:
     team = Q(team__public_id__iexact=find) | Q(team__name__iexact=find)
     argued = public_appeals().filter(Q(public_id__iexact=find) | Q(argument__icontains=find) | team)
     ids = Q(case__public_id__iexact=find) | Q(case__image__public_id__iexact=find)
-    return rows.filter(ids | Q(explanation__icontains=find) | Q(case__in=argued.values("case")))
+    return ids | Q(explanation__icontains=find) | Q(case__in=argued.values("case"))
+
+
+# What each part of an OverruleFilter asks of a decision.
+_CONDITIONS: Mapping[str, Callable[[str], Q]] = {
+    "outcome": lambda outcome: Q() if outcome == "all" else Q(outcome=outcome),
+    "before": lambda verdict: Q(case__ruling__verdict=verdict),
+    "after": lambda verdict: Q(case__result__verdict=verdict),
+    "label": lambda label: Q(case__ruling__label=label) | Q(case__result__label=label),
+    "reason": _has_reason,
+    "week": _received_in,
+    "find": _found,
+}
+
+
+def filtered_decisions(asked: OverruleFilter) -> QuerySet[CaseDecision]:
+    """Return the public decisions that are asked for, the newest first."""
+    return public_decisions().filter(*(_CONDITIONS[name](value) for name, value in asdict(asked).items() if value))
 
 
 # As the page shows it -------------------------------------------------------------------------------------------------
