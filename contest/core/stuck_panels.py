@@ -1,6 +1,6 @@
 """Messages to organizers about panels that no remaining tasker may finish."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -62,21 +62,14 @@ class StuckGroup:
 
 def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished; the same for all who ask within FRESH_SECONDS."""
-    found: tuple[StuckGroup, ...] | None = cache.get("stuck-panels")
-    if found is None:
-        found = read_stuck_groups(now=now)
-        cache.set("stuck-panels", found, FRESH_SECONDS)
+    found: tuple[StuckGroup, ...] = cache.get_or_set("stuck-panels", lambda: read_stuck_groups(now=now), FRESH_SECONDS)
     return found
 
 
 def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished, read afresh."""
-    return _grouped(stuck_panels(now=now))
-
-
-def _grouped(panels: Iterable[StuckPanel]) -> tuple[StuckGroup, ...]:
     found: dict[StuckCause, list[StuckPanel]] = {}
-    for each in panels:
+    for each in stuck_panels(now=now):
         found.setdefault(each.cause, []).append(each)
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 

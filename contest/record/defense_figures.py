@@ -122,10 +122,8 @@ def defense_breaks(public: bool) -> QuerySet[Break]:
 def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
     """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
     key = f"defense-{defense.pk}-{'public' if public else 'all'}"
-    found: DefenseStatistics | None = cache.get(key)
-    if found is None:
-        found = _figures(defense, public)
-        cache.set(key, found, PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS)
+    fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
+    found: DefenseStatistics = cache.get_or_set(key, lambda: _figures(defense, public), fresh)
     return found
 
 

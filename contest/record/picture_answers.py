@@ -97,14 +97,6 @@ def _stands(row: Response, counted: set[int]) -> str:
     return f"panel {row.panel.number}" if row.pk in counted else f"panel {row.panel.number}, no ruling counts it"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCell:
-    """One answer to one question, and in words which rules it fails."""
-
-    words: str
-    fails: tuple[str, ...] = ()
-
-
 def answer_cell(shown: AnswerShown, question: str) -> str:
     """Return what was answered to a question, in words."""
     row = shown.response
@@ -116,12 +108,10 @@ def answer_cell(shown: AnswerShown, question: str) -> str:
     return "not answered" if said is None else ("true" if said else "false")
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedLine:
-    """A rule of a certificate with whose answers fail it: (number on the page, public tasker ID)."""
-
-    line: CertificateLine
-    whose: tuple[tuple[int, str], ...]
+# One answer to one question, and in words which rules it fails.
+_Cell = tuple[str, tuple[str, ...]]
+# A rule of a certificate, and whose answers fail it.
+_Line = tuple[CertificateLine, tuple[AnswerShown, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +121,8 @@ class RulingShown:
 
     ruling: Ruling
     columns: tuple[AnswerShown, ...]
-    rows: tuple[tuple[str, tuple[AnswerCell, ...]], ...]
-    lines: tuple[CertifiedLine, ...]
+    rows: tuple[tuple[str, tuple[_Cell, ...]], ...]
+    lines: tuple[_Line, ...]
     decision_words: str
     as_answered: bool
     least: Fraction
@@ -172,7 +162,7 @@ def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> Rul
         ruling=ruling,
         columns=tuple(columns),
         rows=tuple((QUESTION_WORDS[each], _cells(each, columns, found)) for each in QUESTIONS),
-        lines=tuple(_certified(line, columns) for line in found.lines),
+        lines=tuple((line, tuple(columns[place] for place in line.whose)) for line in found.lines),
         decision_words=verdict_words(*gives),
         as_answered=gives == (ruling.verdict, ruling.label, ruling.reasons),
         least=policy.min_box_fraction,
@@ -187,15 +177,11 @@ def _bare(ruling: Ruling) -> RulingShown:
     return RulingShown(ruling, (), (), (), words, True, least, ruling.policy.version)
 
 
-def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[AnswerCell, ...]:
+def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[_Cell, ...]:
     return tuple(
-        AnswerCell(answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
+        (answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
         for place, each in enumerate(columns)
     )
-
-
-def _certified(line: CertificateLine, columns: Sequence[AnswerShown]) -> CertifiedLine:
-    return CertifiedLine(line, tuple((columns[place].number, columns[place].tasker) for place in line.whose))
 
 
 @dataclass(frozen=True, slots=True)

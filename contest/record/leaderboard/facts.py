@@ -4,9 +4,12 @@ Teams, defenses and pictures are numbers here. Every fact says when it was made,
 can be told from all of them (R24, R39).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
+from contest.record.leaderboard.rows import TeamName
 from scoring.trials.totals import AnswerTotals
 
 
@@ -74,15 +77,6 @@ class AnswerFacts:
     defense: int
     picture: int
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TeamFacts:
-    """A team by its public ID and its name."""
-
-    team: int
-    public_id: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +163,7 @@ class PrizeFacts:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardFacts:
-    """All of them, in any order."""
+    """All of them, in any order; `names` are those of the teams."""
 
     releases: tuple[ReleaseFacts, ...] = ()
     pictures: tuple[PictureFacts, ...] = ()
@@ -178,7 +172,7 @@ class LeaderboardFacts:
     breaks: tuple[BreakFacts, ...] = ()
     answers: tuple[AnswerFacts, ...] = ()
     varied: tuple[AnswerFacts, ...] = ()
-    teams: tuple[TeamFacts, ...] = ()
+    names: Mapping[int, TeamName] = MappingProxyType({})
     merges: tuple[MergeFacts, ...] = ()
     associations: tuple[AssociationFacts, ...] = ()
     defenses: tuple[DefenseFacts, ...] = ()

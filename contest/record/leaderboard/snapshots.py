@@ -11,8 +11,9 @@ from django.db.models import Max, Min
 
 from common.audit.trail import audit
 from common.errors import NotFound
-from contest.core.calendar import Week, day_of, week_of
+from contest.core.calendar import Week, day_of
 from contest.core.models import Attack, Award, Release, Stake
+from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
@@ -22,7 +23,7 @@ from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
-from policy.selectors import policy_in_force, time_zones
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 PRESENT = ""
@@ -54,31 +55,24 @@ def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
         return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
-    found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
-    if found is None:
-        found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
-        cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
+    found: LeaderboardTables = cache.get_or_set(
+        f"leaderboard-{week}",
+        lambda: LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now),
+        _UNSTORED_SECONDS,
+    )
     return found
 
 
 def weeks_over(*, now: datetime) -> list[Week]:
     """Return the weeks from the first public fact on that are over, the newest first."""
     first = _first_fact()
-    return [] if first is None else list(_weeks(first, now))[::-1]
+    return [] if first is None else [week for week in weeks_between(first, now) if week.end <= now][::-1]
 
 
 def _first_fact() -> datetime | None:
     sent = Attack.objects.aggregate(at=Min("received_at"))["at"]
     published = Defense.objects.aggregate(at=Min("published_at"))["at"]
     return min((at for at in (sent, published) if at is not None), default=None)
-
-
-def _weeks(first: datetime, now: datetime) -> Iterator[Week]:
-    zones = time_zones()
-    week = week_of(first, zones)
-    while week.end <= now:
-        yield week
-        week = week_of(week.end, zones)
 
 
 def _over(name: str, now: datetime) -> Week:

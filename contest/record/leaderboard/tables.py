@@ -21,7 +21,7 @@ from contest.record.leaderboard.facts import (
     PictureFacts,
     StakeFacts,
 )
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamName, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamRow
 from scoring.trials.totals import AnswerTotals
 
 _DAY = timedelta(days=1)
@@ -59,11 +59,6 @@ class _Known:
     def final(self, team: int) -> int:
         """Return the team that `team` was part of."""
         return _end_of(team, self._into)
-
-    @cached_property
-    def names(self) -> dict[int, TeamName]:
-        """Return the teams as others see them."""
-        return {team.team: TeamName(team.public_id, team.name) for team in self.facts.teams}
 
     @cached_property
     def _associations(self) -> list[AssociationFacts]:
@@ -236,7 +231,7 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
         id=defense.public_id,
         name=defense.name,
         demo=defense.demo,
-        team=None if owner is None else known.names[owner],
+        team=None if owner is None else known.facts.names[owner],
         state=state,
         staked_since=stake.at if stake else None,
         days_unbroken=max((until - stake.at) // _DAY, 0) if stake else None,
@@ -301,7 +296,7 @@ def _breakers(known: _Known, broke: Iterable[AttackFacts]) -> Iterator[BreakerRo
     first: dict[int, datetime] = {}
     for each in broke:
         first.setdefault(known.final(each.team), each.received_at)
-    return (BreakerRow(known.names[team].id, known.names[team].name, at) for team, at in first.items())
+    return (BreakerRow(known.facts.names[team].id, known.facts.names[team].name, at) for team, at in first.items())
 
 
 def _unbroken_to(known: _Known, stake: StakeFacts | None, broke: Sequence[AttackFacts]) -> datetime:
@@ -345,8 +340,8 @@ def _attacker(
 ) -> TeamRow:
     return TeamRow(
         rank=0,
-        id=known.names[team].id,
-        name=known.names[team].name,
+        id=known.facts.names[team].id,
+        name=known.facts.names[team].name,
         unpaid=known.is_unpaid(team, [known.at, *(attack.received_at for attack in sent)]),
         sent=len(sent),
         valid=valid,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard import facts as of
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered, ranks, tables
 from scoring.trials.totals import AnswerTotals
 
@@ -22,9 +22,7 @@ SENT = W47_END - 3 * DAY
 STAKED = W47_END - 20 * DAY
 RELEASED = W47_END + 2 * DAY
 NOW = W47_END + 10 * DAY
-RED, BLUE, GREEN = (
-    of.TeamFacts(number, f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green"))
-)
+NAMES = {number: TeamName(f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green"))}
 
 
 def attack(number: int, team: int = 1, *, at: datetime = SENT, **more: Any) -> of.AttackFacts:
@@ -58,7 +56,7 @@ def contest(**more: Any) -> of.LeaderboardFacts:
         "attacks": (attack(1), attack(2), attack(3, 2), attack(4, 2, at=SENT + DAY, picture=1)),
         "rulings": rulings,
         "answers": tuple(of.AnswerFacts(1, number, W47_END + DAY) for number in (1, 2, 3)),
-        "teams": (RED, BLUE, GREEN),
+        "names": NAMES,
         "defenses": (defense(),),
         "stakes": (stake(),),
     }
