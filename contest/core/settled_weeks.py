@@ -169,7 +169,8 @@ def _with_pictures(weeks: Sequence[Week]) -> set[str]:
 
 
 def _misses_verdicts(part: _WeekUntil) -> bool:
-    return any(waiting_for_verdicts(_received_in(part)).values()) or _attacks_without_a_ruling(part).exists()
+    unruled = _without_a_ruling() & _sent_in(part)
+    return any(waiting_for_verdicts(_received_in(part)).values()) or unruled.exists()
 
 
 def _rulings_close_at(part: _WeekUntil) -> datetime:
@@ -238,16 +239,10 @@ def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -
     return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
-def _attacks_without_a_ruling(part: _WeekUntil) -> QuerySet[Attack]:
-    """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still, or
-    for another one of more taskers (R19).
-
-    What an organizer kept out is never ruled upon, and so not waited for.
-    """
-    return _without_a_ruling() & _sent_in(part)
-
-
 def _without_a_ruling() -> QuerySet[Attack]:
+    """Return the attacks on pictures that wait for their verdict still, or for another one of more taskers (R19): those
+    that came earlier for something else, too. What an organizer kept out is never ruled upon, and so not waited for.
+    """
     ruled = Exists(Ruling.objects.filter(image=OuterRef("image")))
     panels = Panel.objects.filter(image=OuterRef("image"))
     held = Exists(panels.filter(state=PanelState.HELD))

@@ -5,9 +5,8 @@ can be told from all of them (R24, R39).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 
 from contest.record.leaderboard.rows import TeamName
 from scoring.trials.totals import AnswerTotals
@@ -172,7 +171,7 @@ class LeaderboardFacts:
     breaks: tuple[BreakFacts, ...] = ()
     answers: tuple[AnswerFacts, ...] = ()
     varied: tuple[AnswerFacts, ...] = ()
-    names: Mapping[int, TeamName] = MappingProxyType({})
+    names: Mapping[int, TeamName] = field(default_factory=dict)
     merges: tuple[MergeFacts, ...] = ()
     associations: tuple[AssociationFacts, ...] = ()
     defenses: tuple[DefenseFacts, ...] = ()
