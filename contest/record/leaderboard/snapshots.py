@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -55,7 +56,7 @@ def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
         return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
-    found: LeaderboardTables = cache.get_or_set(
+    found: Any = cache.get_or_set(
         f"leaderboard-{week}",
         lambda: LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now),
         _UNSTORED_SECONDS,
