@@ -5,7 +5,7 @@ Pure: standard library only, integers only, the policy as an argument. The same 
 verdict for ever; the verifier that anybody can run calls this very module.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
@@ -78,7 +78,7 @@ def adjudicate(opinions: Sequence[CountedOpinion], policy: VerdictPolicy, *, wid
     if not opinions:
         raise ValueError("a verdict needs at least one counted response")
     share = smallest_box_share(opinions, width=width, height=height)
-    reasons = tuple(reason for reason, applies in _OBJECTIONS.items() if applies(opinions, policy, share))
+    reasons = tuple(reason for reason, applies in _OBJECTIONS if applies(opinions, policy, share))
     if reasons:
         return Decision(Verdict.REJECTED, reasons=reasons, smallest_box=share)
     return Decision(Verdict.VALID, label=_class_of(opinions[0]), smallest_box=share)
@@ -119,30 +119,39 @@ def _uncertain(opinions: _Opinions) -> bool:
 # Each reason, and whether it applies to all opinions together; the share is that of the smallest box. The order is part
 # of the rule (R15). With no objection every opinion names the same class, outlined, large enough, complete, unoccluded
 # and real, which is R13.
-_OBJECTIONS: Mapping[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | None], bool]] = {
-    Reason.UNCERTAIN: lambda opinions, policy, share: _uncertain(opinions),
-    Reason.BOTH_CLASSES: lambda opinions, policy, share: any(
-        Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions
+_OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | None], bool]], ...] = (
+    (Reason.UNCERTAIN, lambda opinions, policy, share: _uncertain(opinions)),
+    (
+        Reason.BOTH_CLASSES,
+        lambda opinions, policy, share: any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions),
     ),
-    Reason.NEITHER_CLASS: lambda opinions, policy, share: any(
-        each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions
+    (
+        Reason.NEITHER_CLASS,
+        lambda opinions, policy, share: any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions),
     ),
-    Reason.TASKERS_DISAGREE: lambda opinions, policy, share: (
-        not _uncertain(opinions) and len({(each.bird, each.bicycle) for each in opinions}) > 1
+    (
+        Reason.TASKERS_DISAGREE,
+        lambda opinions, policy, share: (
+            not _uncertain(opinions) and len({(each.bird, each.bicycle) for each in opinions}) > 1
+        ),
     ),
-    Reason.NO_OUTLINE: lambda opinions, policy, share: any(each.box is None for each in _asked(opinions, policy)),
-    Reason.TOO_SMALL: lambda opinions, policy, share: share is not None and share < policy.min_box_fraction,
-    Reason.DEPICTION: lambda opinions, policy, share: any(each.real is not True for each in _asked(opinions, policy)),
-    Reason.OCCLUDED: lambda opinions, policy, share: (
-        not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
+    (Reason.NO_OUTLINE, lambda opinions, policy, share: any(each.box is None for each in _asked(opinions, policy))),
+    (Reason.TOO_SMALL, lambda opinions, policy, share: share is not None and share < policy.min_box_fraction),
+    (Reason.DEPICTION, lambda opinions, policy, share: any(each.real is not True for each in _asked(opinions, policy))),
+    (
+        Reason.OCCLUDED,
+        lambda opinions, policy, share: (
+            not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
+        ),
     ),
-    Reason.TRUNCATED: lambda opinions, policy, share: any(
-        each.complete is not True for each in _asked(opinions, policy)
+    (
+        Reason.TRUNCATED,
+        lambda opinions, policy, share: any(each.complete is not True for each in _asked(opinions, policy)),
     ),
-}
+)
 
 # What the rules, and the board (R20), reject a picture for, in the order of R15.
-REASONS = tuple(_OBJECTIONS)
+REASONS = tuple(reason for reason, _ in _OBJECTIONS)
 
 
 def adjudicate_dataset(

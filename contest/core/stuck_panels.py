@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.core.cache import cache
 
@@ -63,7 +62,10 @@ class StuckGroup:
 
 def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished; the same for all who ask within FRESH_SECONDS."""
-    found: Any = cache.get_or_set("stuck-panels", lambda: read_stuck_groups(now=now), FRESH_SECONDS)
+    found: tuple[StuckGroup, ...] | None = cache.get("stuck-panels")
+    if found is None:
+        found = read_stuck_groups(now=now)
+        cache.set("stuck-panels", found, FRESH_SECONDS)
     return found
 
 

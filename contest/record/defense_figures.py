@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.core.cache import cache
 from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, When
@@ -123,8 +122,10 @@ def defense_breaks(public: bool) -> QuerySet[Break]:
 def defense_statistics(defense: Defense, *, public: bool) -> DefenseStatistics:
     """Return what is counted of a defense; the same for a while: FRESH_SECONDS, or PUBLIC_FRESH_SECONDS."""
     key = f"defense-{defense.pk}-{'public' if public else 'all'}"
-    fresh = PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS
-    found: Any = cache.get_or_set(key, lambda: _figures(defense, public), fresh)
+    found: DefenseStatistics | None = cache.get(key)
+    if found is None:
+        found = _figures(defense, public)
+        cache.set(key, found, PUBLIC_FRESH_SECONDS if public else FRESH_SECONDS)
     return found
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -56,11 +55,10 @@ def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
     row = Leaderboard.objects.filter(week=week).first()
     if row is not None:
         return LeaderboardTables(week, Tables.from_json(row.tables), row.made_at)
-    found: Any = cache.get_or_set(
-        f"leaderboard-{week}",
-        lambda: LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now),
-        _UNSTORED_SECONDS,
-    )
+    found: LeaderboardTables | None = cache.get(f"leaderboard-{week}")
+    if found is None:
+        found = LeaderboardTables(week, tables(read_facts(), _moment(week, now)), now)
+        cache.set(f"leaderboard-{week}", found, _UNSTORED_SECONDS)
     return found
 
 
