@@ -53,7 +53,7 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
     releases = _listed(data, url)
-    differences = [*_chain(releases), *_withdrawn(folder / LIST, releases)]
+    differences = [*check_list(releases), *_withdrawn(folder / LIST, releases)]
     for release in releases:
         differences += _bring(release, url, folder, progress)
     for number, (before, release) in enumerate(zip([None, *releases], releases, strict=False), start=1):
@@ -86,12 +86,6 @@ def _listed(data: bytes, url: str) -> list[ListedRelease]:
         return [read_release_list(row) for row in read_json(data)["releases"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ContestUnreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
-
-
-def _chain(releases: Sequence[ListedRelease]) -> list[str]:
-    findings = Findings()
-    check_list(releases, findings)
-    return findings.differences
 
 
 def _withdrawn(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:

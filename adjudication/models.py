@@ -1,5 +1,7 @@
 """Rulings: appended, never changed (R16)."""
 
+from fractions import Fraction
+
 from django.db import models
 from django.db.models import F, Q
 
@@ -48,6 +50,12 @@ class Ruling(models.Model):
                 name="ruling_box_is_a_share",
             ),
         ]
+
+    @property
+    def smallest_box(self) -> Fraction | None:
+        """Return the exact share of the image that the smallest box covers (R14); None where there is no box."""
+        whole = self.smallest_box_denominator
+        return Fraction(self.smallest_box_numerator or 0, whole) if whole else None
 
     @property
     def words(self) -> str:

@@ -112,56 +112,42 @@ def _asked(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
     return [each for each in opinions if outline_asked_of(each.bird, each.bicycle, policy.outline_gate)]
 
 
-def _uncertain(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
+def _uncertain(opinions: _Opinions) -> bool:
     return any(each.bird not in _SURE or each.bicycle not in _SURE for each in opinions)
 
 
-def _both_classes(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions)
-
-
-def _neither_class(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions)
-
-
-def _taskers_disagree(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    if _uncertain(opinions, policy, share):
-        return False
-    return len({(each.bird, each.bicycle) for each in opinions}) > 1
-
-
-def _no_outline(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return any(each.box is None for each in _asked(opinions, policy))
-
-
-def _too_small(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return share is not None and share < policy.min_box_fraction
-
-
-def _depiction(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return any(each.real is not True for each in _asked(opinions, policy))
-
-
-def _occluded(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
-
-
-def _truncated(opinions: _Opinions, policy: VerdictPolicy, share: Fraction | None) -> bool:
-    return any(each.complete is not True for each in _asked(opinions, policy))
-
-
-# The order is part of the rule (R15). With no objection every opinion names the same class, outlined, large enough,
-# complete, unoccluded and real, which is R13.
+# Each reason, and whether it applies to all opinions together; the share is that of the smallest box. The order is part
+# of the rule (R15). With no objection every opinion names the same class, outlined, large enough, complete, unoccluded
+# and real, which is R13.
 _OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | None], bool]], ...] = (
-    (Reason.UNCERTAIN, _uncertain),
-    (Reason.BOTH_CLASSES, _both_classes),
-    (Reason.NEITHER_CLASS, _neither_class),
-    (Reason.TASKERS_DISAGREE, _taskers_disagree),
-    (Reason.NO_OUTLINE, _no_outline),
-    (Reason.TOO_SMALL, _too_small),
-    (Reason.DEPICTION, _depiction),
-    (Reason.OCCLUDED, _occluded),
-    (Reason.TRUNCATED, _truncated),
+    (Reason.UNCERTAIN, lambda opinions, policy, share: _uncertain(opinions)),
+    (
+        Reason.BOTH_CLASSES,
+        lambda opinions, policy, share: any(Answer.DEFINITELY_NO not in (each.bird, each.bicycle) for each in opinions),
+    ),
+    (
+        Reason.NEITHER_CLASS,
+        lambda opinions, policy, share: any(each.bird is each.bicycle is Answer.DEFINITELY_NO for each in opinions),
+    ),
+    (
+        Reason.TASKERS_DISAGREE,
+        lambda opinions, policy, share: (
+            not _uncertain(opinions) and len({(each.bird, each.bicycle) for each in opinions}) > 1
+        ),
+    ),
+    (Reason.NO_OUTLINE, lambda opinions, policy, share: any(each.box is None for each in _asked(opinions, policy))),
+    (Reason.TOO_SMALL, lambda opinions, policy, share: share is not None and share < policy.min_box_fraction),
+    (Reason.DEPICTION, lambda opinions, policy, share: any(each.real is not True for each in _asked(opinions, policy))),
+    (
+        Reason.OCCLUDED,
+        lambda opinions, policy, share: (
+            not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
+        ),
+    ),
+    (
+        Reason.TRUNCATED,
+        lambda opinions, policy, share: any(each.complete is not True for each in _asked(opinions, policy)),
+    ),
 )
 
 # What the rules, and the board (R20), reject a picture for, in the order of R15.

@@ -156,8 +156,7 @@ def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_ro
     follows[form.TASKER_DATA.partition(".")[0]] = tasker_rows
     recorded = manifest.values["counts"]
     for name in sorted(follows.keys() | recorded.keys()):
-        if recorded.get(name) != follows.get(name):
-            findings.add(form.MANIFEST, f"counts of {name}", recorded.get(name), follows.get(name))
+        findings.compare(form.MANIFEST, f"counts of {name}", recorded.get(name), follows.get(name))
 
 
 def _note_what_waits(manifest: Manifest, findings: Findings) -> None:
@@ -176,16 +175,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     shows = sys.stderr.isatty() and not options.quiet
     try:
-        findings = verify(options.folder, previous=options.previous, progress=_counter if shows else _silent)
+        findings = verify(
+            options.folder, previous=options.previous, progress=_counter if shows else lambda done, total: None
+        )
     except NotARelease as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
     _tell(findings, quiet=options.quiet)
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
-
-
-def _silent(done: int, total: int) -> None:
-    """Show nothing."""
 
 
 def _counter(done: int, total: int) -> None:

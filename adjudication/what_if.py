@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.models import Ruling
 from adjudication.rules import CountedOpinion, Decision, VerdictPolicy, adjudicate
+from adjudication.selectors import rulings_in_force
 from labeling.enums import Answer, Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, Panel, Response
@@ -77,9 +78,8 @@ def pictures_decided() -> int:
 
 
 def _newest() -> QuerySet[Ruling]:
-    later = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     asked = Panel.objects.filter(image=OuterRef("image")).exclude(state=PanelState.SETTLED)
-    return Ruling.objects.filter(~Exists(later), ~Exists(asked), decided_by=DecidedBy.RULES)
+    return rulings_in_force().filter(~Exists(asked), decided_by=DecidedBy.RULES)
 
 
 def _rulings(behind: int, most: int) -> list[Ruling]:

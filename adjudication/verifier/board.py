@@ -64,11 +64,6 @@ def check_board(tables: Tables, manifest: Manifest, findings: Findings) -> None:
     findings.figures.append("{:,} appeals, {:,} cases and {:,} motions of the board checked".format(*counts))
 
 
-def _differs(record: _Record, file: str, identity: str, column: str, recorded: str, follows: str) -> None:
-    if recorded != follows:
-        record.findings.add(file, identity, f"{column} {recorded}", f"{column} {follows}")
-
-
 # Cases ---------------------------------------------------------------------------------------------------------------
 
 
@@ -83,7 +78,7 @@ def _check_case(row: Row, record: _Record) -> None:
     if list(times) != sorted(times):
         record.findings.add(form.CASES, identity, " ".join(times), "ruling, opened, decided, closed, in this order")
     for column, follows in _what_came_of_it(row, before, record).items():
-        _differs(record, form.CASES, identity, column, row[column], follows)
+        record.findings.compare(form.CASES, identity, row[column], follows, column=column)
     if row["outcome"] == CaseOutcome.OVERRULE:
         _check_made(row, record)
 
@@ -123,7 +118,7 @@ def _check_made(row: Row, record: _Record) -> None:
         words = f"ruling {made['number']} by the {made['decided_by']}"
         record.findings.add(form.CASES, f"row {row['case_id']}", words, "a ruling by the board")
     for column in ("label", "reasons", "explanation", "policy_version", "decided_at"):
-        _differs(record, form.CASES, f"row {row['case_id']}", column, row[column], made[column])
+        record.findings.compare(form.CASES, f"row {row['case_id']}", row[column], made[column], column=column)
 
 
 def _check_rulings(record: _Record) -> None:

@@ -51,13 +51,14 @@ def read_release_list(row: Any) -> ListedRelease:
     return ListedRelease(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
 
 
-def check_list(releases: Sequence[ListedRelease], findings: Findings) -> None:
-    """The list is a chain: each release names the manifest of the one before it, the first names none."""
-    before = ""
+def check_list(releases: Sequence[ListedRelease]) -> list[str]:
+    """Return where the list is no chain: each release names the manifest of the one before it, the first names none."""
+    before, findings = "", Findings()
     for release in releases:
         if release.previous_sha256 != before:
             _add(findings, release, "previous", release.previous_sha256, before)
         before = release.manifest_sha256
+    return findings.differences
 
 
 def check_listed_release(

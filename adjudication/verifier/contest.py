@@ -4,7 +4,7 @@ R34-R39).
 Pure: standard library only.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from adjudication.verifier import release_format as form
@@ -23,8 +23,7 @@ def check_contest(
     _check_pictures(tables, findings)
     _check_attacks(tables, manifest, findings)
     _check_first_senders(tables, findings)
-    _check_teams(tables, findings)
-    _check_decisions(tables, findings)
+    _check_named(tables, findings)
     _check_entries(tables, findings)
     _check_times(tables, manifest, findings)
     _check_unproved(tables[form.UNPROVED], predictions, outside, findings)
@@ -53,13 +52,10 @@ def _same(name: str, recorded: set[str], follows: set[str], what: str, findings:
 
 
 def _check_attacks(tables: Tables, manifest: Manifest, findings: Findings) -> None:
-    """An attack was received within the week (R23); its picture may be one that was known before."""
+    """An attack is of the week (R23); its picture may be one that was known before."""
     for row in tables[form.ATTACKS]:
-        identity = f"row {row['number']}"
-        if not manifest.values["week_start"] <= row["received_at"] < manifest.values["week_end"]:
-            findings.add(form.ATTACKS, identity, row["received_at"], "a time within the week")
         if row["week"] != manifest.values["week"]:
-            findings.add(form.ATTACKS, identity, f"week {row['week']}", manifest.values["week"])
+            findings.add(form.ATTACKS, f"row {row['number']}", f"week {row['week']}", manifest.values["week"])
 
 
 def _check_first_senders(tables: Tables, findings: Findings) -> None:
@@ -72,40 +68,39 @@ def _check_first_senders(tables: Tables, findings: Findings) -> None:
             findings.add(form.IMAGES, f"row {row['image_id']}", f"team {row['team']}", first.get(row["image_id"], ""))
 
 
-def _check_teams(tables: Tables, findings: Findings) -> None:
-    """Every team that a table names is in `teams.csv`."""
-    teams = {row["team_id"] for row in tables[form.TEAMS]}
-    for name, row_id, team in _named_teams(tables):
-        if team and team not in teams:
-            findings.add(name, f"row {row_id}", f"team {team}", f"a team of {form.TEAMS}")
+# table, column -> the table and the column that it names a row of, and how that is said
+_NAMES = {
+    **dict.fromkeys(
+        (
+            (form.ATTACKS, "team_id"),
+            (form.DEFENSES, "team_id"),
+            (form.STAKES, "paid_by"),
+            (form.TEAMS, "merged_into"),
+            (form.ASSOCIATIONS, "team_id"),
+        ),
+        (form.TEAMS, "team_id", "team ", f"a team of {form.TEAMS}"),
+    ),
+    (form.BATCHES, "decision"): (form.DECISIONS, "number", "decision ", "a decision of this week"),
+    **dict.fromkeys(
+        ((form.STAKES, "defense_id"), (form.AWARDS, "defense_id"), (form.ELIGIBILITY, "defense_id")),
+        (form.DEFENSES, "defense_id", "", "a defense of this release"),
+    ),
+}
 
 
-def _named_teams(tables: Tables) -> Iterable[tuple[str, str, str]]:
-    columns = {
-        form.ATTACKS: ("team_id",),
-        form.DEFENSES: ("team_id",),
-        form.STAKES: ("paid_by",),
-        form.TEAMS: ("merged_into",),
-        form.ASSOCIATIONS: ("team_id",),
-    }
-    for name, cells in columns.items():
-        yield from ((name, row["number"], row[cell]) for row in tables[name] for cell in cells)
+def _check_named(tables: Tables, findings: Findings) -> None:
+    """Every team, decision and defense that a table names is in this release."""
+    for (name, column), (other, key, what, follows) in _NAMES.items():
+        known = {"", *(row[key] for row in tables[other])}
+        for row in tables[name]:
+            if row[column] not in known:
+                findings.add(name, f"row {row['number']}", f"{what}{row[column]}", follows)
+    places = {f"{_TEAM}{row['team_id']}" for row in tables[form.TEAMS]}
     for row in tables[form.LEDGER]:
         for place in (row["source"], row["target"]):
-            yield form.LEDGER, row["number"], place.removeprefix(_TEAM) if place.startswith(_TEAM) else ""
-
-
-def _check_decisions(tables: Tables, findings: Findings) -> None:
-    """A batch and an award come with their decision."""
-    decisions = {row["number"] for row in tables[form.DECISIONS]}
-    for row in tables[form.BATCHES]:
-        if row["decision"] not in decisions:
-            findings.add(form.BATCHES, f"row {row['number']}", f"decision {row['decision']}", "a decision of this week")
-    defenses = {row["defense_id"] for row in tables[form.DEFENSES]}
-    for name in (form.STAKES, form.AWARDS, form.ELIGIBILITY):
-        for row in tables[name]:
-            if row["defense_id"] not in defenses:
-                findings.add(name, f"row {row['number']}", row["defense_id"], "a defense of this release")
+            if place.startswith(_TEAM) and place not in places:
+                team = place.removeprefix(_TEAM)
+                findings.add(form.LEDGER, f"row {row['number']}", f"team {team}", f"a team of {form.TEAMS}")
 
 
 def _check_entries(tables: Tables, findings: Findings) -> None:
@@ -119,7 +114,13 @@ def _check_entries(tables: Tables, findings: Findings) -> None:
             findings.add(form.LEDGER, f"row {row['number']}", f"corrects {row['corrects']}", "an earlier entry")
 
 
-_WHEN = {form.DECISIONS: "decided_at", form.BATCHES: "staked_at", form.AWARDS: "awarded_at", form.LEDGER: "made_at"}
+_WHEN = {
+    form.ATTACKS: "received_at",
+    form.DECISIONS: "decided_at",
+    form.BATCHES: "staked_at",
+    form.AWARDS: "awarded_at",
+    form.LEDGER: "made_at",
+}
 
 
 def _check_times(tables: Tables, manifest: Manifest, findings: Findings) -> None:

@@ -127,8 +127,7 @@ def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -
 
 
 def _differs(row: Row, column: str, recorded: str, follows: str, findings: Findings) -> None:
-    if recorded != follows:
-        findings.add(form.RULINGS, _name(row), f"{column} {recorded}", f"{column} {follows}")
+    findings.compare(form.RULINGS, _name(row), recorded, follows, column=column)
 
 
 def _name(row: Row) -> str:

@@ -82,8 +82,7 @@ def _check_picture(seen: PictureFile, rows: Mapping[str, Row], findings: Finding
         findings.add(seen.path, "pixels", name, seen.pixels)
     elif seen.path in rows:
         recorded = f"{rows[seen.path]['width']} x {rows[seen.path]['height']}"
-        if recorded != seen.size:
-            findings.add(form.IMAGES, f"row {rows[seen.path]['image_id']}", recorded, seen.size)
+        findings.compare(form.IMAGES, f"row {rows[seen.path]['image_id']}", recorded, seen.size)
 
 
 def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) -> None:
@@ -97,8 +96,7 @@ def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) 
         # The fixed width makes the order of the texts the order of the times.
         if not start <= row["received_at"] < end:
             findings.add(form.IMAGES, identity, f"received_at {row['received_at']}", f"from {start}, before {end}")
-        if row["file"] != form.picture_file(row["sha256_pixels"]):
-            findings.add(form.IMAGES, identity, row["file"], form.picture_file(row["sha256_pixels"]))
+        findings.compare(form.IMAGES, identity, row["file"], form.picture_file(row["sha256_pixels"]))
         if row["file"] in seen:
             findings.add(form.IMAGES, identity, f"{row['file']} a second time", "each picture once")
         seen.add(row["file"])

@@ -108,6 +108,12 @@ class Findings:
         where, identity, one, other = (printable(each, _LONGEST_SHOWN) for each in (file, row, recorded, follows))
         self.differences.append(f"{where}: {identity}: recorded {one or 'nothing'}, follows {other or 'nothing'}")
 
+    def compare(self, file: str, row: str, recorded: object, follows: object, *, column: str = "") -> None:
+        """Add a difference where what is recorded, of a `column` if one is named, is not what follows."""
+        if recorded != follows:
+            named = f"{column} " if column else ""
+            self.add(file, row, f"{named}{recorded}", f"{named}{follows}")
+
     def all_differences(self) -> list[str]:
         """Return the differences, with a last line on those that were not kept."""
         more = f"{self.not_kept:,} more differences are not listed"
@@ -189,8 +195,7 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
 def check_name(manifest: Manifest, findings: Findings) -> None:
     """The name follows from week and part, the rule book from the revision; the one before has a release's name."""
     name = form.release_name(manifest.values["week"], manifest.values["part"])
-    if manifest.name != name:
-        findings.add(form.MANIFEST, "name", manifest.name, name)
+    findings.compare(form.MANIFEST, "name", manifest.name, name)
     if manifest.rule_book != form.rule_book_version(manifest.revision):
         follows = f"{form.rule_book_version(manifest.revision)}, as the revision is {manifest.revision}"
         findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
@@ -226,8 +231,7 @@ def _check_file(folder: Path, path: str, sha256: str, findings: Findings) -> Non
 
 def check_hash(path: str, recorded: str, sha256: str, findings: Findings) -> None:
     """The manifest records the hash the file has."""
-    if recorded != sha256:
-        findings.add(path, "SHA-256", recorded, sha256)
+    findings.compare(path, "SHA-256", recorded, sha256)
 
 
 def file_sha256(folder: Path, path: str) -> str:
@@ -261,7 +265,7 @@ def read_table(folder: Path, name: str, findings: Findings, *, revision: int = f
             findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
         row = dict(zip(columns, cells, strict=True))
-        wrong = [column for column, cell in row.items() if columns[column].cell.fullmatch(cell) is None]
+        wrong = [column for column, cell in row.items() if columns[column].form.fullmatch(cell) is None]
         for column in wrong:
             findings.add(name, f"row {cells[0]}", f"{column} {row[column]}", "another form")
         if not wrong:

@@ -209,16 +209,14 @@ def _check_decision(
         return
     opinions = [_opinion(each) for each in counted]
     decision = adjudicate(opinions, policy, width=int(image["width"]), height=int(image["height"]))
-    share = decision.smallest_box
     follows = (
         decision.verdict.value,
         decision.label.value if decision.label else "",
-        ";".join(decision.reasons),
-        "" if share is None else f"{share.numerator}/{share.denominator}",
+        cells.listed(decision.reasons),
+        cells.share(decision.smallest_box),
     )
     for column, value in zip(_DERIVED, follows, strict=True):
-        if row[column] != value:
-            findings.add(form.RULINGS, identity, f"{column} {row[column]}", f"{column} {value}")
+        findings.compare(form.RULINGS, identity, row[column], value, column=column)
 
 
 def _opinion(response: CountedResponse) -> CountedOpinion:

@@ -69,8 +69,7 @@ def _check_outcome(file: str, row: Row, identity: str, decides: Ballot, findings
     if "label" in row:
         follows |= {"label": decides.label, "reasons": ";".join(decides.reasons)}
     for column, value in follows.items():
-        if row[column] != value:
-            findings.add(file, identity, f"{column} {row[column]}", f"{column} {value}")
+        findings.compare(file, identity, row[column], value, column=column)
 
 
 def _check_dissents(file: str, identity: str, votes: list[_Vote], kind: CaseKind, findings: Findings) -> None:

@@ -17,13 +17,13 @@ from rest_framework.views import APIView
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
+from adjudication.verifier import cells
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.api.appeal_calls import Marks
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.picture_access import KnownImage, Reader, is_picture_id, known_of, picture_seen_by, rulings_seen_by
 from contest.record.closed_cases import appeals_json
-from contest.releases.tables import ratio_of
 from labeling.enums import Label, Origin
 from labeling.notices import iso
 from labeling.pages.shapes import ErrorOut, PictureOut
@@ -199,7 +199,7 @@ def ruling_json(ruling: Ruling, image: str) -> dict[str, Any]:
         "verdict": ruling.verdict,
         "label": ruling.label or None,
         "reasons": ruling.reasons,
-        "smallest_box_fraction": ratio_of(ruling.smallest_box_numerator, ruling.smallest_box_denominator) or None,
+        "smallest_box_fraction": cells.share(ruling.smallest_box) or None,
         "policy_version": ruling.policy.version,
         "explanation": ruling.explanation,
     }

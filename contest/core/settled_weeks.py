@@ -71,7 +71,7 @@ class Weeks:
         Its runs alone count: another defense, published since, is still being run over all the weeks before it.
         """
         part = _part(week, before)
-        return self._rulings_close_at(part) is not None and not self._waits_for_runs(part, of)
+        return self.rulings_close_at(week, before) is not None and not self._waits_for_runs(part, of)
 
     def waiting(self, week: Week, *, of: Defense, before: datetime | None = None) -> dict[str, int]:
         """Return how many pictures a week that is not settled for a defense waits for, by the keys of WAITING_WORDS."""
@@ -84,8 +84,8 @@ class Weeks:
         the defense, the board has a case of one of its pictures (R22), or who sent a copy of a rejected one does not
         know of that yet (R24)."""
         part = _part(week, before)
-        verdicts = self._rulings_close_at(part)
-        if verdicts is None or self._waits_for_runs(part, of) or self._has_cases(part):
+        verdicts = self.rulings_close_at(week, before)
+        if verdicts is None or self._waits_for_runs(part, of) or self.has_cases(week, before):
             return None
         if part not in self._closings:
             self._closings[part] = _with_copies(part, verdicts)
@@ -108,20 +108,16 @@ class Weeks:
         weeks = sorted((week for week in maybe if week.start < until), key=lambda each: each.start)
         return [week for week in weeks if not self.appeals_closed(week, of=of)]
 
-    def rulings_close_at(self, week: Week) -> datetime | None:
+    def rulings_close_at(self, week: Week, before: datetime | None = None) -> datetime | None:
         """Return from when on no verdict of `week` can be appealed; None while one is missing."""
-        return self._rulings_close_at(_part(week))
-
-    def has_cases(self, week: Week) -> bool:
-        """Say whether the board has a case of a picture of `week` that is not closed."""
-        return self._has_cases(_part(week))
-
-    def _rulings_close_at(self, part: "_WeekUntil") -> datetime | None:
+        part = _part(week, before)
         if part not in self._verdicts:
             self._verdicts[part] = None if _misses_verdicts(part) else _rulings_close_at(part)
         return self._verdicts[part]
 
-    def _has_cases(self, part: "_WeekUntil") -> bool:
+    def has_cases(self, week: Week, before: datetime | None = None) -> bool:
+        """Say whether the board has a case of a picture of `week` that is not closed."""
+        part = _part(week, before)
         if part not in self._cases:
             self._cases[part] = open_cases().filter(image__in=_pictures_of(part).values("pk")).exists()
         return self._cases[part]
@@ -173,7 +169,8 @@ def _with_pictures(weeks: Sequence[Week]) -> set[str]:
 
 
 def _misses_verdicts(part: _WeekUntil) -> bool:
-    return any(waiting_for_verdicts(_received_in(part)).values()) or _attacks_without_a_ruling(part).exists()
+    unruled = _without_a_ruling() & _sent_in(part)
+    return any(waiting_for_verdicts(_received_in(part)).values()) or unruled.exists()
 
 
 def _rulings_close_at(part: _WeekUntil) -> datetime:
@@ -242,16 +239,10 @@ def _runs_of(part: _WeekUntil, now: datetime, supposed: SupposedRuling | None) -
     return _Runs(wanted, frozenset(of for of, answered, to_come in counted if answered >= wanted and not to_come))
 
 
-def _attacks_without_a_ruling(part: _WeekUntil) -> QuerySet[Attack]:
-    """Return the attacks on pictures that came earlier, for something else, and that wait for their verdict still, or
-    for another one of more taskers (R19).
-
-    What an organizer kept out is never ruled upon, and so not waited for.
-    """
-    return _without_a_ruling() & _sent_in(part)
-
-
 def _without_a_ruling() -> QuerySet[Attack]:
+    """Return the attacks on pictures that wait for their verdict still, or for another one of more taskers (R19): those
+    that came earlier for something else, too. What an organizer kept out is never ruled upon, and so not waited for.
+    """
     ruled = Exists(Ruling.objects.filter(image=OuterRef("image")))
     panels = Panel.objects.filter(image=OuterRef("image"))
     held = Exists(panels.filter(state=PanelState.HELD))

@@ -1,6 +1,6 @@
 """Messages to organizers about panels that no remaining tasker may finish."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,42 +71,34 @@ def stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
 
 def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     """Return the causes that keep panels from being finished, read afresh."""
-    return _grouped(stuck_panels(now=now))
-
-
-def _grouped(panels: Iterable[StuckPanel]) -> tuple[StuckGroup, ...]:
     found: dict[StuckCause, list[StuckPanel]] = {}
-    for each in panels:
+    for each in stuck_panels(now=now):
         found.setdefault(each.cause, []).append(each)
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 
 
 def _who_is_left(stuck: StuckPanel) -> str:
     who = f"{_people(stuck.people)} may still be asked" if stuck.people else "nobody may still be asked"
-    return f"{stuck.places} answer{'' if stuck.places == 1 else 's'} missing that nobody is giving, and {who}"
+    return f"{_number(stuck.places, 'answer')} missing that nobody is giving, and {who}"
 
 
 def _people(count: int) -> str:
     return f"{count} {'person' if count == 1 else 'people'}"
 
 
-def _accounts(count: int) -> str:
-    return f"{count} account{'' if count == 1 else 's'}"
-
-
-def _taskers(count: int) -> str:
-    return f"{count} tasker{'' if count == 1 else 's'}"
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 CAUSES: Mapping[StuckCause, Callable[[StuckPanel], str]] = {
     StuckCause.LINKED: lambda stuck: (
-        f"{_who_is_left(stuck)}. {_accounts(stuck.linked)} not asked yet cannot be: they are linked with another "
-        "account that was, or with each other, and linked accounts are one person"
+        f"{_who_is_left(stuck)}. {_number(stuck.linked, 'account')} not asked yet cannot be: they are linked with "
+        "another account that was, or with each other, and linked accounts are one person"
     ),
     StuckCause.REQUALIFYING: lambda stuck: (
-        f"{_who_is_left(stuck)}. {_taskers(stuck.requalifying)} must pass the short qualification first"
+        f"{_who_is_left(stuck)}. {_number(stuck.requalifying, 'tasker')} must pass the short qualification first"
     ),
-    StuckCause.PAUSED: lambda stuck: f"{_who_is_left(stuck)}. {_taskers(stuck.paused)} who could be: paused",
+    StuckCause.PAUSED: lambda stuck: f"{_who_is_left(stuck)}. {_number(stuck.paused, 'tasker')} who could be: paused",
     StuckCause.SEEN: lambda stuck: (
         f"{_who_is_left(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
     ),

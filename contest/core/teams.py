@@ -26,7 +26,12 @@ def final_team(team: Team) -> Team:
 
 def teams_counted_together(team: Team) -> list[Team]:
     """Return the teams whose quota is one (R25): what `team` is part of now, and all that was merged into that."""
-    found = [final_team(team)]
+    return with_merged(final_team(team))
+
+
+def with_merged(team: Team) -> list[Team]:
+    """Return the team and those that became part of it."""
+    found = [team]
     for each in found:
         found.extend(each.merged.order_by("pk"))
     return found

@@ -13,7 +13,7 @@ from adjudication.selectors import newest_rulings
 from contest.core.breaks import breaks_in_force, mistakes_outside
 from contest.core.credit import first_receipts
 from contest.core.enums import DefenseStanding
-from contest.core.models import Attack, Break, Team
+from contest.core.models import Attack, Break
 from contest.core.publication import released
 from contest.core.scoring_words import rerun_words
 from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, risk_coverage
@@ -61,20 +61,12 @@ class DefenseListRow:
 
 
 @dataclass(frozen=True, slots=True)
-class FaultRow:
-    """A fault in words, with how many answers it cost."""
-
-    fault: Fault
-    words: FaultWords
-    answers: int
-
-
-@dataclass(frozen=True, slots=True)
 class DefenseStatistics:
-    """What is counted of one defense: answers (picture times round) by how they stand, faults, speed, spread."""
+    """What is counted of one defense: answers (picture times round) by how they stand, speed, spread; and faults, each
+    in words with how many answers it cost."""
 
     standings: tuple[tuple[str, int], ...]
-    faults: tuple[FaultRow, ...]
+    faults: tuple[tuple[Fault, FaultWords, int], ...]
     breaks: int
     speed: Throughput | None
     spread: AnswerSpread
@@ -98,26 +90,6 @@ class DefensePicture:
         """Return the answer of every round where all of them are the same, scores too; None where they differ."""
         told = {(each.answer, each.score_bird, each.score_bicycle) for each in self.answers}
         return self.answers[0] if len(self.answers) > 1 and len(told) == 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class DefenseBreakRow:
-    """A picture that broke a defense, with its first receipt."""
-
-    image: Image
-    attack: Attack
-    label: str
-    found_at: datetime
-
-    @property
-    def sent_at(self) -> datetime:
-        """Return when it came: the week of that decides (R35)."""
-        return self.attack.received_at
-
-    @property
-    def team(self) -> Team:
-        """Return who sent it."""
-        return self.attack.team
 
 
 def visible_pictures(public: bool, image: str = "") -> Q:
@@ -182,11 +154,11 @@ def _standings(counted: _Counted) -> Iterator[tuple[str, int]]:
     return ((words, answers) for words, answers in sums.items() if answers)
 
 
-def _faults(counted: _Counted) -> Iterator[FaultRow]:
+def _faults(counted: _Counted) -> Iterator[tuple[Fault, FaultWords, int]]:
     """Only what runs ended in for good; a fault that a later try got over is over."""
     sums = {Fault(fault): answers for state, fault, answers in counted if state == RunState.DEAD and fault}
     for fault, answers in sorted(sums.items(), key=lambda each: (-each[1], each[0])):
-        yield FaultRow(fault, WORDS[fault], answers)
+        yield fault, WORDS[fault], answers
 
 
 def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
@@ -209,8 +181,9 @@ def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
 # What broke it -------------------------------------------------------------------------------------------------------
 
 
-def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[DefenseBreakRow]:
-    """Return what broke a defense, each picture once, in the order in which it was sent: the first MOST_BREAKS."""
+def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[tuple[Break, Attack]]:
+    """Return what broke a defense with the first receipt of the picture, whose week decides (R35): each picture once,
+    in the order in which it was sent, the first MOST_BREAKS."""
     rows = defense_breaks(public).filter(defense=defense).annotate(sent_at=first_sent_at()).order_by("sent_at", "pk")
     once: dict[int, Break] = {}
     for each in rows.select_related("image", "ruling")[: 4 * MOST_BREAKS]:  # one picture may have several
@@ -218,8 +191,7 @@ def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[DefenseB
     shown = list(once.values())[:MOST_BREAKS]
     attacks = first_receipts(list(once), unrestricted=not public, now=now)
     # The clock of a copy may be behind the releases it is made of: then their attacks are not public yet.
-    known = [(each, attack) for each in shown if (attack := attacks.get(each.image_id))]
-    return [DefenseBreakRow(each.image, attack, each.ruling.label, each.found_at) for each, attack in known]
+    return [(each, attacks[each.image_id]) for each in shown if each.image_id in attacks]
 
 
 def mistakes_outside_of(defense: Defense, *, public: bool) -> list[Break]:

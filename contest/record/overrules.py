@@ -16,7 +16,6 @@ from contest.core.enums import CaseOutcome
 from contest.core.models import Break
 from contest.core.weeks import week_at
 from contest.record.closed_cases import public_appeals
-from contest.releases.tables import ratio_of
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
@@ -144,7 +143,7 @@ def _csv_row(decision: CaseDecision, appeals: Sequence[Appeal]) -> Sequence[str]
     return (
         case.public_id, cells.time(decision.decided_at), decision.outcome, image.public_id,
         week_at(image.received_at).name, *_csv_ruling(before), *_csv_ruling(after),
-        ratio_of(after.smallest_box_numerator, after.smallest_box_denominator), tally, str(decision.quorum),
+        cells.share(after.smallest_box), tally, str(decision.quorum),
         str(decision.recused), cells.text(decision.explanation), dissents,
         "; ".join(each.public_id for each in appeals), named,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
+from typing import Any
 
 from django.db.models import Q
 
@@ -96,14 +97,6 @@ def _stands(row: Response, counted: set[int]) -> str:
     return f"panel {row.panel.number}" if row.pk in counted else f"panel {row.panel.number}, no ruling counts it"
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCell:
-    """One answer to one question, and in words which rules it fails."""
-
-    words: str
-    fails: tuple[str, ...] = ()
-
-
 def answer_cell(shown: AnswerShown, question: str) -> str:
     """Return what was answered to a question, in words."""
     row = shown.response
@@ -115,12 +108,10 @@ def answer_cell(shown: AnswerShown, question: str) -> str:
     return "not answered" if said is None else ("true" if said else "false")
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedLine:
-    """A rule of a certificate with whose answers fail it: (number on the page, public tasker ID)."""
-
-    line: CertificateLine
-    whose: tuple[tuple[int, str], ...]
+# One answer to one question, and in words which rules it fails.
+_Cell = tuple[str, tuple[str, ...]]
+# A rule of a certificate, and whose answers fail it.
+_Line = tuple[CertificateLine, tuple[AnswerShown, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +121,8 @@ class RulingShown:
 
     ruling: Ruling
     columns: tuple[AnswerShown, ...]
-    rows: tuple[tuple[str, tuple[AnswerCell, ...]], ...]
-    lines: tuple[CertifiedLine, ...]
+    rows: tuple[tuple[str, tuple[_Cell, ...]], ...]
+    lines: tuple[_Line, ...]
     decision_words: str
     as_answered: bool
     least: Fraction
@@ -171,7 +162,7 @@ def _ruling(ruling: Ruling, columns: Sequence[AnswerShown], image: Image) -> Rul
         ruling=ruling,
         columns=tuple(columns),
         rows=tuple((QUESTION_WORDS[each], _cells(each, columns, found)) for each in QUESTIONS),
-        lines=tuple(_certified(line, columns) for line in found.lines),
+        lines=tuple((line, tuple(columns[place] for place in line.whose)) for line in found.lines),
         decision_words=verdict_words(*gives),
         as_answered=gives == (ruling.verdict, ruling.label, ruling.reasons),
         least=policy.min_box_fraction,
@@ -186,15 +177,11 @@ def _bare(ruling: Ruling) -> RulingShown:
     return RulingShown(ruling, (), (), (), words, True, least, ruling.policy.version)
 
 
-def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[AnswerCell, ...]:
+def _cells(question: str, columns: Sequence[AnswerShown], found: Certificate) -> tuple[_Cell, ...]:
     return tuple(
-        AnswerCell(answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
+        (answer_cell(each, question), tuple(map(reason_name, found.cells.get((place, question), ()))))
         for place, each in enumerate(columns)
     )
-
-
-def _certified(line: CertificateLine, columns: Sequence[AnswerShown]) -> CertifiedLine:
-    return CertifiedLine(line, tuple((columns[place].number, columns[place].tasker) for place in line.whose))
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,41 +244,11 @@ def _limit(
     return round(x, 2), round(y, 2), round(width, 2), round(height, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class AppealShown:
-    """An appeal with what became of the other appeals of its team that the reader may know of: how many there are, and
-    how many of those that were decided led to another ruling."""
-
-    appeal: Appeal
-    others: int
-    decided: int
-    changed: int
-
-
-@dataclass(frozen=True, slots=True)
-class MarkShown:
-    """A rectangle that an appeal draws on the picture, with its number on the page."""
-
-    number: str
-    x: float
-    y: float
-    width: float
-    height: float
-    words: str
-
-
-def marks_of(appeals: Iterable[AppealShown]) -> list[MarkShown]:
-    """Return the marks of appeals in order: m1, m2, as their teams number them."""
-    marks = [mark for each in appeals for mark in each.appeal.marks]
-    return [
-        MarkShown(_mark_name(place), mark["x"], mark["y"], mark["width"], mark["height"], mark.get("words", ""))
-        for place, mark in enumerate(marks)
-    ]
-
-
-def _mark_name(place: int) -> str:
-    # Not the bare number: outlines have those.
-    return f"m{place + 1}"
+def marks_of(appeals: Iterable[Appeal]) -> list[dict[str, Any]]:
+    """Return the rectangles that appeals draw on the picture, with their numbers on the page: m1, m2, as their teams
+    number them. Bare numbers are those of outlines."""
+    marks = [mark for each in appeals for mark in each.marks]
+    return [{**mark, "number": f"m{place}"} for place, mark in enumerate(marks, start=1)]
 
 
 def zoom_of(side: int, room: int) -> int:

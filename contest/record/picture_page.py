@@ -39,7 +39,7 @@ def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str,
     unrestricted = known.in_record or reader.organizer
     answers, rulings = _answers_and_rulings(image, reader, known, now)
     cases = PublicCases.about(image)
-    release = _release(known)
+    release = Release.objects.filter(week=known.week, part=0).first() if known.in_record else None
     holds = rulings[-1] if rulings else None
     return {
         "image": image,
@@ -110,10 +110,6 @@ def _being_asked(image: Image, week: str) -> set[int]:
 
 def _without_answers(shown: RulingShown) -> RulingShown:
     return replace(shown, columns=(), rows=(), lines=(), as_answered=True, same_as=0)
-
-
-def _release(known: KnownImage) -> Release | None:
-    return Release.objects.filter(week=known.week, part=0).first() if known.in_record else None
 
 
 def _broken(image: Image) -> list[Defense]:

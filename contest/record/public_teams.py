@@ -70,14 +70,6 @@ class TeamDefenseRow:
     stake: StakeShown | None
 
 
-def merged_teams(team: Team) -> list[Team]:
-    """Return the team and those that became part of it: what is on its page."""
-    found = [team]
-    for each in found:
-        found.extend(each.merged.order_by("pk"))
-    return found
-
-
 # Attacks --------------------------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,10 @@ answer shall read what was argued (R8). Motions and examinations are of the week
 voted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from django.db.models import Q, QuerySet
 
-from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.calendar import Week
@@ -18,9 +17,9 @@ from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.models import Case
 from contest.core.week_pictures import images_of_week
 from contest.prizes.models import Examination
-from contest.releases.tables import by_bytes, stream
+from contest.releases.tables import Row, by_bytes, stream
 
-Rows = Iterator[Sequence[str]]
+Rows = Iterator[Row]
 # How a decision is counted, in the columns of cases and of motions.
 _COUNTED = ("votes", "quorum", "recused")
 # Pictures that are in the release of their week.
@@ -80,22 +79,18 @@ def teams_named_by_board(week: Week) -> set[int]:
 
 
 def _appeal_rows(week: Week) -> Rows:
+    rows = Appeal.objects.filter(case__in=decisions_on_pictures(week).values("case")).order_by(by_bytes("public_id"))
     columns = (
         "public_id", "image__public_id", "ruling__number", "side", "team__public_id", "defense__public_id", "sent_at",
         "argument", "marks", "case__public_id",
     )  # fmt: skip
-    rows = Appeal.objects.filter(case__in=decisions_on_pictures(week).values("case")).order_by(by_bytes("public_id"))
-    for name, image, ruling, side, team, defense, at, argument, marks, case in stream(rows.values_list(*columns)):
-        said = (cells.time(at), cells.text(argument), cells.json_cell(marks))
-        yield name, image, str(ruling), side, team, defense or "", *said, case
+    return stream(rows.values_list(*columns))
 
 
 def _statement_rows(week: Week) -> Rows:
     rows = AppealStatement.objects.filter(case__in=decisions_on_pictures(week).values("case"))
     ordered = rows.order_by(by_bytes("case__public_id"), by_bytes("team__public_id"))
-    columns = ("case__public_id", "team__public_id", "sent_at", "words")
-    for case, team, at, words in stream(ordered.values_list(*columns)):
-        yield case, team, cells.time(at), cells.text(words)
+    return stream(ordered.values_list("case__public_id", "team__public_id", "sent_at", "words"))
 
 
 def _case_rows(week: Week) -> Rows:
@@ -104,15 +99,7 @@ def _case_rows(week: Week) -> Rows:
         "case__policy__version", "decided_at", "policy__version", "outcome", "label", "reasons", "explanation",
         *_COUNTED, "ruling__number", "panel__number", "case__closed_at", "case__result__number",
     )  # fmt: skip
-    rows = decisions_on_pictures(week).order_by(by_bytes("case__public_id"))
-    for name, image, before, opened, under, at, policy, outcome, *decided, closed, result in stream(
-        rows.values_list(*columns)
-    ):
-        label, reasons, why, votes, quorum, recused, made, panel = decided
-        when = (cells.time(opened), str(under), cells.time(at), str(policy))
-        told = (label, ";".join(reasons), cells.text(why), cells.json_cell(votes), str(quorum), str(recused))
-        came = (_maybe(made), _maybe(panel), cells.time(closed), str(result))
-        yield name, image, str(before), *when, outcome, *told, *came
+    return stream(decisions_on_pictures(week).order_by(by_bytes("case__public_id")).values_list(*columns))
 
 
 def _motion_rows(week: Week) -> Rows:
@@ -120,22 +107,10 @@ def _motion_rows(week: Week) -> Rows:
         "case__public_id", "case__motion", "case__subject", "case__details", "case__reason", "case__opened_at",
         "case__policy__version", "decided_at", "policy__version", "outcome", "explanation", *_COUNTED,
     )  # fmt: skip
-    rows = motions_of(week).order_by(by_bytes("case__public_id"))
-    for name, kind, subject, details, reason, opened, under, at, policy, outcome, why, votes, *numbers in stream(
-        rows.values_list(*columns)
-    ):
-        moved = (kind, cells.json_cell(subject), cells.json_cell(details), cells.text(reason))
-        when = (cells.time(opened), str(under), cells.time(at), str(policy))
-        yield name, *moved, *when, outcome, cells.text(why), cells.json_cell(votes), *map(str, numbers)
+    return stream(motions_of(week).order_by(by_bytes("case__public_id")).values_list(*columns))
 
 
 def _examination_rows(week: Week) -> Rows:
     """Say what was confirmed for whose award and when; by how many members follows, by whom is nowhere."""
     rows = examinations().filter(within(week, "at")).order_by("pk")
-    columns = ("pk", "defense__public_id", "image__public_id", "ruling__number", "at")
-    for pk, defense, image, ruling, at in stream(rows.values_list(*columns)):
-        yield str(pk), defense, image, _maybe(ruling), cells.time(at)
-
-
-def _maybe(number: int | None) -> str:
-    return "" if number is None else str(number)
+    return stream(rows.values_list("pk", "defense__public_id", "image__public_id", "ruling__number", "at"))

@@ -78,7 +78,8 @@ def due_weeks_release(*, clock: Clock) -> int:
     The chain of manifests follows the calendar, so a week that still waits holds back the ones after it; an organizer
     may publish it as it stands.
     """
-    released = sum(_build(build, clock) for build in _left(clock()))
+    left = list(ReleaseBuild.objects.filter(_free(clock())).order_by("pk"))
+    released = sum(_build(build, clock) for build in left)
     for week in unreleased_weeks(clock()):
         if any(waiting_pictures(week).values()) or _rests(week, clock()):
             break
@@ -86,10 +87,6 @@ def due_weeks_release(*, clock: Clock) -> int:
             break
         released += 1
     return released
-
-
-def _left(now: datetime) -> list[ReleaseBuild]:
-    return list(ReleaseBuild.objects.filter(_free(now)).order_by("pk"))
 
 
 def _free(now: datetime) -> Q:

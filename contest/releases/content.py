@@ -1,5 +1,6 @@
 """Writes the content of a release from one snapshot: tables, then pictures (R39)."""
 
+import hashlib
 import zlib
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, pack, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
-from contest.releases.manifest import HashingText, write_manifest
+from contest.releases.manifest import manifest_text
 from picture_files.store import PictureStore, picture_key, picture_store
 
 _PICTURES_AT_ONCE = 8
@@ -51,18 +52,22 @@ class ReleaseContent:
                 path, sha256, crc, size = line.split()
                 yield _PictureFile(path, sha256, int(crc), int(size))
 
-    def _files(self) -> Iterator[tuple[str, str]]:
-        return merge(sorted(self.hashes.items()), ((each.path, each.sha256) for each in self._pictures()))
+    def _manifest(self, head: dict[str, Any]) -> Iterator[str]:
+        files = merge(sorted(self.hashes.items()), ((each.path, each.sha256) for each in self._pictures()))
+        return manifest_text(head | {"counts": self.counts}, files)
 
     def manifest_sha256(self, head: dict[str, Any]) -> str:
         """Return the hash the manifest would have with this head."""
-        return write_manifest(HashingText(), head | {"counts": self.counts}, self._files())
+        digest = hashlib.sha256()
+        for piece in self._manifest(head):
+            digest.update(piece.encode())
+        return digest.hexdigest()
 
     def write_manifest(self, head: dict[str, Any]) -> str:
         """Write `manifest.json` and return its hash."""
         folder = ReleaseFolder(self.path)
         with folder.text(form.MANIFEST) as file:
-            write_manifest(HashingText(file), head | {"counts": self.counts}, self._files())
+            file.writelines(self._manifest(head))
         sync_folder(self.path)
         return folder.hashes[form.MANIFEST]
 

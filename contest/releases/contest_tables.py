@@ -4,31 +4,32 @@ Each states what happened in its week, as it stood when that was over: what is d
 and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from django.db.models import Min, QuerySet
+from django.db.models import Case, F, Max, Min, QuerySet, When
 
-from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
+from common.audit.seals import public_of, seals
+from common.models import AuditSeal
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
-from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Stake, StakeBatch, Team
+from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
+from contest.core.weeks import week_called
 from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
-from contest.releases.audit_table import audit_rows
 from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
 from contest.releases.files import ReleaseFolder
-from contest.releases.tables import by_bytes, stream
+from contest.releases.tables import Row, by_bytes, stream, write_table
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial
 
-Rows = Iterator[Sequence[str]]
+Rows = Iterator[Row]
 
 
 def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
@@ -45,10 +46,10 @@ def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
         form.AWARDS: _award_rows(week),
         form.LEDGER: _ledger_rows(week),
         form.ELIGIBILITY: _eligibility_rows(week),
-        form.AUDIT: audit_rows(week),
+        form.AUDIT: _audit_rows(week),
         **board_rows(week),
     }
-    return {name: folder.table(name, [release_tables.header(name)], found) for name, found in rows.items()}
+    return {name: write_table(folder, name, found) for name, found in rows.items()}
 
 
 def first_moment(since: datetime) -> datetime | None:
@@ -88,17 +89,9 @@ def _attacks() -> QuerySet[Attack]:
     return Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
 
 
-def _maybe(value: object) -> str:
-    return "" if value is None else str(value)
-
-
-def _maybe_time(moment: datetime | None) -> str:
-    return "" if moment is None else cells.time(moment)
-
-
-def _until(moment: datetime | None, week: Week) -> str:
-    """A time as it was known when the week was over: nothing where it came later."""
-    return "" if moment is None or moment >= week.end else cells.time(moment)
+def _known(week: Week, moment: str, column: str = "") -> Case:
+    """A column, or `moment` itself, as it was known when the week was over: nothing where `moment` came later."""
+    return Case(When(**{f"{moment}__lt": week.end}, then=F(column or moment)))
 
 
 # Pictures ------------------------------------------------------------------------------------------------------------
@@ -107,16 +100,13 @@ def _until(moment: datetime | None, week: Week) -> str:
 def _provenance_rows(week: Week) -> Rows:
     columns = ("public_id", "pk", "source", "source_id", "licence", "author", "original_sha256", "original_format")
     rows = images_of_week(week).order_by(by_bytes("public_id"))
-    for name, pk, *texts, sha256, kind, label_from in stream(rows.values_list(*columns, "label_from")):
-        yield name, str(pk), *map(cells.text, texts), sha256, cells.text(kind), cells.time(label_from)
+    return stream(rows.values_list(*columns, "label_from"))
 
 
 def _panel_rows(week: Week) -> Rows:
     rows = Panel.objects.filter(image__in=images_of_week(week)).order_by(by_bytes("image__public_id"), "number")
     columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
-    for image, number, size, state, dealt, full, joined, joined_at in stream(rows.values_list(*columns)):
-        more = (str(joined), _maybe_time(joined_at))
-        yield image, str(number), str(size), state, cells.time(dealt), _maybe_time(full), *more
+    return stream(rows.values_list(*columns))
 
 
 def _attack_rows(week: Week) -> Rows:
@@ -125,9 +115,8 @@ def _attack_rows(week: Week) -> Rows:
         "pk", "public_id", "image__public_id", "team__public_id", "received_at", "of_quota", "copy_of__public_id",
         "policy__version",
     )  # fmt: skip
-    for pk, name, image, team, at, quota, copy, policy in stream(attacks_of(week).order_by("pk").values_list(*columns)):
-        sent = (cells.time(at), week.name, str(quota), copy or "", ";".join(targets.get(pk, ())))
-        yield str(pk), name, image, team, *sent, _maybe(policy)
+    for pk, *sent, quota, copy, policy in stream(attacks_of(week).order_by("pk").values_list(*columns)):
+        yield pk, *sent, week.name, quota, copy, targets.get(pk, ()), policy
 
 
 def _targets(week: Week) -> dict[int, list[str]]:
@@ -167,18 +156,15 @@ def _merged_into(teams: set[int], week: Week) -> set[int]:
 
 
 def _team_rows(week: Week) -> Rows:
-    columns = ("public_id", "pk", "name", "created_at", "merged_into__public_id", "merged_at")
+    merged = (_known(week, "merged_at", "merged_into__public_id"), _known(week, "merged_at"))
     rows = Team.objects.filter(pk__in=_teams_of(week)).order_by(by_bytes("public_id"))
-    for name, pk, title, created, into, merged in stream(rows.values_list(*columns)):
-        merged_at = _until(merged, week)
-        yield name, str(pk), cells.text(title), cells.time(created), into or "" if merged_at else "", merged_at
+    return stream(rows.values_list("public_id", "pk", "name", "created_at", *merged))
 
 
 def _association_rows(week: Week) -> Rows:
     rows = Association.objects.filter(team__in=_teams_of(week), since__lt=week.end).order_by("pk")
-    columns = ("pk", "team__public_id", "since", "until", "declared_at", "mistake__declared_at")
-    for pk, team, since, until, declared, mistaken in stream(rows.values_list(*columns)):
-        yield str(pk), team, cells.time(since), _until(until, week), cells.time(declared), _until(mistaken, week)
+    until, mistaken = _known(week, "until"), _known(week, "mistake__declared_at")
+    return stream(rows.values_list("pk", "team__public_id", "since", until, "declared_at", mistaken))
 
 
 def _eligibility_rows(week: Week) -> Rows:
@@ -186,8 +172,7 @@ def _eligibility_rows(week: Week) -> Rows:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__lt=week.end)
     columns = ("pk", "defense__public_id", "number", "private_set__number", "finished_at", "totals")
     rows = done.filter(defense__published_at__isnull=False).order_by("pk")
-    for pk, defense, number, private_set, at, totals in stream(rows.values_list(*columns)):
-        yield str(pk), defense, str(number), str(private_set), cells.time(at), cells.json_cell(totals)
+    return stream(rows.values_list(*columns))
 
 
 # Stakes, decisions, money --------------------------------------------------------------------------------------------
@@ -195,18 +180,12 @@ def _eligibility_rows(week: Week) -> Rows:
 
 def _decision_rows(week: Week) -> Rows:
     columns = ("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at", "case__public_id")
-    for pk, kind, subject, details, reason, policy, at, case in stream(
-        decisions_of(week).order_by("pk").values_list(*columns)
-    ):
-        said = (cells.json_cell(subject), cells.json_cell(details), cells.text(reason))
-        yield str(pk), kind, *said, str(policy), cells.time(at), case or ""
+    return stream(decisions_of(week).order_by("pk").values_list(*columns))
 
 
 def _batch_rows(week: Week) -> Rows:
     rows = StakeBatch.objects.filter(within(week, "staked_at")).order_by("pk")
-    columns = ("pk", "public_id", "decision", "criteria", "staked_at")
-    for pk, name, decision, criteria, at in stream(rows.values_list(*columns)):
-        yield str(pk), name, str(decision), cells.text(criteria), cells.time(at)
+    return stream(rows.values_list("pk", "public_id", "decision", "criteria", "staked_at"))
 
 
 _STAKE_MOMENTS = ("staked_at", "clock_from", "ended_at")
@@ -225,20 +204,15 @@ def _stakes_of(week: Week) -> QuerySet[Stake]:
 def _stake_rows(week: Week) -> Rows:
     columns = (
         "pk", "defense__public_id", "kind", "batch__public_id", "paid_by__public_id", "cents", "asked_at", "staked_at",
-        "clock_from", "ended_at", "end",
+        _known(week, "clock_from"), _known(week, "ended_at"), _known(week, "ended_at", "end"),
     )  # fmt: skip
-    for pk, defense, kind, batch, team, cents, asked, staked, clock, ended, end in stream(
-        _stakes_of(week).order_by("pk").values_list(*columns)
-    ):
-        times = (cells.time(asked), cells.time(staked), _until(clock, week), _until(ended, week))
-        yield str(pk), defense, kind, batch or "", team or "", str(cents), *times, end if times[-1] else ""
+    return stream(_stakes_of(week).order_by("pk").values_list(*columns))
 
 
 def _award_rows(week: Week) -> Rows:
     columns = ("pk", "stake", "stake__defense__public_id", "decision", "cents", "statement", "conditions", "awarded_at")
     rows = Award.objects.filter(within(week, "awarded_at")).order_by("pk")
-    for *ids, cents, statement, conditions, at in stream(rows.values_list(*columns)):
-        yield *map(str, ids), str(cents), cells.text(statement), cells.json_cell(conditions), cells.time(at)
+    return stream(rows.values_list(*columns))
 
 
 _PLACE = ("kind", "team__public_id", "stake")
@@ -248,9 +222,8 @@ def _ledger_rows(week: Week) -> Rows:
     places = [f"{side}__{column}" for side in ("source", "target") for column in _PLACE]
     rows = LedgerEntry.objects.filter(within(week, "made_at")).order_by("pk")
     columns = ("pk", "made_at", "cents", "rule", "why", "causes", "corrects", "decision")
-    for pk, at, cents, rule, why, causes, corrects, decision, *account in stream(rows.values_list(*columns, *places)):
-        money = (_place(*account[:3]), _place(*account[3:]), str(cents), cells.text(rule), cells.text(why))
-        yield str(pk), cells.time(at), *money, cells.json_cell(causes), _maybe(corrects), _maybe(decision)
+    for pk, at, *moved, kind, team, stake, to, to_team, to_stake in stream(rows.values_list(*columns, *places)):
+        yield pk, at, _place(kind, team, stake), _place(to, to_team, to_stake), *moved
 
 
 def _place(kind: str, team: str | None, stake: int | None) -> str:
@@ -258,3 +231,36 @@ def _place(kind: str, team: str | None, stake: int | None) -> str:
     if kind == AccountKind.TEAM:
         return f"team:{team}"
     return f"stake:{stake}" if kind == AccountKind.STAKE else kind
+
+
+# The audit trail -----------------------------------------------------------------------------------------------------
+
+
+def _audit_rows(week: Week) -> Rows:
+    """The rows sealed after those of the last released week before, up to the last of this week: public parts, and
+    hashes of the private ones. The releases together hold all of the trail."""
+    found = seals().filter(number__gt=_last_before(week), number__lte=_last_until(week))
+    for seal in found.iterator(chunk_size=1_000):
+        entry = seal.entry
+        yield (
+            seal.number,
+            entry.at,
+            entry.role,
+            entry.action,
+            entry.subject if entry.published else None,
+            entry.why if entry.published else None,
+            public_of(entry)["facts"],
+            seal.private_sha256,
+            seal.previous,
+            seal.sha256,
+        )
+
+
+def _last_before(week: Week) -> int:
+    earlier = Release.objects.filter(week__lt=week.name).order_by("-week").values_list("week", flat=True).first()
+    return _last_until(week_called(earlier)) if earlier else 0
+
+
+def _last_until(week: Week) -> int:
+    last: int | None = AuditSeal.objects.filter(entry__at__lt=week.end).aggregate(last=Max("number"))["last"]
+    return last or 0

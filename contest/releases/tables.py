@@ -6,7 +6,6 @@ All functions run inside `snapshot`, so that the files agree with each other wha
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from fractions import Fraction
 from itertools import groupby, islice
 from operator import itemgetter
@@ -39,7 +38,7 @@ from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, PanelPlace, Report, Response
 from scoring.enums import DefenseAnswer
-from scoring.models import Defense
+from scoring.models import Defense, Prediction
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
 
 if TYPE_CHECKING:
@@ -85,21 +84,22 @@ def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
 def write_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
     return {
-        form.IMAGES: _table(folder, form.IMAGES, _image_rows(week)),
+        form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week)),
         form.RESPONSES: _write_responses(folder, week),
-        form.RULINGS: _table(folder, form.RULINGS, _ruling_rows(week)),
-        form.PREDICTIONS: _table(folder, form.PREDICTIONS, _prediction_rows(week)),
-        form.FAULTS: _table(folder, form.FAULTS, _fault_rows(week)),
-        form.BREAKS: _table(folder, form.BREAKS, _break_rows(week)),
-        form.UNPROVED: _table(folder, form.UNPROVED, _unproved_rows(week)),
-        form.MISTAKES: _table(folder, form.MISTAKES, _mistake_rows(week)),
-        form.DEFENSES: _table(folder, form.DEFENSES, _defense_rows(week)),
+        form.RULINGS: write_table(folder, form.RULINGS, _ruling_rows(week)),
+        form.PREDICTIONS: write_table(folder, form.PREDICTIONS, _prediction_rows(week)),
+        form.FAULTS: write_table(folder, form.FAULTS, _fault_rows(week)),
+        form.BREAKS: write_table(folder, form.BREAKS, _break_rows(week)),
+        form.UNPROVED: write_table(folder, form.UNPROVED, _unproved_rows(week)),
+        form.MISTAKES: write_table(folder, form.MISTAKES, _mistake_rows(week)),
+        form.DEFENSES: write_table(folder, form.DEFENSES, _defense_rows()),
         form.TASKER_DATA: _write_derived(folder, week),
     }
 
 
-def _table(folder: ReleaseFolder, name: str, rows: Iterable[Sequence[str]]) -> int:
-    return folder.table(name, [release_tables.header(name)], rows)
+def write_table(folder: ReleaseFolder, name: str, rows: Iterable[Row]) -> int:
+    """Write rows of values in the order of the table's columns; returns how many there are."""
+    return folder.table(name, [release_tables.header(name)], release_tables.written(name, rows))
 
 
 def pixels_of(week: Week) -> Iterator[str]:
@@ -107,19 +107,17 @@ def pixels_of(week: Week) -> Iterator[str]:
     return stream(images_of_week(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
 
 
-def _image_rows(week: Week) -> Iterator[Sequence[str]]:
+def _image_rows(week: Week) -> Iterator[Row]:
     # Attacks of later weeks may still be under embargo, also those on a picture of this one (R24).
     sent = Attack.objects.filter(
         image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end, withdrawn_at__isnull=True
     )
     first = sent.order_by("received_at", "pk")
-    rows = images_of_week(week).annotate(team=Subquery(first.values("team__public_id")[:1]))
-    columns = ("public_id", "pixels_sha256", "width", "height", "origin", "team", "received_at")
-    for name, sha, width, height, origin, team, received in stream(
-        rows.order_by(by_bytes("public_id")).values_list(*columns)
-    ):
-        file = form.picture_file(sha)
-        yield name, sha, str(width), str(height), file, origin, week.name, team or "", cells.time(received)
+    team = Subquery(first.values("team__public_id")[:1])
+    rows = images_of_week(week).order_by(by_bytes("public_id"))
+    columns = ("public_id", "pixels_sha256", "width", "height", "origin", team, "received_at")
+    for name, sha, width, height, origin, *sender_and_time in stream(rows.values_list(*columns)):
+        yield name, sha, width, height, form.picture_file(sha), origin, week.name, *sender_and_time
 
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
@@ -207,126 +205,92 @@ _RULING = (
 )
 
 
-def _ruling_rows(week: Week) -> Iterator[Sequence[str]]:
+def _ruling_rows(week: Week) -> Iterator[Row]:
     rows = Ruling.objects.filter(received_in(week, "image__")).order_by(by_bytes("image__public_id"), "number")
-    for image, number, decided, by, panel, verdict, label, reasons, part, whole, policy, why, ids in stream(
-        rows.values_list(*_RULING)
-    ):
-        share = ratio_of(part, whole)
-        said = (verdict, label, ";".join(reasons), share, str(policy), cells.text(why))
-        yield image, str(number), cells.time(decided), by, str(panel), *said, ";".join(map(str, ids))
+    for *ruled, part, whole, policy, why, ids in stream(rows.values_list(*_RULING)):
+        yield *ruled, Fraction(part, whole) if whole else None, policy, why, ids
 
 
-def ratio_of(part: int | None, whole: int | None) -> str:
-    """Return an exact share in lowest terms, for example `1/4`; empty where there is none."""
-    if part is None or whole is None:
-        return ""
-    share = Fraction(part, whole)
-    return f"{share.numerator}/{share.denominator}"
-
-
-def _prediction_rows(week: Week) -> Iterator[Sequence[str]]:
+def _prediction_rows(week: Week) -> Iterator[Row]:
     columns = (
         "pk", "defense__public_id", "defense_digest", "image__public_id", "round", "answer", "score_bicycle",
         "score_bird", "device", "batch_size", "batch", "row", "seed", "attempt", "latency_us", "predicted_at",
         "item__run",
     )  # fmt: skip
     rows = official_predictions().filter(received_in(week, "image__")).order_by("pk")
-    for pk, defense, digest, image, turn, answer, bicycle, bird, device, *plan, predicted, run in stream(
-        rows.values_list(*columns)
-    ):
-        said = (_answer(answer), repr(bicycle), repr(bird), cells.text(device))
-        when = (*map(str, plan), cells.time(predicted), str(run))
-        yield str(pk), defense, cells.text(digest), image, str(turn), *said, *when
+    for pk, defense, digest, image, turn, answer, *scores_and_plan in stream(rows.values_list(*columns)):
+        yield pk, defense, digest, image, turn, _answer(answer), *scores_and_plan
 
 
 def _answer(value: int) -> str:
     return DefenseAnswer(value).name.lower()
 
 
-def _fault_rows(week: Week) -> Iterator[Sequence[str]]:
+def _fault_rows(week: Week) -> Iterator[Row]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
     rows = places_in_force().filter(DEFENSE_FAULT, received_in(week, "image__"), defense__published_at__isnull=False)
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
-    for defense, image, turn, fault, attempt, ended in stream(ordered.values_list(*columns)):
-        yield defense, image, str(turn), fault, str(attempt), cells.time(ended)
+    return stream(ordered.values_list(*columns))
 
 
-def _break_rows(week: Week) -> Iterator[Sequence[str]]:
+def _break_rows(week: Week) -> Iterator[Row]:
     """A break is proved by an answer of this release. Where a re-run took the place of the one it was found by, the
     first that says the same stands in; where none does, the tables of this release do not prove the break."""
-    official = official_predictions()
-    found_by = official.filter(pk=OuterRef("prediction")).values("round")
-    alike = official.filter(defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer"))
-    proof = Coalesce(Subquery(found_by[:1]), Subquery(alike.order_by("round").values("round")[:1]))
-    return _written_breaks(_breaks(week).annotate(proof=proof).filter(proof__isnull=False))
+    found_by = official_predictions().filter(pk=OuterRef("prediction")).values("round")
+    proof = Coalesce(Subquery(found_by[:1]), _first_alike())
+    return _with_proof(_breaks(week).annotate(proof=proof).filter(proof__isnull=False))
 
 
-def _unproved_rows(week: Week) -> Iterator[Sequence[str]]:
+def _unproved_rows(week: Week) -> Iterator[Row]:
     """The breaks that no answer in force proves any more, with the round whose answer once did."""
-    alike = official_predictions().filter(
-        defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer")
-    )
-    return _written_breaks(_breaks(week).filter(~Exists(alike)).annotate(proof=F("prediction__round")))
+    return _with_proof(_breaks(week).filter(~Exists(_alike())).annotate(proof=F("prediction__round")))
 
 
-def _mistake_rows(week: Week) -> Iterator[Sequence[str]]:
+def _mistake_rows(week: Week) -> Iterator[Row]:
     """The mistakes outside the contest (R29), by the first round of the answers in force that made each: one that no
     answer in force makes any more is not published."""
-    alike = official_predictions().filter(
-        defense=OuterRef("defense"), image=OuterRef("image"), answer=OuterRef("prediction__answer")
-    )
     rows = mistakes_outside().filter(received_in(week, "image__"), defense__published_at__isnull=False)
-    rows = rows.annotate(proof=Subquery(alike.order_by("round").values("round")[:1])).filter(proof__isnull=False)
+    rows = rows.annotate(proof=_first_alike()).filter(proof__isnull=False)
     columns = ("defense__public_id", "image__public_id", "proof", "ruling__label", "found_at")
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "found_at", "pk")
-    for _, same in groupby(stream(ordered.values_list(*columns)), key=itemgetter(0, 1)):
-        defense, image, turn, label, found = next(same)
-        yield defense, image, str(turn), label, cells.time(found)
+    return (next(same) for _, same in groupby(stream(ordered.values_list(*columns)), key=itemgetter(0, 1)))
+
+
+def _alike() -> QuerySet[Prediction]:
+    """Return the answers in force that make the same mistake as the one by which a break was found."""
+    same = {name: OuterRef(name) for name in ("defense", "image")}
+    return official_predictions().filter(answer=OuterRef("prediction__answer"), **same)
+
+
+def _first_alike() -> Subquery:
+    """The first round of these answers."""
+    return Subquery(_alike().order_by("round").values("round")[:1])
 
 
 def _breaks(week: Week) -> QuerySet[Break]:
     return all_breaks().filter(received_in(week, "image__"), defense__published_at__isnull=False)
 
 
-def _written_breaks(rows: QuerySet[Break]) -> Iterator[Sequence[str]]:
+def _with_proof(rows: QuerySet[Break]) -> Iterator[Row]:
     columns = (
         "pk", "defense__public_id", "image__public_id", "ruling__number", "proof", "prediction__answer", "found_at",
     )  # fmt: skip
-    for pk, defense, image, ruling, turn, answer, found in stream(rows.order_by("pk").values_list(*columns)):
-        yield str(pk), defense, image, str(ruling), str(turn), _answer(answer), cells.time(found)
+    for *named, answer, found in stream(rows.order_by("pk").values_list(*columns)):
+        yield *named, _answer(answer), found
 
 
-_DEFENSE_TEXTS = ("description", "reference", "image")
-_DEFENSE_FILES = ("archive", "weights", "source")
-_ENTRY = tuple(
-    f"entry__{column}"
-    for column in ("team__public_id", "received_at", "due_at", "licence", "training_code", "opened_at", "withdrawn_at")
-)
+def _defense_rows() -> Iterator[Row]:
+    """The published defenses, those that are retired too: what a week says of them must not depend on a later one.
 
-
-def _defense_rows(week: Week) -> Iterator[Sequence[str]]:
-    """The published defenses, those that are retired too: what a week says of them must not depend on a later one."""
-    columns = ("public_id", "name", "digest", "demo", "published_at", "retired_at", "pk", *_DEFENSE_TEXTS)
+    What a team said when it handed one in is empty for one that nobody did.
+    """
+    columns = (
+        "public_id", "name", "digest", "demo", "published_at", "retired_at", "pk", "description", "reference", "image",
+        "created_at", "archive", "weights", "source", "entry__team__public_id", "entry__received_at", "entry__due_at",
+        "entry__licence", "entry__training_code", "entry__opened_at", "entry__withdrawn_at",
+    )  # fmt: skip
     rows = Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id"))
-    for name, title, digest, demo, published, retired, pk, *rest in stream(
-        rows.values_list(*columns, "created_at", *_DEFENSE_FILES, *_ENTRY)
-    ):
-        since, until = cells.time(published), _time(retired)
-        known = (name, cells.text(title), cells.text(digest), cells.boolean(demo), since, until)
-        texts, (created, *files), entry = rest[:3], rest[3:7], rest[7:]
-        yield *known, str(pk), *map(cells.text, texts), cells.time(created), *files, *_entry(entry)
-
-
-def _entry(columns: Sequence[Any]) -> tuple[str, ...]:
-    """What a team said when it handed the defense in; nothing for one that nobody did."""
-    team, received, due, licence, code, opened, withdrawn = columns
-    terms = (cells.text(licence or ""), code or "")
-    return (team or "", _time(received), _time(due), *terms, _time(opened), _time(withdrawn))
-
-
-def _time(moment: datetime | None) -> str:
-    return "" if moment is None else cells.time(moment)
+    return stream(rows.values_list(*columns))
 
 
 def _write_derived(folder: ReleaseFolder, week: Week) -> int:

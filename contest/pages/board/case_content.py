@@ -4,6 +4,7 @@ Whoever calls this has let `contest.board.cases.case_opened_by` decide that the 
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import partial
@@ -33,7 +34,6 @@ from contest.record.picture_answers import (
     NARROW,
     WIDE,
     AnswerShown,
-    AppealShown,
     answers_of,
     marks_of,
     rulings_of,
@@ -59,6 +59,17 @@ def reliability_of(answers: Iterable[AnswerShown], image: Image) -> list[tuple[A
 
 
 # What the sides say ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AppealShown:
+    """An appeal with what became of the other appeals of its team that the reader may know of: how many there are, and
+    how many of those that were decided led to another ruling."""
+
+    appeal: Appeal
+    others: int
+    decided: int
+    changed: int
 
 
 def appeals_of(case: Case, member: User) -> list[AppealShown]:
@@ -169,7 +180,7 @@ def picture_content(case: Case, member: User, *, now: datetime) -> dict[str, Any
         "latest_answers": LATEST_ANSWERS,
         "appeals": appeals,
         "statements": statements_in(case),
-        "marks": marks_of(appeals),
+        "marks": marks_of(each.appeal for each in appeals),
         "attacks": public_attacks_with(image, now=now),
         "timeline": case_timeline(image, member, now=now),
         "similar": similar_cases(case, member),

@@ -7,7 +7,7 @@ from common.domain_clock import domain_now
 from common.web.lists import page_of
 from common.web.page import page
 from contest.core.models import Team
-from contest.core.teams import team_named
+from contest.core.teams import team_named, with_merged
 from contest.record import public_teams
 from contest.teams import selectors
 from contest.teams.selectors import association_marks
@@ -36,7 +36,7 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
 
 def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return what the team did."""
-    now, teams, kind = domain_now(), public_teams.merged_teams(team), _kind(request)
+    now, teams, kind = domain_now(), with_merged(team), _kind(request)
     breaks = public_teams.breaks_of(teams, now=now)
     page = page_of(request, public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE)
     prizes, cents = public_teams.prizes_of(teams, now=now)

@@ -48,10 +48,6 @@ def _right(row: DefenseRank) -> int | None:
     return 10_000 * found.right // max(found.pictures, 1) if found else None
 
 
-def _broken(row: DefenseRank) -> datetime | None:
-    return row.broken_at
-
-
 DEFENSES = (
     SortColumn("rank", "Rank", lambda row: row.rank, first=False),
     SortColumn("name", "Defense", lambda row: row.name.casefold(), numbers=False, first=False),
@@ -62,7 +58,7 @@ DEFENSES = (
     SortColumn("eligibility", "Private set", _right),
     SortColumn("source", "Source", lambda row: not row.open_source, numbers=False, first=False),
     SortColumn("randomised", "Randomised", lambda row: row.randomised, numbers=False),
-    SortColumn("broken", "Broken", _broken, numbers=False),
+    SortColumn("broken", "Broken", lambda row: row.broken_at, numbers=False),
 )
 ATTACKERS = (
     SortColumn("rank", "Rank", lambda row: row.rank, first=False),

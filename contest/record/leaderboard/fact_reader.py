@@ -15,6 +15,7 @@ from contest.defenses.models import StakeChange
 from contest.defenses.selectors import forfeited_stakes, unbroken_until
 from contest.ledger.models import LedgerEntry
 from contest.record.leaderboard import facts as of
+from contest.record.leaderboard.rows import TeamName
 from contest.releases.snapshot import snapshot
 from contest.teams.models import Association, TeamMerge
 from labeling.enums import Origin
@@ -36,7 +37,7 @@ def read_facts() -> of.LeaderboardFacts:
             breaks=tuple(_breaks()),
             answers=tuple(_answers()),
             varied=tuple(_varied()),
-            teams=tuple(of.TeamFacts(*row) for row in Team.objects.values_list("pk", "public_id", "name")),
+            names={pk: TeamName(*row) for pk, *row in Team.objects.values_list("pk", "public_id", "name")},
             merges=tuple(of.MergeFacts(*row) for row in TeamMerge.objects.values_list("team", "into", "merged_at")),
             associations=tuple(_associations()),
             defenses=tuple(_defenses()),
@@ -166,9 +167,8 @@ def _stake_changes() -> dict[int, list[of.StakeChangeFacts]]:
 def _trials() -> Iterator[of.TrialFacts]:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__isnull=False)
     for defense, at, numbers in done.values_list("defense", "finished_at", "totals"):
-        found = totals.read_totals(numbers)
         assert at is not None
-        yield of.TrialFacts(defense, at, found.pictures, found.right, found.wrong, found.abstained, found.faults)
+        yield of.TrialFacts(defense, at, totals.read_totals(numbers))
 
 
 def _prizes() -> Iterator[of.PrizeFacts]:

@@ -4,8 +4,12 @@ Teams, defenses and pictures are numbers here. Every fact says when it was made,
 can be told from all of them (R24, R39).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+
+from contest.record.leaderboard.rows import TeamName
+from scoring.trials.totals import AnswerTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +76,6 @@ class AnswerFacts:
     defense: int
     picture: int
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class TeamFacts:
-    """A team by its public ID and its name."""
-
-    team: int
-    public_id: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +147,7 @@ class TrialFacts:
 
     defense: int
     at: datetime
-    pictures: int
-    right: int
-    wrong: int
-    abstained: int
-    faults: int
+    totals: AnswerTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +162,7 @@ class PrizeFacts:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardFacts:
-    """All of them, in any order."""
+    """All of them, in any order; `names` are those of the teams."""
 
     releases: tuple[ReleaseFacts, ...] = ()
     pictures: tuple[PictureFacts, ...] = ()
@@ -180,7 +171,7 @@ class LeaderboardFacts:
     breaks: tuple[BreakFacts, ...] = ()
     answers: tuple[AnswerFacts, ...] = ()
     varied: tuple[AnswerFacts, ...] = ()
-    teams: tuple[TeamFacts, ...] = ()
+    names: Mapping[int, TeamName] = field(default_factory=dict)
     merges: tuple[MergeFacts, ...] = ()
     associations: tuple[AssociationFacts, ...] = ()
     defenses: tuple[DefenseFacts, ...] = ()

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from contest.core.enums import DefenseStanding
+from scoring.trials.totals import AnswerTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +25,9 @@ class BreakerRow(TeamName):
 
 
 @dataclass(frozen=True, slots=True)
-class EligibilityTotals:
-    """The totals on the private set (R31)."""
-
-    pictures: int
-    right: int
-    wrong: int
-    abstained: int
-    faults: int
-
-
-@dataclass(frozen=True, slots=True)
 class DefenseRank:
     """A defense. `days_unbroken` and `survived` count from the stake on; `clock_ends` is when it wins if it stays so.
+    `eligibility` are its totals on the private set (R31).
 
     What broke it is told with the release of the week; before that, a stake that ended as broken says no more.
     `broken_at` is the receipt of the first picture that did, and `broken_by` are the teams that did in the same week.
@@ -53,7 +44,7 @@ class DefenseRank:
     survived: int | None
     cents: int
     clock_ends: datetime | None
-    eligibility: EligibilityTotals | None
+    eligibility: AnswerTotals | None
     open_source: bool
     randomised: bool
     broken_at: datetime | None
@@ -125,7 +116,7 @@ def _defense(row: Mapping[str, Any]) -> DefenseRank:
         **{name: row[name] and datetime.fromisoformat(row[name]) for name in _TIMES},
         "state": DefenseStanding(row["state"]),
         "team": row["team"] and TeamName(**row["team"]),
-        "eligibility": row["eligibility"] and EligibilityTotals(**row["eligibility"]),
+        "eligibility": row["eligibility"] and AnswerTotals(**row["eligibility"]),
         "broken_by": tuple(_breaker(team) for team in row["broken_by"]),
     }
     return DefenseRank(**read)

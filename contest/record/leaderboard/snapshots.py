@@ -11,8 +11,9 @@ from django.db.models import Max, Min
 
 from common.audit.trail import audit
 from common.errors import NotFound
-from contest.core.calendar import Week, day_of, week_of
+from contest.core.calendar import Week, day_of
 from contest.core.models import Attack, Award, Release, Stake
+from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import week_at, week_called
 from contest.defenses.models import StakeChange
 from contest.ledger.models import LedgerEntry
@@ -22,7 +23,7 @@ from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
-from policy.selectors import policy_in_force, time_zones
+from policy.selectors import policy_in_force
 from scoring.models import Defense
 
 PRESENT = ""
@@ -64,21 +65,13 @@ def leaderboard_tables(week: str, *, now: datetime) -> LeaderboardTables:
 def weeks_over(*, now: datetime) -> list[Week]:
     """Return the weeks from the first public fact on that are over, the newest first."""
     first = _first_fact()
-    return [] if first is None else list(_weeks(first, now))[::-1]
+    return [] if first is None else [week for week in weeks_between(first, now) if week.end <= now][::-1]
 
 
 def _first_fact() -> datetime | None:
     sent = Attack.objects.aggregate(at=Min("received_at"))["at"]
     published = Defense.objects.aggregate(at=Min("published_at"))["at"]
     return min((at for at in (sent, published) if at is not None), default=None)
-
-
-def _weeks(first: datetime, now: datetime) -> Iterator[Week]:
-    zones = time_zones()
-    week = week_of(first, zones)
-    while week.end <= now:
-        yield week
-        week = week_of(week.end, zones)
 
 
 def _over(name: str, now: datetime) -> Week:
@@ -141,14 +134,10 @@ def _make(weeks: list[str], now: datetime) -> int:
     seen = _seen()  # before the facts: what comes between is seen by the next look
     facts = read_facts()
     for week in weeks:
-        _store(week, facts, seen, now)
+        found = tables(facts, _moment(week, now))
+        values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
+        Leaderboard.objects.update_or_create(week=week, defaults=values)
     return len(weeks)
-
-
-def _store(week: str, facts: LeaderboardFacts, seen: dict[str, str], now: datetime) -> None:
-    found = tables(facts, _moment(week, now))
-    values = {"at": found.at, "tables": found.to_json(), "made_at": now, "seen": seen}
-    Leaderboard.objects.update_or_create(week=week, defaults=values)
 
 
 def stored_count() -> int:

@@ -20,9 +20,9 @@ from contest.record.leaderboard.facts import (
     LeaderboardFacts,
     PictureFacts,
     StakeFacts,
-    TrialFacts,
 )
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamName, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamRow
+from scoring.trials.totals import AnswerTotals
 
 _DAY = timedelta(days=1)
 _BROKEN_ENDS = (StakeEnd.BROKEN, StakeEnd.VOID)
@@ -59,11 +59,6 @@ class _Known:
     def final(self, team: int) -> int:
         """Return the team that `team` was part of."""
         return _end_of(team, self._into)
-
-    @cached_property
-    def names(self) -> dict[int, TeamName]:
-        """Return the teams as others see them."""
-        return {team.team: TeamName(team.public_id, team.name) for team in self.facts.teams}
 
     @cached_property
     def _associations(self) -> list[AssociationFacts]:
@@ -189,14 +184,15 @@ class _Known:
     def _as_known(self, stake: StakeFacts) -> StakeFacts:
         if not stake.changes:
             return stake
-        known = [each for each in stake.changes if each.at <= self.at]
-        return replace(stake, ended_at=known[-1].ended_at, end=known[-1].end) if known else _in_force(stake)
+        known = [(each.ended_at, each.end) for each in stake.changes if each.at <= self.at]
+        ended_at, end = known[-1] if known else (None, "")
+        return replace(stake, ended_at=ended_at, end=end)
 
     @cached_property
-    def trials(self) -> dict[int, TrialFacts]:
-        """Return the newest totals of each defense."""
+    def totals(self) -> dict[int, AnswerTotals]:
+        """Return the newest totals of each defense on the private set (R31)."""
         done = sorted((each for each in self.facts.trials if each.at <= self.at), key=lambda each: each.at)
-        return {each.defense: each for each in done}
+        return {each.defense: each.totals for each in done}
 
     def owner(self, defense: DefenseFacts) -> int | None:
         """Return the team whose defense it was."""
@@ -207,10 +203,6 @@ def _end_of(team: int, into: Mapping[int, int]) -> int:
     while team in into:
         team = into[team]
     return team
-
-
-def _in_force(stake: StakeFacts) -> StakeFacts:
-    return replace(stake, ended_at=None, end="")
 
 
 # Defenses -------------------------------------------------------------------------------------------------------------
@@ -239,14 +231,14 @@ def _defense(known: _Known, defense: DefenseFacts) -> DefenseRank:
         id=defense.public_id,
         name=defense.name,
         demo=defense.demo,
-        team=None if owner is None else known.names[owner],
+        team=None if owner is None else known.facts.names[owner],
         state=state,
         staked_since=stake.at if stake else None,
         days_unbroken=max((until - stake.at) // _DAY, 0) if stake else None,
         survived=_survived(known, defense, stake, until) if stake else None,
         cents=stake.cents if stake and state is DefenseStanding.STAKED else 0,
         clock_ends=_clock(stake, known.at) if opened and state is DefenseStanding.STAKED else None,
-        eligibility=_totals(known.trials.get(defense.defense)),
+        eligibility=known.totals.get(defense.defense),
         open_source=opened,
         randomised=defense.defense in known.randomised,
         broken_at=broke[0].received_at if broke else None,
@@ -261,12 +253,6 @@ def _is_open(defense: DefenseFacts, at: datetime) -> bool:
 
 def _clock(stake: StakeFacts | None, at: datetime) -> datetime | None:
     return stake.until if stake and stake.clock_from and stake.clock_from <= at else None
-
-
-def _totals(trial: TrialFacts | None) -> EligibilityTotals | None:
-    if trial is None:
-        return None
-    return EligibilityTotals(trial.pictures, trial.right, trial.wrong, trial.abstained, trial.faults)
 
 
 def _over(stake: StakeFacts | None, at: datetime) -> str:
@@ -310,7 +296,7 @@ def _breakers(known: _Known, broke: Iterable[AttackFacts]) -> Iterator[BreakerRo
     first: dict[int, datetime] = {}
     for each in broke:
         first.setdefault(known.final(each.team), each.received_at)
-    return (BreakerRow(known.names[team].id, known.names[team].name, at) for team, at in first.items())
+    return (BreakerRow(known.facts.names[team].id, known.facts.names[team].name, at) for team, at in first.items())
 
 
 def _unbroken_to(known: _Known, stake: StakeFacts | None, broke: Sequence[AttackFacts]) -> datetime:
@@ -338,11 +324,11 @@ def _attackers(known: _Known) -> Iterator[TeamRow]:
     sent: dict[int, list[AttackFacts]] = {}
     for attack in known.attacks:
         sent.setdefault(known.final(attack.team), []).append(attack)
-    valid, broke, prizes = _counted(known), _broken_by(known), _prizes(known)
+    valid = Counter(known.final(attack.team) for attack in known.valid.values())
+    broke, prizes = _broken_by(known), _prizes(known)
     teams = sorted({*sent, *(team for team, cents in prizes.items() if cents > 0)})
     rows = [
-        _attacker(known, team, sent.get(team, []), valid.get(team, 0), broke.get(team, []), prizes.get(team, 0))
-        for team in teams
+        _attacker(known, team, sent.get(team, []), valid[team], broke.get(team, []), prizes[team]) for team in teams
     ]
     places = ranks([(row.breaks, row.valid) for row in rows])
     ranked = (replace(row, rank=place) for row, place in zip(rows, places, strict=True))
@@ -354,8 +340,8 @@ def _attacker(
 ) -> TeamRow:
     return TeamRow(
         rank=0,
-        id=known.names[team].id,
-        name=known.names[team].name,
+        id=known.facts.names[team].id,
+        name=known.facts.names[team].name,
         unpaid=known.is_unpaid(team, [known.at, *(attack.received_at for attack in sent)]),
         sent=len(sent),
         valid=valid,
@@ -364,10 +350,6 @@ def _attacker(
         # What the board withholds of an account may be more than these: an award and a stake paid back lie there too.
         cents=max(cents, 0),
     )
-
-
-def _counted(known: _Known) -> Counter[int]:
-    return Counter(known.final(attack.team) for attack in known.valid.values())
 
 
 def _broken_by(known: _Known) -> dict[int, list[int]]:
@@ -380,7 +362,7 @@ def _broken_by(known: _Known) -> dict[int, list[int]]:
     return found
 
 
-def _prizes(known: _Known) -> dict[int, int]:
+def _prizes(known: _Known) -> Counter[int]:
     """Return team -> cents; what follows from a break is told with the release that tells of the break."""
     found = Counter[int]()
     for prize in known.facts.prizes:

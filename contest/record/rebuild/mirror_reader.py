@@ -12,12 +12,20 @@ from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
 from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
-from adjudication.verifier.release_reader import Findings, NotARelease, Row, read_manifest
+from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
 
 # A database can be filled from releases of this revision on: earlier ones lack tables that others refer to.
 FIRST_REVISION = 3
+
+
+class Values(dict[str, Any]):
+    """The values in a row of a table, by its columns."""
+
+    def of(self, *columns: str) -> dict[str, Any]:
+        """Return those of some columns: of fields that are called as they are."""
+        return {name: self[name] for name in columns}
 
 
 @dataclass(frozen=True)
@@ -43,11 +51,11 @@ class MirroredRelease:
         found: dict[str, Any] = json.loads((self.folder / form.MANIFEST).read_bytes())
         return found
 
-    def rows(self, name: str) -> Iterator[Row]:
+    def rows(self, name: str) -> Iterator[Values]:
         """Yield the rows of a table; none of one that the release's revision has not."""
         if name in release_tables.tables_of(self.manifest["revision"]):
             with (self.folder / name).open(encoding="utf-8", newline="") as file:
-                yield from csv.DictReader(file)
+                yield from (Values(release_tables.values(name, row)) for row in csv.DictReader(file))
 
 
 @dataclass(frozen=True)
@@ -62,11 +70,11 @@ class MirroredRecord:
         newest = {part.listed["week"]: part for part in sorted(self.parts, key=lambda each: each.listed["part"])}
         return [newest[week] for week in sorted(newest)]
 
-    def by_week(self, name: str, key: str) -> list[Row]:
+    def by_week(self, name: str, key: str) -> list[Values]:
         """Return a table over all weeks, one row for each `key`: what the latest week says of it."""
         return list({row[key]: row for part in self.weeks for row in part.rows(name)}.values())
 
-    def by_publication(self, name: str, key: str) -> list[Row]:
+    def by_publication(self, name: str, key: str) -> list[Values]:
         """Return a table over all weeks, one row for each `key`: what was published last of it."""
         held = [part for part in self.parts if part in self.weeks]
         return list({row[key]: row for part in held for row in part.rows(name)}.values())
@@ -79,7 +87,8 @@ def read_record(folder: Path) -> MirroredRecord:
     from what follows, or a release is too old to be rebuilt from.
     """
     record = MirroredRecord(tuple(_parts(folder)))
-    _check_list([part.link for part in record.parts])
+    if broken := check_list([part.link for part in record.parts]):
+        raise Conflict(f"The releases are no chain: {broken[0]}", "differs")
     for before, part in zip([None, *record.parts], record.parts, strict=False):
         _check(part, before)
     for part in record.weeks:
@@ -97,13 +106,6 @@ def _parts(folder: Path) -> Iterator[MirroredRelease]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error
-
-
-def _check_list(releases: list[ListedRelease]) -> None:
-    findings = Findings()
-    check_list(releases, findings)
-    if findings.differences:
-        raise Conflict(f"The releases are no chain: {findings.differences[0]}", "differs")
 
 
 def _check(part: MirroredRelease, before: MirroredRelease | None) -> None:

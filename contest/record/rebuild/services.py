@@ -38,7 +38,8 @@ def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -
             _fill(record, progress)
             # Before the tables are there for good: what dies in here can be done again, and finds these files.
             for release in Release.objects.order_by("pk"):
-                _publish(release, folder)
+                here = ReleaseResult(release, False, folder / release.name, folder / f"{release.name}.zip")
+                release_copy(here, settings.RELEASE_DIR)
     finally:
         forget_versions()
     return record
@@ -82,9 +83,3 @@ def _count_on() -> None:
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), models):
             cursor.execute(statement)
-
-
-def _publish(release: Release, mirror: Path) -> None:
-    """Put folder and zip of a release where this contest serves them from, each in one step. Again changes nothing."""
-    here = ReleaseResult(release, new=False, folder=mirror / release.name, archive=mirror / f"{release.name}.zip")
-    release_copy(here, settings.RELEASE_DIR)

@@ -62,9 +62,7 @@ def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterat
 
 def _panels(attack: Attack) -> Iterator[Event]:
     for panel in panels_of(attack.image):
-        yield events.panel_opened(panel)
-        if panel.joined_at is not None:
-            yield events.taskers_joined(panel)
+        yield from events.panels_asked([panel])
         if panel.state == PanelState.HELD:
             yield is_in_force("An organizer looks at a report on the picture.", "open")
 

@@ -21,7 +21,8 @@ def case_timeline(image: Image, member: User, *, now: datetime) -> list[Event]:
 
     The links lead to what the page of the case shows of it.
     """
-    parts = (_received(image, now), _panels(image), _rulings(image), _cases(image, member))
+    panels = events.panels_asked(panels_of(image))
+    parts = (_received(image, now), panels, _rulings(image), _cases(image, member))
     return events.in_order(each for part in parts for each in part)
 
 
@@ -32,13 +33,6 @@ def _received(image: Image, now: datetime) -> Iterator[Event]:
     for attack in attacks:
         targets = ", ".join(each.name for each in attack.targets.all()) or "all at stake"
         yield events.attack_received(attack, targets=targets)
-
-
-def _panels(image: Image) -> Iterator[Event]:
-    for panel in panels_of(image):
-        yield events.panel_opened(panel)
-        if panel.joined_at is not None:
-            yield events.taskers_joined(panel)
 
 
 def _rulings(image: Image) -> Iterator[Event]:

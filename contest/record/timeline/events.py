@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.urls import reverse
 from django.utils.text import capfirst
@@ -15,7 +16,7 @@ from contest.board.public_decisions import PublicDecision
 from contest.core.enums import AppealSide, CaseOutcome
 from contest.core.models import Attack, Break, Case, Release
 from contest.core.weeks import week_called
-from contest.record.picture_answers import MarkShown, RulingShown
+from contest.record.picture_answers import RulingShown
 from labeling.models import Image, Panel
 from scoring.models import Defense
 
@@ -46,7 +47,7 @@ class Event:
     look: str = ""
     links: tuple[EvidenceLink, ...] = ()
     text: str = ""
-    marks: tuple[MarkShown, ...] = ()
+    marks: tuple[dict[str, Any], ...] = ()
     ruling: RulingShown | None = None
     decision: PublicDecision | None = None
 
@@ -131,6 +132,14 @@ def panels_counted(rulings: Iterable[Ruling]) -> Iterator[Event]:
     for panel, ruled_at in last.items():
         yield panel_opened(panel)
         if panel.joined_at is not None and panel.joined_at <= ruled_at:
+            yield taskers_joined(panel)
+
+
+def panels_asked(panels: Iterable[Panel]) -> Iterator[Event]:
+    """Yield whom each panel asked, and who joined it."""
+    for panel in panels:
+        yield panel_opened(panel)
+        if panel.joined_at is not None:
             yield taskers_joined(panel)
 
 

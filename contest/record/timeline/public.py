@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.urls import reverse
 
@@ -13,7 +14,7 @@ from contest.core.models import Case, Release
 from contest.core.picture_access import KnownImage
 from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions, public_statements
-from contest.record.picture_answers import AppealShown, MarkShown, RulingShown, marks_of
+from contest.record.picture_answers import RulingShown, marks_of
 from contest.record.timeline import events
 from contest.record.timeline.events import Event, EvidenceLink
 from contest.record.timeline.money import money_events
@@ -40,9 +41,9 @@ class PublicCases:
             tuple(public_cases().filter(image=image).select_related("ruling")),
         )
 
-    def marks(self) -> list[MarkShown]:
+    def marks(self) -> list[dict[str, Any]]:
         """Return what the appeals draw on the picture, lettered in their order."""
-        return marks_of(AppealShown(each, 0, 0, 0) for each in self.appeals)
+        return marks_of(self.appeals)
 
 
 def public_timeline(

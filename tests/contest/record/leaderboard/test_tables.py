@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard import facts as of
-from contest.record.leaderboard.rows import BreakerRow, DefenseRank, EligibilityTotals, Tables, TeamRow
+from contest.record.leaderboard.rows import BreakerRow, DefenseRank, Tables, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered, ranks, tables
+from scoring.trials.totals import AnswerTotals
 
 DAY = timedelta(days=1)
 # Week 2026-W47 ends as Saturday 21 November begins.
@@ -21,9 +22,7 @@ SENT = W47_END - 3 * DAY
 STAKED = W47_END - 20 * DAY
 RELEASED = W47_END + 2 * DAY
 NOW = W47_END + 10 * DAY
-RED, BLUE, GREEN = (
-    of.TeamFacts(number, f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green"))
-)
+NAMES = {number: TeamName(f"G-{number}", name) for number, name in ((1, "red"), (2, "blue"), (3, "green"))}
 
 
 def attack(number: int, team: int = 1, *, at: datetime = SENT, **more: Any) -> of.AttackFacts:
@@ -57,7 +56,7 @@ def contest(**more: Any) -> of.LeaderboardFacts:
         "attacks": (attack(1), attack(2), attack(3, 2), attack(4, 2, at=SENT + DAY, picture=1)),
         "rulings": rulings,
         "answers": tuple(of.AnswerFacts(1, number, W47_END + DAY) for number in (1, 2, 3)),
-        "teams": (RED, BLUE, GREEN),
+        "names": NAMES,
         "defenses": (defense(),),
         "stakes": (stake(),),
     }
@@ -353,9 +352,11 @@ def test_a_closed_defense_has_no_clock_and_gets_one_when_it_is_opened() -> None:
 
 
 def test_the_newest_totals_of_the_private_set_are_told() -> None:
-    trials = tuple(of.TrialFacts(1, at, 100, right, 0, 100 - right, 0) for at, right in ((SENT, 90), (STAKED, 80)))
+    trials = tuple(
+        of.TrialFacts(1, at, AnswerTotals(100, right, 0, 100 - right, 0)) for at, right in ((SENT, 90), (STAKED, 80))
+    )
     told = [first(contest(trials=trials), at).eligibility for at in (STAKED, NOW)]
-    assert told == [EligibilityTotals(100, 80, 0, 20, 0), EligibilityTotals(100, 90, 0, 10, 0)]
+    assert told == [AnswerTotals(100, 80, 0, 20, 0), AnswerTotals(100, 90, 0, 10, 0)]
 
 
 def test_randomised_is_told_of_released_pictures_alone() -> None:
@@ -401,7 +402,7 @@ def test_rows_without_a_value_come_last_either_way() -> None:
 
 
 def test_tables_come_back_from_json_as_they_were() -> None:
-    trials = (of.TrialFacts(1, SENT, 10, 9, 0, 1, 0),)
+    trials = (of.TrialFacts(1, SENT, AnswerTotals(10, 9, 0, 1, 0)),)
     found = tables(contest(breaks=(broke(1, 1, 1),), defenses=(defense(team=2), defense(2)), trials=trials), NOW)
     assert Tables.from_json(found.to_json()) == found
 
@@ -446,7 +447,7 @@ def assert_breakers_sent_what_broke(facts: of.LeaderboardFacts, at: datetime) ->
     broke_it = {(each.defense, each.picture) for each in facts.breaks}
     numbers = {each.public_id: each.defense for each in facts.defenses}
     into = {each.team: each.into for each in facts.merges if each.at <= at}
-    ids = {each.team: each.public_id for each in facts.teams}
+    ids = {team: name.id for team, name in facts.names.items()}
 
     def part_of(team: int) -> int:
         return part_of(into[team]) if team in into else team
@@ -462,9 +463,9 @@ def assert_breakers_sent_what_broke(facts: of.LeaderboardFacts, at: datetime) ->
 
 def assert_tables_hold(facts: of.LeaderboardFacts, at: datetime, seed: int) -> None:
     found, rng = tables(facts, at), Random(seed)
-    rows = {each.name: getattr(facts, each.name) for each in fields(of.LeaderboardFacts)}
+    rows = {each.name: getattr(facts, each.name) for each in fields(of.LeaderboardFacts) if each.name != "names"}
     mixed = {name: tuple(rng.sample(each, len(each))) for name, each in rows.items()}
-    assert tables(of.LeaderboardFacts(**mixed), at) == found, "no order of facts matters"
+    assert tables(replace(facts, **mixed), at) == found, "no order of facts matters"
     kinds = ("releases", "rulings", "breaks", "merges", "prizes", "answers", "varied")
     kept = {name: tuple(row for row in rows[name] if row.at <= at) for name in kinds}
     assert tables(replace(facts, **kept), at) == found, "what happens later does not change the table of a moment"

@@ -1,0 +1,67 @@
+"""The kinds of cells in the tables of a release (R39): the form of each, how it is written, and how it is read back.
+
+Standard library only. How a single value is written is in `cells`.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from adjudication.enums import Reason
+from adjudication.verifier import cells
+
+
+@dataclass(frozen=True, slots=True)
+class CellKind:
+    """What the cells of a column look like, and how a value is written into one and read back from it."""
+
+    form: re.Pattern[str]
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+    def optional(self) -> "CellKind":
+        """Return the same kind for a column whose cells may be empty."""
+        return kind_of(f"(?:{self.form.pattern})?", self.write, self.read)
+
+
+def kind_of(cell: str, write: Callable[[Any], str] = str, read: Callable[[str], Any] = str) -> CellKind:
+    """Return the kind whose cells match the whole of a pattern; by default its values are texts, unchanged."""
+    return CellKind(re.compile(cell, re.ASCII), write, read)
+
+
+def one_of(words: Iterable[StrEnum]) -> CellKind:
+    """Return the kind whose cells are one of these words."""
+    return kind_of("|".join(word.value for word in words))
+
+
+# No more digits than a database has: longer ones would only make a hostile release expensive to read.
+_DIGITS = r"0|[1-9]\d{0,18}"
+NUMBER = kind_of(_DIGITS, str, cells.number_from)
+WHOLE = kind_of(rf"-?(?:{_DIGITS})", str, cells.number_from)
+NUMBERS = kind_of(rf"(?:(?:{_DIGITS})(?:;(?:{_DIGITS}))*)?", cells.listed, cells.numbers_from)
+_PUBLIC_ID = r"[A-Z]-[0-9A-Z]+"
+ID = kind_of(_PUBLIC_ID)
+IDS = kind_of(rf"(?:{_PUBLIC_ID}(?:;{_PUBLIC_ID})*)?", cells.listed, cells.listed_from)
+SHA256 = kind_of(r"[0-9a-f]{64}")
+TIME = kind_of(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", cells.time, cells.time_from)
+WEEK = kind_of(r"\d{4}-W\d\d")
+BOOLEAN = kind_of(r"true|false", cells.boolean, cells.boolean_from)
+PIXELS = kind_of(r"(?:(?:0|[1-9]\d{0,8})\.\d\d)?", cells.pixels, cells.scaled_from)
+SECONDS = kind_of(r"(?:0|[1-9]\d*)\.\d{3}", cells.seconds, cells.scaled_from)
+SHARE = kind_of(r"(?:(?:0|[1-9]\d{0,18})/[1-9]\d{0,18})?", cells.share, cells.share_from)
+FLOAT = kind_of(r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)|nan", repr, float)
+REASONS = kind_of(f"(?:(?:{'|'.join(Reason)})(?:;(?:{'|'.join(Reason)}))*)?", cells.listed, cells.listed_from)
+# Rings of corners as labeling.geometry.canonical_json writes them, inside a picture, so without a sign.
+_COORDINATE = r"(?:0|[1-9]\d{0,8})(?:\.\d?[1-9])?"
+_CORNER = rf"\[{_COORDINATE},{_COORDINATE}\]"
+_RING = rf"\[{_CORNER}(?:,{_CORNER})*\]"
+OUTLINE = kind_of(rf"(?:\[{_RING}(?:,{_RING})*\])?")
+TEXT = kind_of(r"(?![=+\-@\t|])[^\r]*", cells.text, cells.text_from)
+WORD = kind_of(r"[a-z_]{1,20}")
+JSON_OBJECT = kind_of(r"\{[^\r\n]*\}", cells.json_cell, cells.json_from)
+JSON_LIST = kind_of(r"\[[^\r\n]*\]", cells.json_cell, cells.json_from)
+JSON = kind_of(r"[\[{][^\r\n]*[\]}]", cells.json_cell, cells.json_from)
+# A place where money is: one of the contest's, a team's, or what lies at one stake.
+ACCOUNT = kind_of(rf"[a-z]{{1,20}}|team:{_PUBLIC_ID}|stake:(?:{_DIGITS})")
