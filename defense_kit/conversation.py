@@ -13,12 +13,11 @@ import struct
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ class ConversationDeadlines:
     batch: float
 
 
-class PeerSocket:
+class PeerSocket(AbstractContextManager["PeerSocket"]):
     """A listening socket in a folder that nobody else may enter; one peer is let in, once."""
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -96,10 +95,7 @@ class PeerSocket:
         self._listener.close()
         rmtree(self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -2,9 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +24,14 @@ def never_stopped() -> bool:
     return False
 
 
-class DefenseSession:
+class DefenseSession(AbstractContextManager["DefenseSession"]):
     """A defense that said HELLO. Close it, whatever happened; `with` does.
 
-    `name` is what the defense calls itself: a stranger's words, for showing only.
+    `name` is what the defense calls itself: a stranger's words, for showing only. `device` is for whoever opened it to
+    say where it runs.
     """
+
+    device = ""
 
     def __init__(
         self, launched: LaunchedDefense, conversation: Conversation, name: str, image_size: int, rows: int
@@ -81,10 +83,7 @@ class DefenseSession:
         fault.log = self._launched.log()
         return fault
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
@@ -11,7 +10,6 @@ from django.db.models.functions import Greatest
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.errors import NotFound
-from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from scoring.rules import DEFENSE_FAULTS
@@ -60,14 +58,6 @@ class AnswerSpread:
         return bool(self.labels or self.scores)
 
 
-def defense_named(public_id: str) -> Defense:
-    """Return the defense with this ID, whether it is published or not; NotFound when there is none."""
-    defense = Defense.objects.filter(public_id=public_id).first()
-    if defense is None:
-        raise NotFound("There is no defense with this ID.", "not_found")
-    return defense
-
-
 def defenses_named(public_ids: Iterable[str]) -> list[Defense]:
     """Return the defenses with these IDs, the oldest first."""
     return list(Defense.objects.filter(public_id__in=public_ids).order_by("pk"))
@@ -79,12 +69,12 @@ def defenses_in_force() -> list[Defense]:
     return list(published.order_by("published_at", "id"))
 
 
-def defense_by_public_id(public_id: str, *, public: bool) -> Defense:
+def defense_named(public_id: str, *, public: bool = False) -> Defense:
     """Return the defense with this ID, where `public` a published one alone; NotFound when there is none."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     defense = shown.filter(public_id=public_id).first()
     if defense is None:
-        raise NotFound("There is no published defense with this ID.", "not_found")
+        raise NotFound(f"There is no {'published ' if public else ''}defense with this ID.", "not_found")
     return defense
 
 
@@ -121,11 +111,6 @@ def _ruled_again(chunk: Sequence[tuple[int, int, int, int]]) -> set[int]:
     newest = Ruling.objects.filter(image__in=[image_id for _, image_id, _, _ in chunk])
     numbers = dict(newest.order_by().values_list("image").annotate(newest=Max("number")))
     return {image_id for _, image_id, _, number in chunk if numbers[image_id] > number}
-
-
-def runs_waiting(*, now: datetime) -> Runs:
-    """Return the queued runs that may start at `now`."""
-    return leases.waiting(Run, now=now)
 
 
 def run_items(run: Run) -> list[PlannedPicture]:

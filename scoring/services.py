@@ -162,7 +162,7 @@ def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = N
     are given again behind all that were never given. Runs are planned one defense after the other, so that a scorer
     meets them in that order.
     """
-    queue = selectors.runs_waiting(now=now)
+    queue = leases.waiting(Run, now=now)
     alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
     for runs in (*alike, queue.filter(rerun=None), queue):
         if (run := leases.claim_lease(runs.order_by("id"), worker=worker, now=now)) is not None:
@@ -245,11 +245,6 @@ def _close_up(items: Sequence[selectors.PlannedPicture], run: Run, to: Run) -> N
     for position, item in enumerate(items):
         if (run.pk, item.position) != (to.pk, position):
             RunItem.objects.filter(pk=item.pk).update(run=to, position=position)
-
-
-def runs_reclaim(*, now: datetime) -> int:
-    """Take back the runs whose scorer has fallen silent; return how many."""
-    return leases.reclaim(Run, now=now)
 
 
 @transaction.atomic

@@ -116,11 +116,6 @@ def trial_claim(*, worker: str, now: datetime) -> Trial | None:
     return leases.claim_lease(selectors.trials_waiting(now=now), worker=worker, now=now)
 
 
-def trials_reclaim(*, now: datetime) -> int:
-    """Take back the trials whose scorer has fallen silent; return how many."""
-    return leases.reclaim(Trial, now=now)
-
-
 def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = None) -> int:
     """Queue again, for one try each, the trials that the platform's faults ended, or the one `trial`; return how many.
 

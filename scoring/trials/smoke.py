@@ -1,11 +1,11 @@
 """The smoke test (R31): a first trial on public pictures, with its log kept."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from defense_kit.examine import ExaminationReport, FaultFound
+from defense_kit.examine import ExaminationReport
 from defense_kit.faults import RunnerFault
 from defense_kit.protocol import BatchAnswers
 from labeling.enums import KnownUse
@@ -30,38 +30,12 @@ def _tutorial_pictures(size: int) -> Pixels:
     return np.frombuffer(b"".join(pictures), np.uint8).reshape(len(files), size, size, 3)
 
 
-@runtime_checkable
-class NamedSession(Protocol):
-    """A session of a program that has a name of its own and prints things."""
-
-    name: str
-
-    def log(self) -> str:
-        """Return the end of what it printed."""
-
-
-class DefenseExamination:
-    """Opens the defense as often as the examination asks for it. `device` is where it ran."""
-
-    def __init__(self, open_session: Callable[[int], DefenseRunner], name: str) -> None:
-        self._open_session, self._name = open_session, name
-        self.device = ""
-
-    def open(self, seed: int) -> "ExaminableSession":
-        """Start it anew with a seed; RunnerFault when it does not start."""
-        session = self._open_session(seed)
-        self.device = session.device
-        return ExaminableSession(session, self._name)
-
-
 class ExaminableSession:
-    """A session as the examination knows it."""
+    """A session as the examination knows it; `name` and an empty log are those of a program that says neither."""
 
     def __init__(self, session: DefenseRunner, name: str) -> None:
-        self._session = session
-        self._talkative = session if isinstance(session, NamedSession) else None
-        self.name = self._talkative.name if self._talkative else name
-        self._rows = 0
+        self._session, self._rows = session, 0
+        self.name: str = getattr(session, "name", name)
 
     def send(self, images: Pixels) -> None:
         """Hand over a batch."""
@@ -70,12 +44,12 @@ class ExaminableSession:
 
     def receive(self) -> BatchAnswers:
         """Return the checked answers to the oldest batch; the last fault brings the log along."""
-        answers = check_answers(self._session.receive(), self._rows)
-        return BatchAnswers(answers.labels, answers.scores)
+        return check_answers(self._session.receive(), self._rows)
 
     def log(self) -> str:
         """Return the end of what it printed."""
-        return self._talkative.log() if self._talkative else ""
+        log: Callable[[], str] = getattr(self._session, "log", str)
+        return log()
 
     def close(self) -> None:
         """End it."""
@@ -85,7 +59,8 @@ class ExaminableSession:
 def result(report: ExaminationReport, device: str) -> dict[str, Any]:
     """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
     first = report.faults[0] if report.faults else None
-    _refuse_of_platform(first)
+    if first is not None and Fault(first.code) in PLATFORM_FAULTS:
+        raise RunnerFault(Fault(first.code), first.text)
     return {
         "totals": _totals_of(report, device),
         "log": report.to_text(),
@@ -93,11 +68,6 @@ def result(report: ExaminationReport, device: str) -> dict[str, Any]:
         "fault": first.code if first else "",
         "fault_text": first.text if first else "",
     }
-
-
-def _refuse_of_platform(first: FaultFound | None) -> None:
-    if first is not None and Fault(first.code) in PLATFORM_FAULTS:
-        raise RunnerFault(Fault(first.code), first.text)
 
 
 def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:

@@ -5,11 +5,9 @@ defense can word: it could tell the pictures' contents in it. A fault of the def
 pictures of its batch and all after it (R30); a fault of the platform is tried again.
 """
 
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +26,7 @@ from scoring.leases import LeaseLost
 from scoring.models import Trial
 from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import DefenseRunner, check_answers
+from scoring.runner import BatchAnswers, DefenseRunner, converse
 from scoring.trials import answers as kept
 from scoring.trials import selectors, services, smoke, totals
 from scoring.trials.enums import Variant
@@ -40,7 +38,6 @@ from scoring.warm_session import FindRunner
 
 Asked = tuple[TrialPicture, Variant]
 Batch = plan.PlannedBatch[Asked]
-MOST_OUTSTANDING = 2
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +51,14 @@ class TrialAnswers:
     nanoseconds: int = 0
     device: str = ""
     fault: Fault | None = None
+
+    def add(self, batch: Batch, answers: BatchAnswers, nanoseconds: int) -> None:
+        """Keep the answers to a batch, without those of its padding, and the time that all of it took."""
+        self.nanoseconds += nanoseconds
+        self.rows += len(batch.rows)
+        given = zip(batch.rows[: batch.real], answers.labels.tolist(), answers.scores.tolist(), strict=False)
+        for (question, variant), label, (bicycle, bird) in given:
+            self.answers[question.picture, variant] = (label, bicycle, bird)
 
     def speed(self) -> dict[str, Any]:
         """Return how quickly the rows were answered, padding included and the start left out."""
@@ -72,43 +77,6 @@ class TrialAnswers:
         return kept.pack(kept.rows_of(rows))
 
 
-class BatchConversation:
-    """A session with the batches that it has not answered yet, at most two, each with the time of its sending."""
-
-    def __init__(self, session: DefenseRunner, found: TrialAnswers) -> None:
-        self._session, self._found = session, found
-        self._outstanding: deque[tuple[Batch, int]] = deque()
-        self._free_since = 0  # when the defense had answered everything before, in nanoseconds
-
-    @property
-    def waits(self) -> bool:
-        """Whether an answer is still to come."""
-        return bool(self._outstanding)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether an answer has to come before the next batch goes out."""
-        return len(self._outstanding) == MOST_OUTSTANDING
-
-    def send(self, batch: Batch, images: Pixels) -> None:
-        """Hand a batch over. Its time begins before: who reads slowly answers slowly."""
-        began = time.perf_counter_ns()
-        self._session.send(images)
-        self._outstanding.append((batch, began))
-
-    def take(self) -> None:
-        """Take the answers to the oldest batch."""
-        batch, began = self._outstanding.popleft()
-        answers = check_answers(self._session.receive(), len(batch.rows))
-        came = time.perf_counter_ns()
-        self._found.nanoseconds += came - max(began, self._free_since)
-        self._found.rows += len(batch.rows)
-        self._free_since = came
-        for row, (question, variant) in enumerate(batch.rows[: batch.real]):
-            bicycle, bird = answers.scores[row]
-            self._found.answers[question.picture, variant] = (int(answers.labels[row]), float(bicycle), float(bird))
-
-
 def order_of(trial: Trial) -> TrialOrder:
     """Return the order in which a trial of this installation asks."""
     return TrialOrder(settings.SECRET_KEY, trial.kind, trial.defense_id, trial.number)
@@ -123,6 +91,7 @@ class TrialWork:
         self._kind, self._order = TrialKind(trial.kind), order_of(trial)
         self._policy = policy_in_force(scorer.clock()).policy
         self._beat: Heartbeat | None = None
+        self._ran_on = ""
 
     def work(self) -> None:
         """Finish the trial or record what went wrong around it; LeaseLost when another scorer has it now."""
@@ -176,19 +145,20 @@ class TrialWork:
         trial = self._trial
         pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
-            examination = smoke.DefenseExamination(self._open_round(pictures.shape[1]), trial.defense.name)
             report = examine_defense(
-                examination.open,
+                partial(self._open_round, pictures.shape[1]),
                 pictures,
                 batch_size=trial.batch_size,
                 seconds_per_picture=self._policy.seconds_per_picture,
                 first_seed=trial.seed,
             )
-        return smoke.result(report, examination.device)
+        return smoke.result(report, self._ran_on)
 
-    def _open_round(self, size: int) -> Callable[[int], DefenseRunner]:
-        """Let each round have the next seed; after the highest comes 0."""
-        return lambda seed: self._open(size, seed % (1 << services.SEED_BITS))
+    def _open_round(self, size: int, seed: int) -> smoke.ExaminableSession:
+        """Open it for a round, whose seed is the one after the round's before; after the highest comes 0."""
+        session = self._open(size, seed % (1 << services.SEED_BITS))
+        self._ran_on = session.device
+        return smoke.ExaminableSession(session, self._trial.defense.name)
 
     # All others: pictures with a class that nobody is told.
 
@@ -196,7 +166,7 @@ class TrialWork:
         questions, found = self._asked_about(), TrialAnswers()
         sessions = [
             (size, self._batches(questions, size, variant))
-            for size in selectors.sizes_of(questions)
+            for size in sorted({question.size for question in questions})
             for variant in self._variants()
         ]
         with self._heartbeat(sum(len(batches) for _, batches in sessions), opened=len(sessions)) as heartbeat:
@@ -233,7 +203,8 @@ class TrialWork:
         try:
             session = self._open(size, self._trial.seed)
             found.device = session.device
-            self._converse(BatchConversation(session, found), batches, heartbeat)
+            for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
+                found.add(batch, answers, nanoseconds)
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
@@ -241,22 +212,6 @@ class TrialWork:
         finally:
             if session is not None:
                 session.close()
-
-    def _converse(self, asking: BatchConversation, batches: Sequence[Batch], heartbeat: Heartbeat) -> None:
-        with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
-            ahead = deque([reader.submit(self._load, batches[0])])
-            for batch, following in zip(batches, [*batches[1:], None], strict=True):
-                heartbeat.check()
-                # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
-                while asking.waits and (asking.is_full or not ahead[0].done()):
-                    asking.take()
-                images = ahead.popleft().result()
-                if following is not None:
-                    ahead.append(reader.submit(self._load, following))
-                asking.send(batch, images)
-            while asking.waits:
-                heartbeat.check()
-                asking.take()
 
     def _load(self, batch: Batch) -> Pixels:
         try:
