@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,7 +128,7 @@ def launching(defense: str, limits: DefenseLimits) -> Iterator[Launch]:
     """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
     program = _program(defense)
     if program:
-        yield _process_launch(program, limits)
+        yield partial(start_process, [sys.executable, program.name], program.parent, limits=limits)
         return
     sealed = _sealed(defense, limits)
     try:
@@ -150,13 +151,6 @@ def _program(defense: str) -> Path | None:
     if not path.exists() and (defense.startswith((".", "/")) or defense.endswith((".py", ARCHIVE))):
         raise WrongUse(f"there is no {path}")
     return None
-
-
-def _process_launch(program: Path, limits: DefenseLimits) -> Launch:
-    def start(socket: Path) -> LaunchedDefense:
-        return start_process([sys.executable, program.name], program.parent, socket, limits)
-
-    return start
 
 
 class SealedDefense:

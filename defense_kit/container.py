@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from defense_kit.archive import ImageFacts, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.launch import LaunchedDefense
 from defense_kit.limits import DefenseLimits
 from defense_kit.logs import LogRing
 from defense_kit.protocol import cause
@@ -113,17 +113,8 @@ def engine_errors() -> Iterator[None]:
 # -------------------------------------------------------------------------------------------------- the container
 
 
-def container_launch(client: "DockerClient", sealing: Sealing, limits: DefenseLimits) -> Launch:
-    """Return what starts the defense for the harness. The image has to be there already."""
-
-    def _start(socket: Path) -> LaunchedDefense:
-        return start_container(client, sealing, limits, socket)
-
-    return _start
-
-
 def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLimits, socket: Path) -> LaunchedDefense:
-    """Start a container in which the defense finds `socket` under DEFENSE_SOCKET."""
+    """Start a container in which the defense finds `socket` under DEFENSE_SOCKET. The image has to be there already."""
     configuration = _image(client, sealing.image).attrs["Config"] or {}
     options = container_options(sealing, limits, configuration, socket)
     uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else

@@ -30,19 +30,15 @@ class OpenedDefense(Protocol):
 
     def send(self, images: Pixels) -> None:
         """Start the work on a batch."""
-        ...
 
     def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received."""
-        ...
 
     def log(self) -> str:
         """Return the end of what it printed."""
-        ...
 
     def close(self) -> None:
         """End it."""
-        ...
 
 
 Open = Callable[[int], OpenedDefense]

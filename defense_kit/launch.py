@@ -16,15 +16,12 @@ class LaunchedDefense(Protocol):
 
     def ended(self) -> tuple[Fault, str] | None:
         """Return None while it runs, then why it is over: `out_of_memory`, `disk` or `crashed`, and a text."""
-        ...
 
     def log(self) -> str:
         """Return the end of what it printed."""
-        ...
 
     def stop(self) -> None:
         """Kill it with all its children, reap them and remove what it left; safe to call twice."""
-        ...
 
 
 Launch = Callable[[Path], LaunchedDefense]

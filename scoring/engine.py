@@ -16,9 +16,8 @@ from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault
-from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
-from scoring.leases import LeaseLost
+from scoring.leases import Heartbeat, LeaseLost, longest
 from scoring.models import Run
 from scoring.persistence import retry_until_kept
 from scoring.runner import BatchAnswers, BatchFault, RunnerFault, converse

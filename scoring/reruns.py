@@ -20,9 +20,8 @@ from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededP
 from scoring.rerun_preparation import rerun_advance, runs_queue
 from scoring.rerun_scope import Scope, frozen_scope, items_in_scope, kinds
 from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import predictions_in_force
+from scoring.selectors import predictions_in_force, throughput
 from scoring.services import PICTURES_PER_RUN
-from scoring.throughput import throughput
 
 MOST_REASON_CHARACTERS = 1_000
 _ROWS_AT_ONCE = 1_000

@@ -20,10 +20,10 @@ from policy.selectors import policy_in_force
 from scoring.arrays import make_room
 from scoring.engine import ScoringEngine
 from scoring.inference import card_uuid, cards, choose_device, use_card
+from scoring.machine import Slot, take_slot
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
 from scoring.sealed import ContainerRunner, ResponseDeadlines
-from scoring.slots import Slot, take_slot
 from scoring.trusted_programs import TrustedPrograms
 
 SEEN_EVERY_SECONDS = 15.0

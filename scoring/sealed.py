@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,7 @@ class ContainerRunner:
         gpu = self._gpu if device == "cuda" else ""
         sealing = Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
         opened = open_defense(
-            container.container_launch(self._client, sealing, self._limits),
+            partial(container.start_container, self._client, sealing, self._limits),
             image_size=image_size,
             batch_size=batch_size,
             seed=seed,

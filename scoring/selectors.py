@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import NamedTuple
 
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
@@ -16,6 +17,7 @@ from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
 RULINGS_AT_ONCE = 500
+LATEST_ANSWERS = 2_000
 # What belongs to a re-run counts once it is applied, all of it at once.
 _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
@@ -229,3 +231,26 @@ def settled_items() -> QuerySet[RunItem]:
     defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
     applied."""
     return places_in_force().filter(ITEM_SETTLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What the latest answers took: `batch_ms` is the median of their batches, in milliseconds, on `device`."""
+
+    pictures_per_second: float
+    batch_ms: float
+    device: str
+
+
+def throughput(answers: QuerySet[Prediction]) -> Throughput | None:
+    """Return how fast the latest LATEST_ANSWERS of `answers` came, on the device of the newest; None without any."""
+    rows = answers.order_by("-pk").values_list("item__run", "attempt", "batch", "latency_us", "device")
+    latest = list(rows[:LATEST_ANSWERS])
+    if not latest:
+        return None
+    device = latest[0][-1]
+    on_device = [row for row in latest if row[-1] == device]
+    # Every row of a batch has the batch's time.
+    batches = {row[:3]: max(row[3], 1) for row in on_device}
+    seconds = sum(batches.values()) / 1e6
+    return Throughput(len(on_device) / seconds, median(batches.values()) / 1000, device)

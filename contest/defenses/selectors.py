@@ -102,11 +102,6 @@ def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:
     return {stake.defense_id: stake for stake in rows}
 
 
-def stake_of(defense: Defense) -> Stake | None:
-    """Return the newest stake on a defense, in force or over; None when it never was at stake."""
-    return newest_stakes([defense]).get(defense.pk)
-
-
 def open_stake_of(defense: Defense) -> Stake | None:
     """Return the stake on a defense that is not over, whether its money was received or not."""
     return Stake.objects.filter(defense=defense, ended_at__isnull=True).select_related("batch", "paid_by").first()

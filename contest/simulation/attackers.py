@@ -7,8 +7,7 @@ from functools import partial
 from random import Random
 
 from common.errors import DomainError
-from contest.attacks.services import attack_withdraw
-from contest.attacks.upload_intake import pictures_send
+from contest.attacks.services import attack_withdraw, pictures_send
 from contest.attacks.uploads import UploadedFile
 from contest.core.calendar import Week
 from contest.core.models import Attack

@@ -21,8 +21,7 @@ from policy.selectors import policy_in_force
 from scoring import leases, plan
 from scoring.arrays import Pixels, WrongPicture, load_picture
 from scoring.enums import Fault, TrialKind
-from scoring.heartbeat import Heartbeat, LiveScorer, longest
-from scoring.leases import LeaseLost
+from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Trial
 from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS

@@ -18,7 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from common.errors import Conflict, InvalidInput
-from defense_kit.layers import UnpackingBudget
+from defense_kit.archive import UnpackingBudget
 from labeling.enums import Label
 from labeling.models import Image
 from picture_files.png import decode_png, pixels_sha256
