@@ -160,10 +160,8 @@ class SealedDefense:
     """
 
     def __init__(self, client: "DockerClient", limits: DefenseLimits, image: str, archive: Path | None) -> None:
-        self.image = image
-        self._client = client
-        self._limits = limits
-        self._archive = archive
+        self.image, self._archive = image, archive
+        self._client, self._limits = client, limits
         self._names: set[str] | None = None  # what the engine called it before; None until it was looked for
 
     def __call__(self, socket: Path) -> LaunchedDefense:

@@ -20,14 +20,11 @@ from shutil import rmtree
 from tempfile import mkdtemp
 
 import numpy as np
-from numpy.typing import NDArray
 
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.launch import Over
-from defense_kit.protocol import BatchAnswers, Frame
-
-Pixels = NDArray[np.uint8]
+from defense_kit.protocol import BatchAnswers, Frame, Pixels
 
 MOST_OUTSTANDING = 2
 TICK_SECONDS = 0.5  # how often a wait looks whether the program is over
@@ -157,9 +154,7 @@ class Conversation:
         connection.setblocking(False)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             connection.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-        self._connection = connection
-        self._deadlines = deadlines
-        self._over = over
+        self._connection, self._deadlines, self._over = connection, deadlines, over
         self._asked: deque[_PendingBatch] = deque()
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()

@@ -6,15 +6,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import LONGEST_ID
 from defense_kit.launch import Launch, LaunchedDefense, Over
-from defense_kit.protocol import BatchAnswers
+from defense_kit.protocol import BatchAnswers, Pixels
 
-Pixels = NDArray[np.uint8]
 Cancelled = Callable[[], bool]
 LAST_WORDS_SECONDS = 1.0
 
@@ -37,10 +35,8 @@ class DefenseSession(AbstractContextManager["DefenseSession"]):
         self, launched: LaunchedDefense, conversation: Conversation, name: str, image_size: int, rows: int
     ) -> None:
         self.name = name
-        self._launched = launched
-        self._conversation = conversation
-        self._shape = (image_size, image_size, 3)
-        self._most_rows = rows
+        self._launched, self._conversation = launched, conversation
+        self._shape, self._most_rows = (image_size, image_size, 3), rows
         self._sent = 0
 
     def send(self, images: Pixels) -> None:

@@ -13,12 +13,11 @@ from pathlib import Path
 import numpy as np
 import structlog
 from django.conf import settings
-from numpy.typing import NDArray
 
+from defense_kit.protocol import Pixels
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store
 
-Pixels = NDArray[np.uint8]
 MOST_COMPARED = 100_000
 LEAST_FREE_BYTES = 10 << 30
 _LEAST_FREE_SHARE = 20  # of a small disk, one part in so many

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
 from defense_kit.protocol import BatchAnswers as BatchAnswers
+from defense_kit.protocol import Pixels
 from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
@@ -24,7 +24,6 @@ from scoring.plan import PlannedBatch
 from scoring.reference import Model, reference
 from scoring.rules import PLATFORM_FAULTS
 
-Pixels = NDArray[np.uint8]
 T = TypeVar("T")
 _LABELS = [outcome.value for outcome in DefenseAnswer]
 

@@ -17,6 +17,8 @@ from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
 RULINGS_AT_ONCE = 500
+# What a defense is asked: each answer of a subquery's is to the question of the row outside.
+SAME_QUESTION = {name: OuterRef(name) for name in ("defense", "image", "round")}
 LATEST_ANSWERS = 2_000
 # What belongs to a re-run counts once it is applied, all of it at once.
 _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
@@ -151,8 +153,7 @@ def places_in_force() -> QuerySet[RunItem]:
     Where an answer in force stands in another place, that one is meant and not this: of an answer that was replaced,
     and of a fault that a re-run got over.
     """
-    same = {name: OuterRef(name) for name in ("defense", "image", "round")}
-    elsewhere = predictions_in_force().filter(**same).exclude(item=OuterRef("pk"))
+    elsewhere = predictions_in_force().filter(**SAME_QUESTION).exclude(item=OuterRef("pk"))
     return RunItem.objects.filter(_APPLIED, ~Exists(elsewhere))
 
 

@@ -73,7 +73,7 @@ class TrialAnswers:
     def packed(self) -> bytes:
         """Return the answers as the table keeps them."""
         rows = ((picture, variant, *given) for (picture, variant), given in self.answers.items())
-        return kept.pack(kept.rows_of(rows))
+        return kept.pack(rows)
 
 
 def order_of(trial: Trial) -> TrialOrder:

@@ -258,7 +258,7 @@ def test_an_archive_is_loaded_without_its_names(containers: Any, small: Callable
     image = small("named")
     path = write_archive(tmp_path / "image.tar", [image], names=["python:3.11"])
     assert not container.present(containers, image.id)
-    assert container.load_archive(containers, path, image.id).id == image.id
+    container.load_archive(containers, path, image.id)
     assert container.present(containers, image.id)
     (name,) = containers.images.get(image.id).tags
     assert name.startswith(f"{container.IMAGE_NAME}:")

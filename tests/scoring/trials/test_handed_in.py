@@ -273,9 +273,8 @@ def test_the_command_says_under_which_id(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_command_says_why_not(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="no image archive") as found:
+    with pytest.raises(InvalidInput, match="no image archive"):
         call_command("import_defense", tmp_path / "x.tar", "--name", "a")
-    assert found.value.returncode == 1
 
 
 E = copies.EMPTY_LAYER
@@ -344,7 +343,7 @@ def test_who_is_compared_with_whom(
 
 def answered_with(labels: Sequence[int], *, off: float = 0.0, first: int = 1) -> bytes:
     rows = [(first + at, 0, label, 0.1 + at / 1000, 0.5 + off) for at, label in enumerate(labels)]
-    return answers.pack(answers.rows_of(rows))
+    return answers.pack(rows)
 
 
 LABELS = [1, 0, -1, 1, 0] * 10
@@ -377,7 +376,7 @@ def test_altered_pictures_and_other_kinds_of_number_are_kept_apart(older: Defens
     cast.passed(older, TrialKind.PRIVATE, answers=answered_with(LABELS))
     cast.passed(newcomer, TrialKind.EARLIER, answers=answered_with(LABELS))  # the same numbers, of Images
     altered = [(at, 1, 1, 0.0, 0.0) for at in range(60)]
-    cast.passed(newcomer, TrialKind.PROBE, answers=answers.pack(answers.rows_of(altered)))
+    cast.passed(newcomer, TrialKind.PROBE, answers=answers.pack(altered))
     assert copies.copies_flag(now=now) == 0
     assert set(copies.answers_of(newcomer)) == {("image", number) for number in range(1, 51)}
 
@@ -388,7 +387,7 @@ def test_official_answers_of_the_older_one_are_compared_too(older: Defense, now:
         scored(older, image, [label])
     official = Prediction.objects.order_by("image_id").values_list("image_id", "answer", "score_bicycle", "score_bird")
     rows = [(image, 0, answer, bicycle, bird) for image, answer, bicycle, bird in official]
-    cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack(answers.rows_of(rows)))
+    cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack(rows))
     assert copies.copies_flag(now=now) == 1
     flag = CopyFlag.objects.get()
     assert (flag.likeness, flag.figures["scores_vary"]) == (Likeness.OUTPUTS, False)
