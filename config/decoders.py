@@ -160,7 +160,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/arrays.py:_decoded",
         "scoring/trials/answers.py:unpack",
         "scoring/trials/copies.py:answers_of",
-        "scoring/trials/smoke.py:_tutorial_pictures",
+        "scoring/trials/work.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
         "picture_files/png.py:_chunks",

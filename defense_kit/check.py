@@ -19,8 +19,7 @@ import numpy as np
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.harness import open_defense
-from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing

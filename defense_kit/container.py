@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from defense_kit.archive import read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import LaunchedDefense
+from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
 from defense_kit.logs import LogRing
 from defense_kit.protocol import cause

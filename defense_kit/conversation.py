@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,10 @@ import numpy as np
 
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Over
 from defense_kit.protocol import BatchAnswers, Frame, Pixels
+
+Over = Callable[[], tuple[Fault, str] | None]
+"""Says why a program is over, None while it runs."""
 
 MOST_OUTSTANDING = 2
 TICK_SECONDS = 0.5  # how often a wait looks whether the program is over

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
+from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import LONGEST_ID
-from defense_kit.launch import Launch, LaunchedDefense, Over
 from defense_kit.protocol import BatchAnswers, Pixels
 
 Cancelled = Callable[[], bool]
@@ -20,6 +20,25 @@ LAST_WORDS_SECONDS = 1.0
 def never_stopped() -> bool:
     """Return that nobody wants it to stop."""
     return False
+
+
+class LaunchedDefense(Protocol):
+    """A running defense. `uid` is who must be at the other end of the socket, None where any user may be."""
+
+    uid: int | None
+
+    def ended(self) -> tuple[Fault, str] | None:
+        """Return None while it runs, then why it is over: `out_of_memory`, `disk` or `crashed`, and a text."""
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+
+    def stop(self) -> None:
+        """Kill it with all its children, reap them and remove what it left; safe to call twice."""
+
+
+Launch = Callable[[Path], LaunchedDefense]
+"""Starts a defense that shall connect to the socket at this path; RunnerFault when it cannot be started."""
 
 
 class DefenseSession(AbstractContextManager["DefenseSession"]):

@@ -121,6 +121,24 @@ def _reachable() -> Iterator[None]:
         raise
 
 
+def write_whole(path: Path, source: BinaryIO) -> None:
+    """Write a file beside its place and rename it: whoever reads there finds all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            shutil.copyfileobj(source, file, _PIECE_BYTES)
+            file.flush()
+            # A row that names this file may be committed next; the bytes must outlive a power cut too.
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
 class FolderStore(PictureStore):
     """Files in `folder`, spread over sub-folders by the first two characters of their names."""
 
@@ -140,20 +158,7 @@ class FolderStore(PictureStore):
         path = self._path(key)
         if path.exists():
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(source, file, _PIECE_BYTES)
-                file.flush()
-                # The row that names this file is committed next; the bytes must outlive a power cut too.
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        write_whole(path, source)
 
     @_reachable()
     def get(self, key: str) -> bytes:

@@ -30,6 +30,12 @@ LEAST_FREE_BYTES = 10 << 30
 _GATES, _ARCHIVES = "gate-*", "archive-*"
 
 
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read a piece at a time."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def archive_key(sha256: str) -> str:
     """Return the key of an image archive in the store."""
     return f"defenses/{sha256}.tar"
@@ -167,9 +173,7 @@ class ImageKeeper:
             raise RunnerFault(Fault.IMAGE_PULL, str(error)) from error
         except Exception as error:  # a bucket has many ways to be out of reach, and none is the defense's doing
             raise RunnerFault(Fault.PLATFORM, f"the image archive could not be read: {error}") from error
-        with open(path, "rb") as whole:
-            found = hashlib.file_digest(whole, "sha256").hexdigest()
-        if found != sha256:
+        if (found := file_sha256(path)) != sha256:
             raise RunnerFault(Fault.IMAGE_PULL, f"the image archive has the digest {found}, expected {sha256}")
 
     def _make_room(self, image: str) -> None:

@@ -82,17 +82,12 @@ def attacks_aimed_at(teams: Iterable[Team]) -> Q:
     stakes = Stake.objects.filter(defense__entry__team__in=list(teams), staked_at__isnull=False)
     found = Q(pk__in=())
     for stake in stakes:
+        assert stake.staked_at is not None
         until = Q() if stake.ended_at is None else Q(received_at__lt=stake.ended_at)
         named = AttackTarget.objects.filter(attack=OuterRef("pk"))
         aimed = ~Exists(named) | Exists(named.filter(defense=stake.defense_id))
-        found |= Q(until, aimed, received_at__gte=week_at(_begun(stake)).start)
+        found |= Q(until, aimed, received_at__gte=week_at(stake.staked_at).start)
     return found
-
-
-def _begun(stake: Stake) -> datetime:
-    if stake.staked_at is None:
-        raise ValueError(f"stake {stake.pk} did not begin")
-    return stake.staked_at
 
 
 def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:

@@ -30,7 +30,7 @@ from defense_kit.logs import readable
 from picture_files.store import picture_store
 from picture_files.store_transactions import storing_files
 from scoring.models import Defense
-from scoring.sealed import archive_key
+from scoring.sealed import archive_key, file_sha256
 
 MIB = 1 << 20
 MOST_ARCHIVE_BYTES = 16 << 30
@@ -170,7 +170,7 @@ def _archived(archive: Path) -> dict[str, Any]:
         facts = glance_at_archive(archive)
     except RunnerFault as fault:
         raise InvalidInput(f"The image archive: {fault.text}.", fault.fault.value, field="archive") from None
-    return {"image": facts.id, "digest": facts.id, "layers": list(facts.layers), "archive": _sha256(archive)}
+    return {"image": facts.id, "digest": facts.id, "layers": list(facts.layers), "archive": file_sha256(archive)}
 
 
 def _in_registry(image: str) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def weights_sha256(files: Sequence[Path]) -> str:
     """Return the SHA-256 of one file, or of the sorted SHA-256s of several; empty for none."""
     for file in files:
         _check_size(file, MOST_WEIGHTS_BYTES, "file of weights", "weights")
-    each = sorted(_sha256(file) for file in files)
+    each = sorted(file_sha256(file) for file in files)
     return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest() if each else ""
 
 
@@ -236,7 +236,7 @@ def _zip_sha256(path: Path, what: str, field: str) -> str:
     with open(path, "rb") as file:
         list_source(file, what, field)
         _check_zip(file, what, field)
-    return _sha256(path)
+    return file_sha256(path)
 
 
 def _check_zip(file: IO[bytes], what: str, field: str) -> None:
@@ -293,11 +293,6 @@ def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:
 def _is_portable(name: str) -> bool:
     """Say whether a name is the same place on every system: Windows takes a backslash and a colon for more."""
     return is_plain_path(name) and name.isprintable() and "\\" not in name and ":" not in name
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def source_listing(defense: Defense) -> SourceListing:

@@ -5,7 +5,7 @@ defense can word: it could tell the pictures' contents in it. A fault of the def
 pictures of its batch and all after it (R30); a fault of the platform is tried again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,20 +14,23 @@ import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.examine import ROUNDS, examine_defense
+from defense_kit.examine import ROUNDS, ExaminationReport, examine_defense
 from defense_kit.faults import WORDS, RunnerFault
+from labeling.enums import KnownUse
+from labeling.learning import content
+from picture_files.decoding import read_dataset
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan
-from scoring.arrays import Pixels, WrongPicture, load_picture
+from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault, TrialKind
 from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Trial
 from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import BatchAnswers, DefenseRunner, converse
+from scoring.runner import BatchAnswers, DefenseRunner, check_answers, converse
 from scoring.trials import answers as kept
-from scoring.trials import selectors, services, smoke, totals
+from scoring.trials import selectors, services, totals
 from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
@@ -74,6 +77,44 @@ class TrialAnswers:
         """Return the answers as the table keeps them."""
         rows = ((picture, variant, *given) for (picture, variant), given in self.answers.items())
         return kept.pack(rows)
+
+
+def public_pictures(size: int, seed: int) -> Pixels:
+    """Return uint8 pictures [N, size, size, 3] out of the released weeks, or those of the tutorial where none is."""
+    published = selectors.smoke_pictures(size, seed)
+    return load_arrays(published, size) if published else _tutorial_pictures(size)
+
+
+def _tutorial_pictures(size: int) -> Pixels:
+    files = [row["file"] for row in content.rows() if row["use"] == KnownUse.TUTORIAL]
+    pictures = [read_dataset((content.PICTURES / file).read_bytes(), size=size).pixels for file in files]
+    return np.frombuffer(b"".join(pictures), np.uint8).reshape(len(files), size, size, 3)
+
+
+class ExaminableSession:
+    """A session as the examination knows it; `name` and an empty log are those of a program that says neither."""
+
+    def __init__(self, session: DefenseRunner, name: str) -> None:
+        self._session, self._rows = session, 0
+        self.name: str = getattr(session, "name", name)
+
+    def send(self, images: Pixels) -> None:
+        """Hand over a batch."""
+        self._rows = len(images)
+        self._session.send(images)
+
+    def receive(self) -> BatchAnswers:
+        """Return the checked answers to the oldest batch; the last fault brings the log along."""
+        return check_answers(self._session.receive(), self._rows)
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+        log: Callable[[], str] = getattr(self._session, "log", str)
+        return log()
+
+    def close(self) -> None:
+        """End it."""
+        self._session.close()
 
 
 def order_of(trial: Trial) -> TrialOrder:
@@ -142,7 +183,7 @@ class TrialWork:
 
     def _smoke(self) -> dict[str, Any]:
         trial = self._trial
-        pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
+        pictures = public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
             report = examine_defense(
                 partial(self._open_round, pictures.shape[1]),
@@ -151,13 +192,13 @@ class TrialWork:
                 seconds_per_picture=self._policy.seconds_per_picture,
                 first_seed=trial.seed,
             )
-        return smoke.result(report, self._ran_on)
+        return _smoke_result(report, self._ran_on)
 
-    def _open_round(self, size: int, seed: int) -> smoke.ExaminableSession:
+    def _open_round(self, size: int, seed: int) -> ExaminableSession:
         """Open it for a round, whose seed is the one after the round's before; after the highest comes 0."""
         session = self._open(size, seed % (1 << services.SEED_BITS))
         self._ran_on = session.device
-        return smoke.ExaminableSession(session, self._trial.defense.name)
+        return ExaminableSession(session, self._trial.defense.name)
 
     # All others: pictures with a class that nobody is told.
 
@@ -268,4 +309,31 @@ def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dic
         **{variant.name.lower(): _totals(questions, found, variant) for variant in Variant},
         "differences": {variant.name.lower(): change.to_json() for variant, change in changes.items()},
         "shown": any(change.is_shown for change in changes.values()),
+    }
+
+
+def _smoke_result(report: ExaminationReport, device: str) -> dict[str, Any]:
+    """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
+    first = report.faults[0] if report.faults else None
+    if first is not None and Fault(first.code) in PLATFORM_FAULTS:
+        raise RunnerFault(Fault(first.code), first.text)
+    return {
+        "totals": _totals_of(report, device),
+        "log": report.to_text(),
+        "device": device[:120],
+        "fault": first.code if first else "",
+        "fault_text": first.text if first else "",
+    }
+
+
+def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:
+    seconds = sum(sum(one.batch_seconds) for one in report.rounds)
+    return {
+        "accepted": report.accepted,
+        "pictures": report.pictures,
+        "rounds": len(report.rounds),
+        "answers": report.counts,
+        "changed": report.changed,
+        "pictures_per_minute": totals.per_minute(report.pictures * len(report.rounds), round(seconds * 1000)),
+        "device": device,
     }

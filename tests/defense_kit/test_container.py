@@ -20,7 +20,7 @@ import pytest
 from defense_kit import archive, container
 from defense_kit.archive import UnpackingBudget, glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import LaunchedDefense
+from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, SCORER_LABEL, SOCKET, Sealing, container_options
 from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
