@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.frames import ABSTAIN, BICYCLE, BIRD
 from defense_kit.limits import IMAGE_SIZE
-from defense_kit.protocol import BatchAnswers, Pixels
+from defense_kit.protocol import BatchAnswers
+from defense_kit.protocol import Pixels as Pixels
 
 Order = NDArray[np.intp]
 

@@ -14,7 +14,7 @@ import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.protocol import Pixels
+from defense_kit.protocol import Pixels as Pixels
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store, write_whole
 

@@ -16,7 +16,7 @@ import numpy as np
 from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
 from defense_kit.protocol import BatchAnswers as BatchAnswers
-from defense_kit.protocol import Pixels
+from defense_kit.protocol import Pixels as Pixels
 from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense

@@ -265,8 +265,9 @@ def pictures_send(
     targets_of(targets, now=now)
     upload = secrets.token_hex(8)
     counted = upload_rates.UploadCount()
-    shared = {"team": team, "policy": policy, "now": now, "by": by, "targets": targets, "counted": counted}
-    receive = partial(attack_receive, upload=upload, **shared)
+    receive = partial(
+        attack_receive, team=team, policy=policy, now=now, by=by, targets=targets, upload=upload, counted=counted
+    )
     outcomes = list(_outcomes(parts, receive, team, counted))
     if outcomes and (refused := outcomes[0].refused) and refused.code == upload_rates.TOO_MANY_REFUSED:
         raise refused
