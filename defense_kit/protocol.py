@@ -17,17 +17,9 @@ from defense_kit.logs import readable
 Pixels = NDArray[np.uint8]
 LONGEST_NAME = 100
 _SENT = (frames.HELLO, frames.ANSWER, frames.ERROR)  # by a defense
-# What a program says last, by what it died of.
-_LAST_WORDS = {
-    Fault.GPU_OUT_OF_MEMORY: (
-        "CUDA out of memory",
-        "CUDA error: out of memory",
-        "OutOfMemoryError",
-        "CUBLAS_STATUS_ALLOC_FAILED",
-    ),
-    Fault.OUT_OF_MEMORY: ("MemoryError", "bad_alloc", "can't allocate memory", "Cannot allocate memory"),
-    Fault.DISK: ("No space left on device", "File too large", "Disk quota exceeded"),
-}
+_CARD_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "OutOfMemoryError", "CUBLAS_STATUS_ALLOC_FAILED")
+_MEMORY = ("MemoryError", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
+_DISK = ("No space left on device", "File too large", "Disk quota exceeded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +128,8 @@ def cause(text: str) -> Fault:
 
     The defense answers for all of them, so that a program gains nothing by lying here.
     """
-    found = (fault for fault, said in _LAST_WORDS.items() if any(words in text for words in said))
-    return next(found, Fault.CRASHED)
+    causes = ((Fault.GPU_OUT_OF_MEMORY, _CARD_MEMORY), (Fault.OUT_OF_MEMORY, _MEMORY), (Fault.DISK, _DISK))
+    return next((fault for fault, said in causes if any(words in text for words in said)), Fault.CRASHED)
 
 
 def read_error(payload: bytes | bytearray) -> RunnerFault:
