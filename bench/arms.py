@@ -21,7 +21,7 @@ from bench.networks import NETWORKS, SIDE, Bare, build, weights
 from bench.scored import defense, pictures, policy_of
 from defense_kit.limits import DefenseLimits
 from labeling.models import Image
-from scoring import selectors, services
+from scoring import leases, services
 from scoring.arrays import load_picture
 from scoring.engine import ScoringEngine
 from scoring.inference import TorchForward, choose_device, describe_device
@@ -143,7 +143,7 @@ class _Arm:
         for _ in range(waiting):
             self._scorer.work_one()
         seconds = time.perf_counter() - started
-        assert not selectors.runs_waiting(now=timezone.now()).exists()
+        assert not leases.waiting(Run, now=timezone.now()).exists()
         return (Prediction.objects.count() - before) / seconds
 
     def _planned(self) -> int:
@@ -155,7 +155,7 @@ class _Arm:
         Run.objects.filter(fresh=True).update(not_before=timezone.now() + timedelta(days=1))
         self._made.retired_at = timezone.now()
         self._made.save()
-        return selectors.runs_waiting(now=timezone.now()).count()
+        return leases.waiting(Run, now=timezone.now()).count()
 
     def close(self) -> None:
         """End what is loaded."""

@@ -174,7 +174,7 @@ def prepare(pictures: int) -> None:
 
 def score(name: str, speed: float) -> None:
     """Score until nothing is left, and take back what silent scorers left."""
-    from scoring import services
+    from scoring import leases, services
     from scoring.engine import ScoringEngine
     from scoring.enums import RunState
     from scoring.models import Run
@@ -186,7 +186,7 @@ def score(name: str, speed: float) -> None:
     print("ready", flush=True)
     with ScoringEngine(name=name, clock=clock, device="cpu", find_runner=lambda _: ReferenceRunner()) as scorer:
         while Run.objects.exclude(state=RunState.FINISHED).exists():
-            services.runs_reclaim(now=clock())
+            leases.reclaim(Run, now=clock())
             services.runs_retry(now=clock())  # as an organizer would: by chance one run may be killed three times
             if not scorer.work_one():
                 time.sleep(0.05)

@@ -13,6 +13,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -191,7 +192,7 @@ def _wire_speeds(place: Engine, plan: ScoringPlan) -> dict[int, float]:
 
 
 def _wire_speed(client: Any, image: str, rows: int, pictures: int) -> float:
-    launch = container.container_launch(client, Sealing(image, "bench"), DefenseLimits())
+    launch = partial(container.start_container, client, Sealing(image, "bench"), DefenseLimits())
     with open_defense(launch, image_size=SIDE, batch_size=rows, seed=1, deadlines=DEADLINES) as opened:
         _stream(opened, rows, 10)
         return _stream(opened, rows, max(pictures // rows, 2))

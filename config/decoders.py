@@ -14,7 +14,7 @@ from common.web import body_limits, json_parser
 from contest.attacks import uploads
 from contest.web import defense_uploads as stakes_uploads
 from contest.web.attack_uploads import MOST_UPLOAD_BYTES
-from defense_kit import archive, frames, layers
+from defense_kit import archive, frames
 from labeling import outlines
 from picture_files import decoding, image_headers
 from policy.numbers import Policy
@@ -49,9 +49,11 @@ _HEADERS = DecodingLimits(
 _JSON = DecodingLimits(json_parser.MOST_BYTES, json_parser.MOST_BYTES, json_parser.MOST_LEVELS, REQUEST_SECONDS)
 _FORM = DecodingLimits(body_limits.DEFAULT_BYTES, body_limits.DEFAULT_BYTES, outlines.MAX_CORNERS, REQUEST_SECONDS)
 _ARCHIVE = DecodingLimits(
-    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, layers.MOST_SECONDS
+    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_DESCRIBED, archive.MOST_MEMBERS, archive.MOST_SECONDS
 )
-_LAYERS = DecodingLimits(submitted_files.MOST_ARCHIVE_BYTES, layers.MOST_BYTES, layers.MOST_FILES, layers.MOST_SECONDS)
+_LAYERS = DecodingLimits(
+    submitted_files.MOST_ARCHIVE_BYTES, archive.MOST_BYTES, archive.MOST_FILES, archive.MOST_SECONDS
+)
 _SOURCE = DecodingLimits(
     submitted_files.MOST_SOURCE_BYTES, submitted_files.MOST_LIST_BYTES, submitted_files.MOST_FILES, HAND_IN_SECONDS
 )
@@ -115,10 +117,10 @@ BOUNDED: Mapping[str, DecodingLimits] = {
         ),
         _ARCHIVE,
     ),
-    "defense_kit/layers.py:UnpackingBudget.spend": _LAYERS,
-    "defense_kit/layers.py:_unpacking": _LAYERS,
-    "defense_kit/layers.py:check_beginning": DecodingLimits(
-        submitted_files.MOST_ARCHIVE_BYTES, layers.FIRST_BYTES, layers.MOST_LAYERS, HAND_IN_SECONDS
+    "defense_kit/archive.py:UnpackingBudget.spend": _LAYERS,
+    "defense_kit/archive.py:_unpacking": _LAYERS,
+    "defense_kit/archive.py:check_beginning": DecodingLimits(
+        submitted_files.MOST_ARCHIVE_BYTES, archive.FIRST_BYTES, archive.MOST_LAYERS, HAND_IN_SECONDS
     ),
     "scoring/trials/submitted_files.py:_check_zip": _SOURCE,
     "scoring/trials/submitted_files.py:list_source": _SOURCE,
@@ -157,7 +159,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/arrays.py:_decoded",
         "scoring/trials/answers.py:unpack",
         "scoring/trials/copies.py:answers_of",
-        "scoring/trials/smoke.py:_tutorial_pictures",
+        "scoring/trials/work.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
         "picture_files/png.py:_chunks",

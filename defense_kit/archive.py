@@ -1,21 +1,23 @@
-"""Validates an image archive (`docker save`) before a container engine loads it.
+"""Validates an image archive (`docker save`) before a container engine loads it, and limits what it unpacks to.
 
 The archive is a stranger's. What it holds is checked here, and the names that it would give its image are left out of
-what an engine is given: a name could take the place of another image's.
+what an engine is given: a name could take the place of another image's. A few megabytes that are compressed may unpack
+to terabytes, and no limit of a container counts them.
 """
 
+import gzip
 import hashlib
 import io
 import json
 import tarfile
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self
 
-from defense_kit.faults import RunnerFault
-from defense_kit.layers import MOST_LAYERS, Header, UnpackingBudget, check_beginning, refused_layer
+from defense_kit.faults import Fault, RunnerFault
 
 PLATFORM = ("linux", "amd64")
 _MANIFEST, _INDEX, _NAMES = "manifest.json", "index.json", "repositories"
@@ -30,7 +32,24 @@ _NOT_READABLE = (
     *(OSError, EOFError, zlib.error, tarfile.TarError, ValueError, LookupError),
     *(TypeError, AttributeError, RecursionError),
 )
+MOST_BYTES = 64 << 30
+MOST_FILES = 2_000_000
+MOST_SECONDS = 600.0
+MOST_LAYERS = 127  # what an engine can put on top of one another
+FIRST_BYTES = 64 << 10  # of a layer, unpacked: its first headers
+_LONGEST_HEADER = 1 << 16  # of a member's names and attributes, which are read into memory at once
+_HEADERS = (
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+)
+_GZIP = b"\x1f\x8b"
+_OTHERWISE_COMPRESSED = (b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # bzip2, xz, zstd
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+
+
+def refused_layer(text: str) -> RunnerFault:
+    """Return what an archive that cannot be taken is met with."""
+    return RunnerFault(Fault.IMAGE_PULL, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +65,7 @@ def read_archive(path: Path) -> ImageFacts:
 
     Every layer is unpacked to count what an engine would write, which may take minutes: this is for who runs it.
     """
-    return _read(path, _check_layers)
+    return _read(path, UnpackingBudget().spend)
 
 
 def glance_at_archive(path: Path) -> ImageFacts:
@@ -54,7 +73,7 @@ def glance_at_archive(path: Path) -> ImageFacts:
 
     It takes little time whatever the archive holds: this is for a server that takes archives in.
     """
-    return _read(path, _check_beginnings)
+    return _read(path, check_beginning)
 
 
 def is_plain_path(name: str) -> bool:
@@ -63,14 +82,15 @@ def is_plain_path(name: str) -> bool:
     return "\0" not in name and not path.is_absolute() and ".." not in path.parts and str(path) == name
 
 
-def _read(path: Path, check_layers: Callable[[tarfile.TarFile], None]) -> ImageFacts:
+def _read(path: Path, check_layer: Callable[[IO[bytes]], None]) -> ImageFacts:
     try:
         with _opened(path) as archive:
             _check_members(archive)
             for name in _NAMELESS.keys() & set(archive.getnames()):
                 _nameless(archive, name)
             facts = _facts(_member(archive, _configuration_name(archive)))
-            check_layers(archive)
+            for layer in _layers(archive):
+                check_layer(layer)
             return facts
     except _NOT_READABLE as error:
         raise refused_layer(f"this is not an archive as docker save writes it, uncompressed: {error}") from None
@@ -98,6 +118,19 @@ def without_names(path: Path) -> Iterator[bytes]:
             if member.name != _NAMES:
                 yield from _copy(archive, member)
     yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+class Header(tarfile.TarInfo):
+    """A header that is refused before what belongs to it is read into memory."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _HEADERS and header.size > _LONGEST_HEADER:
+            raise refused_layer(
+                f"the archive holds a header of {header.size} bytes, expected at most {_LONGEST_HEADER}"
+            )
+        return header
 
 
 class _Header(Header):
@@ -189,17 +222,6 @@ def _configuration_name(archive: tarfile.TarFile) -> str:
     return str(manifest[0]["Config"])
 
 
-def _check_layers(archive: tarfile.TarFile) -> None:
-    budget = UnpackingBudget()
-    for layer in _layers(archive):
-        budget.spend(layer)
-
-
-def _check_beginnings(archive: tarfile.TarFile) -> None:
-    for layer in _layers(archive):
-        check_beginning(layer)
-
-
 def _layers(archive: tarfile.TarFile) -> Iterator[IO[bytes]]:
     names = json.loads(_member(archive, _MANIFEST))[0]["Layers"]
     if len(names) > MOST_LAYERS:
@@ -233,3 +255,73 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
 
 def _not_here(member: tarfile.TarInfo) -> RunnerFault:
     return refused_layer(f"the archive holds something that does not belong there: {member.name[:100]}")
+
+
+# What the layers unpack to --------------------------------------------------------------------------------------------
+
+
+class UnpackingBudget:
+    """What all layers of an image may unpack to, taken together."""
+
+    def __init__(
+        self, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES, most_seconds: float = MOST_SECONDS
+    ) -> None:
+        self._most_bytes, self._most_files, self._most_seconds = most_bytes, most_files, most_seconds
+        self._bytes = self._files = 0
+        self._began = time.monotonic()
+
+    def spend(self, layer: IO[bytes]) -> None:
+        """Count a layer, a tar as it is or compressed with gzip; `image_pull` where it is too much or neither."""
+        stream = _Counted(_unpacking(layer), self)
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header, bufsize=_CHUNK_BYTES) as members:
+            for member in members:
+                self._count(member)
+        while stream.read(_CHUNK_BYTES):  # the engine reads on behind the end of a tar
+            pass
+
+    def take(self, count: int) -> None:
+        """Count bytes that were unpacked; `image_pull` when they are too many."""
+        self._bytes += count
+        if self._bytes > self._most_bytes:
+            raise refused_layer(f"the image unpacks to more than {self._most_bytes >> 20:,} MiB; make it smaller")
+        if time.monotonic() - self._began > self._most_seconds:
+            raise refused_layer(
+                f"the image takes more than {self._most_seconds:,.0f} seconds to unpack; make it smaller"
+            )
+
+    def _count(self, member: tarfile.TarInfo) -> None:
+        self._files += 1
+        if self._files > self._most_files:
+            raise refused_layer(f"the image unpacks to more than {self._most_files:,} files; make it smaller")
+        if member.issparse() or member.type == tarfile.GNUTYPE_SPARSE:
+            # An engine fills the holes with zeros, which nothing above has counted.
+            raise refused_layer(f"a layer holds a sparse file, {member.name[:100]}; write it out in full")
+
+
+def check_beginning(layer: IO[bytes]) -> None:
+    """Refuse a layer by its first bytes: one that is no tar, or is compressed in another way than with gzip."""
+    begin = io.BytesIO(_unpacking(layer).read(FIRST_BYTES))
+    with tarfile.open(fileobj=begin, mode="r:", tarinfo=Header):
+        pass
+
+
+class _Counted(io.RawIOBase):
+    """A stream whose bytes a budget counts as they are read."""
+
+    def __init__(self, stream: IO[bytes], budget: UnpackingBudget) -> None:
+        self._stream, self._budget = stream, budget
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._budget.take(len(data))
+        return data
+
+
+def _unpacking(layer: IO[bytes]) -> IO[bytes]:
+    begin = layer.read(6)
+    layer.seek(0)
+    if begin.startswith(_OTHERWISE_COMPRESSED):
+        raise refused_layer("a layer is compressed in another way than with gzip; save the image with docker save")
+    if begin.startswith(_GZIP):
+        return gzip.GzipFile(fileobj=layer)  # type: ignore[return-value]
+    return layer

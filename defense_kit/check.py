@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +19,7 @@ import numpy as np
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.harness import open_defense
-from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
 from defense_kit.process import start_process
 from defense_kit.sealing import Sealing
@@ -127,7 +127,7 @@ def launching(defense: str, limits: DefenseLimits) -> Iterator[Launch]:
     """Give how to start what a person named, for as long as it is needed; WrongUse when nothing can be started."""
     program = _program(defense)
     if program:
-        yield _process_launch(program, limits)
+        yield partial(start_process, [sys.executable, program.name], program.parent, limits=limits)
         return
     sealed = _sealed(defense, limits)
     try:
@@ -152,13 +152,6 @@ def _program(defense: str) -> Path | None:
     return None
 
 
-def _process_launch(program: Path, limits: DefenseLimits) -> Launch:
-    def start(socket: Path) -> LaunchedDefense:
-        return start_process([sys.executable, program.name], program.parent, socket, limits)
-
-    return start
-
-
 class SealedDefense:
     """Starts an image, or what an archive holds, sealed as in the contest. Close it: the engine keeps nothing of it.
 
@@ -166,10 +159,8 @@ class SealedDefense:
     """
 
     def __init__(self, client: "DockerClient", limits: DefenseLimits, image: str, archive: Path | None) -> None:
-        self.image = image
-        self._client = client
-        self._limits = limits
-        self._archive = archive
+        self.image, self._archive = image, archive
+        self._client, self._limits = client, limits
         self._names: set[str] | None = None  # what the engine called it before; None until it was looked for
 
     def __call__(self, socket: Path) -> LaunchedDefense:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from defense_kit.archive import ImageFacts, read_archive, without_names
+from defense_kit.archive import read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
 from defense_kit.logs import LogRing
 from defense_kit.protocol import cause
@@ -113,17 +113,8 @@ def engine_errors() -> Iterator[None]:
 # -------------------------------------------------------------------------------------------------- the container
 
 
-def container_launch(client: "DockerClient", sealing: Sealing, limits: DefenseLimits) -> Launch:
-    """Return what starts the defense for the harness. The image has to be there already."""
-
-    def _start(socket: Path) -> LaunchedDefense:
-        return start_container(client, sealing, limits, socket)
-
-    return _start
-
-
 def start_container(client: "DockerClient", sealing: Sealing, limits: DefenseLimits, socket: Path) -> LaunchedDefense:
-    """Start a container in which the defense finds `socket` under DEFENSE_SOCKET."""
+    """Start a container in which the defense finds `socket` under DEFENSE_SOCKET. The image has to be there already."""
     configuration = _image(client, sealing.image).attrs["Config"] or {}
     options = container_options(sealing, limits, configuration, socket)
     uid = None if sealing.runtime else _user_outside(client)  # another runtime may connect as somebody else
@@ -186,11 +177,9 @@ class _Container:
     """A container that was created here."""
 
     def __init__(self, container: "Container", limits: DefenseLimits, uid: int | None) -> None:
-        self.uid = uid
-        self.container = container
+        self.uid, self.container = uid, container
         self._tap: _Tap | None = None
-        self._limits = limits
-        self._stopped = False
+        self._limits, self._stopped = limits, False
 
     def start(self) -> None:
         """Start it; `crashed` when the image's program cannot be executed."""
@@ -293,13 +282,13 @@ def present(client: "DockerClient", image: str) -> bool:
     return True
 
 
-def load_archive(client: "DockerClient", path: Path, image: str) -> ImageFacts:
+def load_archive(client: "DockerClient", path: Path, image: str) -> None:
     """Give the archive at `path` to the engine; `image_pull` unless its one image has the id `image`."""
     from docker.errors import ImageLoadError
 
-    facts = read_archive(path)
-    if facts.id != image:
-        raise RunnerFault(Fault.IMAGE_PULL, f"the archive holds {facts.id}, expected {image}")
+    found = read_archive(path).id
+    if found != image:
+        raise RunnerFault(Fault.IMAGE_PULL, f"the archive holds {found}, expected {image}")
     with engine_errors():
         try:
             client.images.load(without_names(path))
@@ -309,7 +298,6 @@ def load_archive(client: "DockerClient", path: Path, image: str) -> ImageFacts:
             raise RunnerFault(Fault.IMAGE_PULL, f"the engine refused the archive: {error}") from None
     if not present(client, image):
         raise RunnerFault(Fault.PLATFORM, f"the engine does not know what it loaded as {image}: {_OTHER_STORE}")
-    return facts
 
 
 def pull(client: "DockerClient", image: str) -> None:

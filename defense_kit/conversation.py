@@ -12,23 +12,21 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from types import TracebackType
-from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from defense_kit import frames, protocol
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import Over
-from defense_kit.protocol import BatchAnswers, Frame
+from defense_kit.protocol import BatchAnswers, Frame, Pixels
 
-Pixels = NDArray[np.uint8]
+Over = Callable[[], tuple[Fault, str] | None]
+"""Says why a program is over, None while it runs."""
 
 MOST_OUTSTANDING = 2
 TICK_SECONDS = 0.5  # how often a wait looks whether the program is over
@@ -48,7 +46,7 @@ class ConversationDeadlines:
     batch: float
 
 
-class PeerSocket:
+class PeerSocket(AbstractContextManager["PeerSocket"]):
     """A listening socket in a folder that nobody else may enter; one peer is let in, once."""
 
     def __init__(self, parent: Path | None = None) -> None:
@@ -96,10 +94,7 @@ class PeerSocket:
         self._listener.close()
         rmtree(self._folder, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -161,9 +156,7 @@ class Conversation:
         connection.setblocking(False)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             connection.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-        self._connection = connection
-        self._deadlines = deadlines
-        self._over = over
+        self._connection, self._deadlines, self._over = connection, deadlines, over
         self._asked: deque[_PendingBatch] = deque()
         self._answers: deque[BatchAnswers] = deque()
         self._incoming = _Incoming()

@@ -15,8 +15,8 @@ from defense_kit.faults import WORDS, RunnerFault
 from defense_kit.frames import ABSTAIN, BICYCLE, BIRD
 from defense_kit.limits import IMAGE_SIZE
 from defense_kit.protocol import BatchAnswers
+from defense_kit.protocol import Pixels as Pixels
 
-Pixels = NDArray[np.uint8]
 Order = NDArray[np.intp]
 
 ROUNDS = 2
@@ -30,19 +30,15 @@ class OpenedDefense(Protocol):
 
     def send(self, images: Pixels) -> None:
         """Start the work on a batch."""
-        ...
 
     def receive(self) -> BatchAnswers:
         """Return the answers to the oldest batch not yet received."""
-        ...
 
     def log(self) -> str:
         """Return the end of what it printed."""
-        ...
 
     def close(self) -> None:
         """End it."""
-        ...
 
 
 Open = Callable[[int], OpenedDefense]

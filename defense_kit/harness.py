@@ -2,20 +2,17 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from defense_kit.conversation import Conversation, ConversationDeadlines, PeerSocket
+from defense_kit.conversation import Conversation, ConversationDeadlines, Over, PeerSocket
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.frames import LONGEST_ID
-from defense_kit.launch import Launch, LaunchedDefense, Over
-from defense_kit.protocol import BatchAnswers
+from defense_kit.protocol import BatchAnswers, Pixels
 
-Pixels = NDArray[np.uint8]
 Cancelled = Callable[[], bool]
 LAST_WORDS_SECONDS = 1.0
 
@@ -25,20 +22,40 @@ def never_stopped() -> bool:
     return False
 
 
-class DefenseSession:
+class LaunchedDefense(Protocol):
+    """A running defense. `uid` is who must be at the other end of the socket, None where any user may be."""
+
+    uid: int | None
+
+    def ended(self) -> tuple[Fault, str] | None:
+        """Return None while it runs, then why it is over: `out_of_memory`, `disk` or `crashed`, and a text."""
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+
+    def stop(self) -> None:
+        """Kill it with all its children, reap them and remove what it left; safe to call twice."""
+
+
+Launch = Callable[[Path], LaunchedDefense]
+"""Starts a defense that shall connect to the socket at this path; RunnerFault when it cannot be started."""
+
+
+class DefenseSession(AbstractContextManager["DefenseSession"]):
     """A defense that said HELLO. Close it, whatever happened; `with` does.
 
-    `name` is what the defense calls itself: a stranger's words, for showing only.
+    `name` is what the defense calls itself: a stranger's words, for showing only. `device` is for whoever opened it to
+    say where it runs.
     """
+
+    device = ""
 
     def __init__(
         self, launched: LaunchedDefense, conversation: Conversation, name: str, image_size: int, rows: int
     ) -> None:
         self.name = name
-        self._launched = launched
-        self._conversation = conversation
-        self._shape = (image_size, image_size, 3)
-        self._most_rows = rows
+        self._launched, self._conversation = launched, conversation
+        self._shape, self._most_rows = (image_size, image_size, 3), rows
         self._sent = 0
 
     def send(self, images: Pixels) -> None:
@@ -81,10 +98,7 @@ class DefenseSession:
         fault.log = self._launched.log()
         return fault
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

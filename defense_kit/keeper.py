@@ -20,6 +20,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -72,11 +74,6 @@ def remove_tree(root: str) -> None:
     os.rmdir(root)
 
 
-def parents() -> dict[int, int]:
-    """Return the parent of every process there is."""
-    return {pid: parent for pid in process_ids() if (parent := _parent_of(pid)) is not None}
-
-
 def process_ids() -> list[int]:
     """Return every process there is."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -92,9 +89,9 @@ def _parent_of(pid: int) -> int | None:
 
 def descendants(root: int) -> list[int]:
     """Return the processes below `root`, zombies included."""
-    children: dict[int, list[int]] = {}
-    for pid, parent in parents().items():
-        children.setdefault(parent, []).append(pid)
+    children: dict[int | None, list[int]] = {}
+    for pid in process_ids():
+        children.setdefault(_parent_of(pid), []).append(pid)
     found: list[int] = []
     waiting = [root]
     while waiting:
@@ -142,14 +139,11 @@ def bounds(limits: Verdict) -> list[tuple[int, int]]:
     return chosen
 
 
-def _bounded(chosen: list[tuple[int, int]]) -> Callable[[], None]:
-    def bound() -> None:
-        for kind, wanted in chosen:
-            hard = resource.getrlimit(kind)[1]
-            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            resource.setrlimit(kind, (most, most))
-
-    return bound
+def _bound(chosen: list[tuple[int, int]]) -> None:
+    for kind, wanted in chosen:
+        hard = resource.getrlimit(kind)[1]
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (most, most))
 
 
 def over_limit(limits: Verdict, scratch: str) -> Verdict | None:
@@ -180,10 +174,8 @@ def sweep(group: int) -> None:
 
 def kill(target: int, how: Callable[[int, int], None] = os.kill) -> None:
     """Kill a process, or with `os.killpg` a group, that may have ended by itself."""
-    try:
+    with suppress(ProcessLookupError):
         how(target, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def exit_words(status: int) -> Verdict:
@@ -213,11 +205,9 @@ def watch(main: int, limits: Verdict, scratch: str) -> Verdict | None:
 def _reap() -> list[tuple[int, int]]:
     """Reap the main program and every orphan that became ours."""
     ended = []
-    try:
+    with suppress(ChildProcessError):
         while (one := os.waitpid(-1, os.WNOHANG))[0]:
             ended.append(one)
-    except ChildProcessError:
-        return ended
     return ended
 
 
@@ -234,7 +224,7 @@ def main() -> None:
         stdout=log,
         stderr=log,
         start_new_session=True,
-        preexec_fn=_bounded(bounds(task["limits"])),
+        preexec_fn=partial(_bound, bounds(task["limits"])),
     )
     verdict = watch(program.pid, task["limits"], task["scratch"])
     sweep(program.pid)

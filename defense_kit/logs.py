@@ -17,9 +17,8 @@ class LogRing:
     """The last bytes of a log, bounded however much is written."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
+        self._limit, self._held = limit_bytes, 0
         self._chunks: deque[bytes] = deque()
-        self._held = 0
         self._lock = threading.Lock()
 
     def append(self, chunk: bytes) -> None:
@@ -41,8 +40,7 @@ class LogReader:
     """Reads a pipe to its end in a thread of its own."""
 
     def __init__(self, descriptor: int, ring: LogRing) -> None:
-        self._descriptor = descriptor
-        self._ring = ring
+        self._descriptor, self._ring = descriptor, ring
         self._thread = threading.Thread(target=self._read, name="defense-log", daemon=True)
         self._thread.start()
 

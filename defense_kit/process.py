@@ -30,10 +30,8 @@ class StartedProcess:
     def __init__(self, running: "subprocess.Popen[bytes]", scratch: Path, mark: str, log_kib: int) -> None:
         assert running.stdin and running.stdout and running.stderr
         self.uid: int | None = os.getuid()
-        self._running = running
+        self._running, self._scratch, self._mark = running, scratch, mark
         self._hold: IO[bytes] = running.stdin
-        self._scratch = scratch
-        self._mark = mark
         self._ring = LogRing(log_kib << 10)
         self._drain = LogReader(os.dup(running.stderr.fileno()), self._ring)
         running.stderr.close()

@@ -14,7 +14,9 @@ from defense_kit import frames
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.logs import readable
 
+Pixels = NDArray[np.uint8]
 LONGEST_NAME = 100
+_SENT = (frames.HELLO, frames.ANSWER, frames.ERROR)  # by a defense
 _CARD_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "OutOfMemoryError", "CUBLAS_STATUS_ALLOC_FAILED")
 _MEMORY = ("MemoryError", "bad_alloc", "can't allocate memory", "Cannot allocate memory")
 _DISK = ("No space left on device", "File too large", "Disk quota exceeded")
@@ -43,40 +45,44 @@ def refuse(text: str) -> RunnerFault:
     return RunnerFault(Fault.PROTOCOL, text)
 
 
+def _refuse_first(*checks: tuple[object, str]) -> None:
+    """RunnerFault in the words of the first check that found something wrong."""
+    for wrong, words in checks:
+        if wrong:
+            raise refuse(words)
+
+
 def read_header(header: bytes | bytearray) -> Frame:
     """Return the frame that 24 bytes announce: a HELLO, ANSWER or ERROR; RunnerFault for all else."""
     magic, version, kind, request_id, rows, payload_bytes, reserved = frames.HEADER.unpack(header)
-    if magic != frames.MAGIC:
-        raise refuse(f"a frame began with {magic!r}, expected {frames.MAGIC!r}")
-    if version != frames.VERSION:
-        raise refuse(f"a frame has version {version}, expected {frames.VERSION}")
-    if reserved != 0:
-        raise refuse(f"the reserved field of a frame is {reserved}, expected 0")
-    if kind not in (frames.HELLO, frames.ANSWER, frames.ERROR):
-        raise refuse(f"a frame has type {kind}; a defense sends 1 (HELLO), 4 (ANSWER) or 5 (ERROR)")
-    if kind != frames.ANSWER and payload_bytes > frames.LONGEST_TEXT:
-        raise refuse(f"a frame of type {kind} has {payload_bytes} bytes, at most {frames.LONGEST_TEXT} are allowed")
+    too_long = kind != frames.ANSWER and payload_bytes > frames.LONGEST_TEXT
+    _refuse_first(
+        (magic != frames.MAGIC, f"a frame began with {magic!r}, expected {frames.MAGIC!r}"),
+        (version != frames.VERSION, f"a frame has version {version}, expected {frames.VERSION}"),
+        (reserved != 0, f"the reserved field of a frame is {reserved}, expected 0"),
+        (kind not in _SENT, f"a frame has type {kind}; a defense sends 1 (HELLO), 4 (ANSWER) or 5 (ERROR)"),
+        (too_long, f"a frame of type {kind} has {payload_bytes} bytes, at most {frames.LONGEST_TEXT} are allowed"),
+    )
     return Frame(kind, request_id, rows, payload_bytes)
 
 
 def check_hello(frame: Frame) -> None:
     """RunnerFault unless the frame may be the first one."""
-    if frame.kind != frames.HELLO:
-        raise refuse(f"the first frame has type {frame.kind}, expected 1 (HELLO)")
-    if frame.request_id or frame.rows:
-        raise refuse("the request id and the rows of a HELLO have to be 0")
+    _refuse_first(
+        (frame.kind != frames.HELLO, f"the first frame has type {frame.kind}, expected 1 (HELLO)"),
+        (frame.request_id or frame.rows, "the request id and the rows of a HELLO have to be 0"),
+    )
 
 
 def check_answer(frame: Frame, request_id: int, rows: int) -> None:
     """RunnerFault unless the frame answers exactly the batch that is to be answered next."""
-    if frame.kind != frames.ANSWER:
-        raise refuse(f"a frame has type {frame.kind}, expected 4 (ANSWER)")
-    if frame.request_id != request_id:
-        raise refuse(f"answered request {frame.request_id}, expected {request_id}: batches are answered in their order")
-    if frame.rows != rows:
-        raise refuse(f"answered {frame.rows} rows, expected {rows}")
-    if frame.payload_bytes != rows * frames.ANSWER_ROW.itemsize:
-        raise refuse(f"an ANSWER has {frame.payload_bytes} bytes, expected {rows * frames.ANSWER_ROW.itemsize}")
+    came, expected, size = frame.request_id, request_id, rows * frames.ANSWER_ROW.itemsize
+    _refuse_first(
+        (frame.kind != frames.ANSWER, f"a frame has type {frame.kind}, expected 4 (ANSWER)"),
+        (came != expected, f"answered request {came}, expected {expected}: batches are answered in their order"),
+        (frame.rows != rows, f"answered {frame.rows} rows, expected {rows}"),
+        (frame.payload_bytes != size, f"an ANSWER has {frame.payload_bytes} bytes, expected {size}"),
+    )
 
 
 def read_hello(payload: bytes | bytearray) -> str:
@@ -122,11 +128,8 @@ def cause(text: str) -> Fault:
 
     The defense answers for all of them, so that a program gains nothing by lying here.
     """
-    if any(words in text for words in _CARD_MEMORY):
-        return Fault.GPU_OUT_OF_MEMORY
-    if any(words in text for words in _MEMORY):
-        return Fault.OUT_OF_MEMORY
-    return Fault.DISK if any(words in text for words in _DISK) else Fault.CRASHED
+    causes = ((Fault.GPU_OUT_OF_MEMORY, _CARD_MEMORY), (Fault.OUT_OF_MEMORY, _MEMORY), (Fault.DISK, _DISK))
+    return next((fault for fault, said in causes if any(words in text for words in said)), Fault.CRASHED)
 
 
 def read_error(payload: bytes | bytearray) -> RunnerFault:

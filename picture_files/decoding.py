@@ -118,18 +118,17 @@ def _checked_outside(data: bytes) -> ImageContainer:
 
 def _refuse_other_than_exact(container: ImageContainer, length: int, size: int) -> None:
     """Refuse what the headers of an attack already give away."""
-    if length > container.end:
-        raise refused("trailing_bytes", count=length - container.end)
-    if (container.width, container.height) != (size, size):
-        raise refused("wrong_size", width=container.width, height=container.height, size=size)
-    if container.bits > 8:
-        raise refused("wrong_depth", bits=container.bits)
-    if container.kind:
-        raise refused("not_rgb", kind=container.kind)
-    if container.orientation in _UPRIGHT:
-        raise refused("exif_rotation")
-    if container.other_colours:
-        raise refused("colour_profile")
+    width, height, bits, kind = container.width, container.height, container.bits, container.kind
+    for wrong, reason, values in (
+        (length > container.end, "trailing_bytes", {"count": length - container.end}),
+        ((width, height) != (size, size), "wrong_size", {"width": width, "height": height, "size": size}),
+        (bits > 8, "wrong_depth", {"bits": bits}),
+        (kind, "not_rgb", {"kind": kind}),
+        (container.orientation in _UPRIGHT, "exif_rotation", {}),
+        (container.other_colours, "colour_profile", {}),
+    ):
+        if wrong:
+            raise refused(reason, **values)
 
 
 def _refuse_conversions(image: Pillow.Image) -> None:

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlparse
 
 from django.conf import settings
 
-from common.errors import DomainError, NotFound
+from common.errors import NotFound
 from common.outages import store_away
 
 # One folder and one plain file name: nothing that could climb out of the store.
@@ -51,7 +51,7 @@ class StoredFile:
 
 
 class PictureStore(Protocol):
-    """What a store does. Every method raises ValueError for a key that is not of the known form."""
+    """What a store does; those below say what they add. Every method raises ValueError for a key of no known form."""
 
     def put(self, key: str, data: bytes) -> None:
         """Keep `data` under `key`, whole or not at all; a key that is there already stays as it is."""
@@ -121,7 +121,25 @@ def _reachable() -> Iterator[None]:
         raise
 
 
-class FolderStore:
+def write_whole(path: Path, source: BinaryIO) -> None:
+    """Write a file beside its place and rename it: whoever reads there finds all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            shutil.copyfileobj(source, file, _PIECE_BYTES)
+            file.flush()
+            # A row that names this file may be committed next; the bytes must outlive a power cut too.
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+class FolderStore(PictureStore):
     """Files in `folder`, spread over sub-folders by the first two characters of their names."""
 
     def __init__(self, folder: Path) -> None:
@@ -132,7 +150,6 @@ class FolderStore:
         self._write(key, io.BytesIO(data))
 
     def put_file(self, key: str, path: Path) -> None:
-        """Copy the file, as `put` does."""
         with open(path, "rb") as source:
             self._write(key, source)
 
@@ -141,61 +158,32 @@ class FolderStore:
         path = self._path(key)
         if path.exists():
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                shutil.copyfileobj(source, file, _PIECE_BYTES)
-                file.flush()
-                # The row that names this file is committed next; the bytes must outlive a power cut too.
-                os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        write_whole(path, source)
 
     @_reachable()
     def get(self, key: str) -> bytes:
-        """Return the file; raises PictureMissing."""
-        try:
-            return self._path(key).read_bytes()
-        except FileNotFoundError as error:
-            raise self._missing(key) from error
+        with self._opened(key) as file:
+            return file.read()
 
     @_reachable()
     def fetch(self, key: str, file: BinaryIO) -> None:
-        """Copy the file; raises PictureMissing."""
-        try:
-            with open(self._path(key), "rb") as kept:
-                shutil.copyfileobj(kept, file, _PIECE_BYTES)
-        except FileNotFoundError as error:
-            raise self._missing(key) from error
+        with self._opened(key) as kept:
+            shutil.copyfileobj(kept, file, _PIECE_BYTES)
 
     @_reachable()
     def exists(self, key: str) -> bool:
-        """Say whether the file is there."""
         return self._path(key).exists()
 
     @_reachable()
     def size(self, key: str) -> int:
-        """Ask the folder; raises PictureMissing."""
-        try:
-            return self._path(key).stat().st_size
-        except FileNotFoundError as error:
-            raise self._missing(key) from error
+        with self._opened(key) as file:
+            return os.fstat(file.fileno()).st_size
 
     @_reachable()
     def part(self, key: str, start: int, end: int) -> BinaryIO:
-        """Open the file where the part begins; raises PictureMissing."""
-        try:
-            return cast(BinaryIO, FileSlice(open(self._path(key), "rb"), start, end))
-        except FileNotFoundError as error:
-            raise self._missing(key) from error
+        return cast(BinaryIO, FileSlice(self._opened(key), start, end))
 
     def files(self) -> Iterator[StoredFile]:
-        """Walk through the sub-folders."""
         for entry, found in self._walk():
             key = f"{Path(entry.path).parent.parent.name}/{entry.name}"
             if _KEY.fullmatch(key) and self._path(key) == Path(entry.path):
@@ -224,9 +212,12 @@ class FolderStore:
                             if entry.is_file(follow_symlinks=False):
                                 yield entry, entry.stat(follow_symlinks=False)
 
-    def _missing(self, key: str) -> DomainError:
-        """Return what to raise for a file that is not there: where the whole folder is gone, so is its disk."""
-        return PictureMissing(key) if self.folder.is_dir() else store_away()
+    def _opened(self, key: str) -> BinaryIO:
+        """Open a file to be read; where it is missing with the whole folder, so is its disk."""
+        try:
+            return open(self._path(key), "rb")
+        except FileNotFoundError as error:
+            raise (PictureMissing(key) if self.folder.is_dir() else store_away()) from error
 
     def _path(self, key: str) -> Path:
         kind, name = _checked(key).split("/")
@@ -257,7 +248,7 @@ class FileSlice(io.RawIOBase):
         super().close()
 
 
-class S3Store:
+class S3Store(PictureStore):
     """Objects in `bucket` under `prefix`. Credentials come from where boto3 looks for them."""
 
     def __init__(self, bucket: str, prefix: str, *, endpoint: str | None) -> None:
@@ -283,17 +274,14 @@ class S3Store:
             self._client.upload_file(str(path), self.bucket, self._name(key), ExtraArgs=told)
 
     def get(self, key: str) -> bytes:
-        """Return the object; raises PictureMissing."""
         data: bytes = self._body(key).read()
         return data
 
     def fetch(self, key: str, file: BinaryIO) -> None:
-        """Download the object; raises PictureMissing."""
         for piece in self._body(key).iter_chunks(_PIECE_BYTES):
             file.write(piece)
 
     def exists(self, key: str) -> bool:
-        """Say whether the object is there."""
         try:
             self.size(key)
         except PictureMissing:
@@ -301,22 +289,13 @@ class S3Store:
         return True
 
     def size(self, key: str) -> int:
-        """Ask the bucket; raises PictureMissing."""
-        from botocore.exceptions import ClientError
-
-        try:
+        with _missing(key):
             return int(self._client.head_object(Bucket=self.bucket, Key=self._name(key))["ContentLength"])
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _MISSING_CODES:
-                raise PictureMissing(key) from error
-            raise
 
     def part(self, key: str, start: int, end: int) -> BinaryIO:
-        """Ask for that part of the object; raises PictureMissing."""
         return cast(BinaryIO, self._body(key, Range=f"bytes={start}-{end - 1}"))
 
     def files(self) -> Iterator[StoredFile]:
-        """List the objects under the prefix."""
         for page in self._pages("list_objects_v2"):
             for found in page.get("Contents", ()):
                 key = found["Key"].removeprefix(self.prefix)
@@ -340,17 +319,24 @@ class S3Store:
         return iter(pages.paginate(Bucket=self.bucket, Prefix=self.prefix))
 
     def _body(self, key: str, **asked: str) -> Any:
-        from botocore.exceptions import ClientError
-
-        try:
+        with _missing(key):
             return self._client.get_object(Bucket=self.bucket, Key=self._name(key), **asked)["Body"]
-        except ClientError as error:
-            if error.response["Error"]["Code"] in _MISSING_CODES:
-                raise PictureMissing(key) from error
-            raise
 
     def _name(self, key: str) -> str:
         return self.prefix + _checked(key)
+
+
+@contextmanager
+def _missing(key: str) -> Iterator[None]:
+    """Turn a bucket's answer that it has no such object into PictureMissing."""
+    from botocore.exceptions import ClientError
+
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _MISSING_CODES:
+            raise PictureMissing(key) from error
+        raise
 
 
 def _s3_client(endpoint: str | None) -> Any:

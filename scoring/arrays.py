@@ -4,21 +4,20 @@ The cache holds one raw file of S*S*3 bytes per picture, named by the hash of it
 time: the picture store is the truth. It takes what the disk has, and gives way where room is short.
 """
 
+import io
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import structlog
 from django.conf import settings
-from numpy.typing import NDArray
 
+from defense_kit.protocol import Pixels as Pixels
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
-from picture_files.store import picture_key, picture_store
+from picture_files.store import picture_key, picture_store, write_whole
 
-Pixels = NDArray[np.uint8]
 MOST_COMPARED = 100_000
 LEAST_FREE_BYTES = 10 << 30
 _LEAST_FREE_SHARE = 20  # of a small disk, one part in so many
@@ -104,7 +103,7 @@ def _decoded(sha: str, size: int, key: Callable[[str], str]) -> Pixels:
 def cache_picture(sha: str, flat: Pixels) -> None:
     """Keep a picture's pixels, uint8 [S * S * 3], so that nobody has to decode it; where there is no room, do not."""
     try:
-        _write(Path(_path(sha)), flat)
+        write_whole(Path(_path(sha)), io.BytesIO(flat.tobytes()))
     except OSError:  # the pixels are at hand all the same
         log.warning("picture_not_cached", exc_info=True)
 
@@ -140,18 +139,3 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             yield path, path.stat()
         except FileNotFoundError:  # deleted or renamed just now
             continue
-
-
-def _write(path: Path, flat: Pixels) -> None:
-    # Under another name first: a reader beside us sees the whole file or none.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(flat.tobytes())
-            file.flush()
-            os.fsync(file.fileno())  # or a power cut may leave a file of the right length and no pixels
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

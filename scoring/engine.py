@@ -5,13 +5,9 @@ others: it ends as a fault of this run (R30), and a picture that a defense canno
 killed scorer leaves a lease that runs out.
 """
 
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from types import TracebackType
 
 import structlog
 
@@ -20,13 +16,11 @@ from policy.selectors import policy_in_force
 from scoring import leases, plan, selectors, services
 from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault
-from scoring.heartbeat import Heartbeat, longest
 from scoring.inference import choose_device, name_device
-from scoring.leases import LeaseLost
+from scoring.leases import Heartbeat, LeaseLost, longest
 from scoring.models import Run
 from scoring.persistence import retry_until_kept
-from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import BatchAnswers, DefenseRunner, RunnerFault, check_answers
+from scoring.runner import BatchAnswers, BatchFault, RunnerFault, converse
 from scoring.selectors import PlannedPicture
 from scoring.services import DefensePrediction
 from scoring.trials.selectors import trial_waits_longest
@@ -36,13 +30,12 @@ from scoring.warm_session import FindRunner, WarmSession
 
 Clock = Callable[[], datetime]
 Batch = plan.PlannedBatch[PlannedPicture]
-MOST_OUTSTANDING = 2
 _LONGEST_LATENCY = 2**31 - 1  # what the column holds: 35 minutes for one batch
 
 log = structlog.get_logger(__name__)
 
 
-class ScoringEngine:
+class ScoringEngine(AbstractContextManager["ScoringEngine"]):
     """One process that scores on one device: `device` is the setting `auto`, `cpu` or `cuda`.
 
     A device that is not there raises InvalidInput before anything is claimed.
@@ -53,12 +46,7 @@ class ScoringEngine:
         self._device_setting, self._find_runner = device, find_runner
         self._warm: WarmSession | None = None
 
-    def __enter__(self) -> "ScoringEngine":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def work_one(self) -> bool:
@@ -83,7 +71,7 @@ class ScoringEngine:
         return True
 
     def _work_run(self) -> bool:
-        if not selectors.runs_waiting(now=self.clock()).exists():
+        if not leases.waiting(Run, now=self.clock()).exists():
             self.rest()
             return False
         warm = self._warm = self._warm or WarmSession(self._find_runner, choose_device(self._device_setting))
@@ -113,14 +101,6 @@ class ScoringEngine:
             self._warm.close()
 
 
-class RunFailed(Exception):
-    """What ended a run early, and the items of its plan it happened with."""
-
-    def __init__(self, fault: RunnerFault, items: Sequence[PlannedPicture]) -> None:
-        super().__init__(str(fault))
-        self.fault, self.items = fault, items
-
-
 class RunWork:
     """One run in the hands of a scorer."""
 
@@ -136,13 +116,11 @@ class RunWork:
                 answers, device = self._ask(heartbeat)
         except LeaseLost:
             raise
-        except RunFailed as failed:
-            self._record(failed.fault, failed.items)
         except RunnerFault as fault:
-            self._record(fault, ())
+            self._record(fault)
         except Exception as error:  # a full disk, an engine that is away: not the defense's doing
             log.exception("run_failed", run=self._run.pk)
-            self._record(RunnerFault(Fault.PLATFORM, f"{type(error).__name__}: {error}"), ())
+            self._record(RunnerFault(Fault.PLATFORM, f"{type(error).__name__}: {error}"))
         else:
             self._finish(answers, device)
 
@@ -157,12 +135,12 @@ class RunWork:
         name = self._run.defense.name
         log.info("run_finished", run=self._run.pk, defense=name, pictures=len(answers), device=device)
 
-    def _record(self, fault: RunnerFault, items: Sequence[PlannedPicture]) -> None:
+    def _record(self, fault: RunnerFault) -> None:
         self._warm.drop()
-        retry_until_kept(lambda: self._keep(fault, items, self._clock()))
+        retry_until_kept(lambda: self._keep(fault, self._clock()))
 
-    def _keep(self, fault: RunnerFault, items: Sequence[PlannedPicture], now: datetime) -> None:
-        run = self._run
+    def _keep(self, fault: RunnerFault, now: datetime) -> None:
+        run, items = self._run, fault.items if isinstance(fault, BatchFault) else ()
         told = {"run": run.pk, "attempt": run.attempt, "fault": fault.fault.value, "text": fault.text}
         if items and services.run_part(run, items, fault.fault, fault.text, now=now):
             log.warning("run_parted", pictures=len(items), **told)
@@ -173,33 +151,11 @@ class RunWork:
     def _ask(self, heartbeat: Heartbeat) -> tuple[list[DefensePrediction], str]:
         """Return the run's answers, not yet saved, and the device that made them."""
         session = self._warm.session(self._run, self._size, cancelled=heartbeat.is_lost)
+        batches = list(plan.batches(self._items, batch_size=self._run.batch_size))
         answered: list[DefensePrediction] = []
-        outstanding: deque[tuple[Batch, int]] = deque()
-        free_since = 0
-        for batch, images in self._loaded():
-            heartbeat.check()
-            sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
-            # A fault of the batch before may show only now, while this one is being sent.
-            with self._naming(*(begun for begun, _ in outstanding), batch):
-                session.send(images)
-            outstanding.append((batch, sent))
-            if len(outstanding) == MOST_OUTSTANDING:
-                free_since = self._collect(session, *outstanding.popleft(), free_since, answered)
-        while outstanding:
-            heartbeat.check()
-            free_since = self._collect(session, *outstanding.popleft(), free_since, answered)
+        for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
+            answered += self._answered(batch, answers, min(nanoseconds // 1000, _LONGEST_LATENCY))
         return answered, session.device
-
-    def _loaded(self) -> Iterator[tuple[Batch, Pixels]]:
-        """Yield the batches with their pictures, the next one being read while this one is worked on."""
-        waiting = deque(plan.batches(self._items, batch_size=self._run.batch_size))
-        with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
-            ahead = reader.submit(self._load, waiting[0])
-            while waiting:
-                batch, images = waiting.popleft(), ahead.result()
-                if waiting:
-                    ahead = reader.submit(self._load, waiting[0])
-                yield batch, images
 
     def _load(self, batch: Batch) -> Pixels:
         """Read a batch; the pictures that the store does not have, or has wrongly, are parted from the others."""
@@ -209,8 +165,7 @@ class RunWork:
             bad = {item: text for item in batch.rows[: batch.real] if (text := self._missing(item))}
             if not bad:  # the padding's, which have a batch of their own
                 raise
-            fault = RunnerFault(Fault.PLATFORM, "; ".join(bad.values()))
-            raise RunFailed(fault, list(bad)) from None
+            raise BatchFault(RunnerFault(Fault.PLATFORM, "; ".join(bad.values())), list(bad)) from None
 
     def _missing(self, item: PlannedPicture) -> str:
         try:
@@ -218,27 +173,6 @@ class RunWork:
         except (PictureMissing, WrongPicture) as error:
             return f"{type(error).__name__}: {error}"
         return ""
-
-    def _collect(
-        self, session: DefenseRunner, batch: Batch, sent: int, free_since: int, answered: list[DefensePrediction]
-    ) -> int:
-        """Take a batch's answers; return when they came, in nanoseconds, which is when the defense was free again."""
-        with self._naming(batch):
-            answers = check_answers(session.receive(), len(batch.rows))
-        came = time.perf_counter_ns()
-        latency_us = min((came - max(sent, free_since)) // 1000, _LONGEST_LATENCY)
-        answered += self._answered(batch, answers, latency_us)
-        return came
-
-    @contextmanager
-    def _naming(self, *batches: Batch) -> Iterator[None]:
-        """Let a fault in a step of the conversation name the batches that it may come from, if it is the defense's."""
-        try:
-            yield
-        except RunnerFault as fault:
-            if fault.fault in PLATFORM_FAULTS:
-                raise
-            raise RunFailed(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 
     def _answered(self, batch: Batch, answers: BatchAnswers, latency_us: int) -> list[DefensePrediction]:
         """Turn the rows that count into facts; the padding's answers are dropped."""

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import InvalidInput
+from defense_kit.protocol import Pixels
 from scoring.machine import processor_name
 
-Pixels = NDArray[np.uint8]
 Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
@@ -79,8 +79,7 @@ def describe_device(device: str) -> str:
 
 def cards() -> int:
     """Return how many CUDA devices this machine offers."""
-    count: int = load_torch().cuda.device_count()
-    return count
+    return int(load_torch().cuda.device_count())
 
 
 def use_card(number: int) -> None:
@@ -144,8 +143,8 @@ class TorchForward:
         self._network = network.eval().to(device)
         shape = (rows, image_size, image_size, 3)
         place = OnCard if device == "cuda" else OnProcessor
-        self._places: deque[BatchBuffer] = deque(place(torch, self._network, shape) for _ in range(MOST_BEGUN))
-        self._begun: deque[BatchBuffer] = deque()
+        self._places: deque[OnCard | OnProcessor] = deque(place(torch, self._network, shape) for _ in range(MOST_BEGUN))
+        self._begun: deque[OnCard | OnProcessor] = deque()
 
     def send(self, images: Pixels) -> None:
         """Begin with uint8 images [N, S, S, 3], N and S as declared; they stay as they are until they are received."""
@@ -158,16 +157,6 @@ class TorchForward:
         place = self._begun.popleft()
         self._places.append(place)
         return place.finish()
-
-
-class BatchBuffer(Protocol):
-    """Where one batch lies while it is worked on."""
-
-    def begin(self, images: Pixels) -> None:
-        """Take a batch."""
-
-    def finish(self) -> Numbers:
-        """Return its numbers."""
 
 
 class OnProcessor:

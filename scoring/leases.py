@@ -1,23 +1,33 @@
-"""Leases with attempt numbers: one scorer per item, and expired ones are reclaimed (R30).
+"""Leases with attempt numbers: one scorer per item, which renews its lease; expired ones are reclaimed (R30).
 
 The same for every kind of work, whatever is done under the lease. A write names the attempt that it belongs to and
 changes one row or none.
 """
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
-from typing import TypeVar
+from threading import Event, Thread
+from typing import Protocol, TypeVar
 
-from django.db import transaction
+import structlog
+from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from common.errors import Conflict
+from common.outages import outages
+from defense_kit.container import LOADING_SECONDS
+from policy.numbers import Policy
 from scoring import rules
 from scoring.enums import NEXT_RUN_STATE, Fault, RunState
 from scoring.models import Leased
 
 LEASE = timedelta(seconds=60)
+HEARTBEAT_SECONDS = 15.0
 SILENCE = "The scorer stopped answering in the middle of the work."
 Work = TypeVar("Work", bound=Leased)
+
+log = structlog.get_logger(__name__)
 
 
 class LeaseLost(Conflict):
@@ -92,3 +102,73 @@ def reclaim(kind: type[Work], *, now: datetime) -> int:
 def _held(work: Work) -> QuerySet[Work]:
     """Narrow to the work as this attempt holds it: the fence that a scorer without a lease cannot pass."""
     return type(work)._default_manager.filter(pk=work.pk, state=RunState.RUNNING, attempt=work.attempt)
+
+
+# Renewing in the background -------------------------------------------------------------------------------------------
+
+
+def longest(policy: Policy, *, batch_size: int, batches: int, opened: int = 1) -> timedelta:
+    """Return the longest that work may take with every deadline used up: nobody keeps a lease beyond it (R30).
+
+    A defense that is `opened` for it may first have to be fetched.
+    """
+    opening = LOADING_SECONDS + policy.start_seconds + policy.hello_seconds
+    return timedelta(seconds=opened * opening + batches * batch_size * policy.seconds_per_picture)
+
+
+class LiveScorer(Protocol):
+    """A scorer as its heartbeat knows it."""
+
+    clock: Callable[[], datetime]
+
+    def seen(self, held: str) -> None:
+        """Show in the overview that the scorer is alive and what it holds."""
+
+
+class Heartbeat(AbstractContextManager["Heartbeat"]):
+    """Renews a lease from a thread of its own, not beyond `until`."""
+
+    def __init__(self, work: Leased, scorer: LiveScorer, *, until: datetime, every: float = HEARTBEAT_SECONDS) -> None:
+        self._work, self._scorer, self._until, self._every = work, scorer, until, every
+        self._stopped = Event()
+        self._lost: LeaseLost | None = None
+        self._thread = Thread(target=self._beat, name=f"heartbeat of {work}", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def is_lost(self) -> bool:
+        """Say whether a beat found that the work is somebody else's now."""
+        return self._lost is not None
+
+    def check(self) -> None:
+        """Raise LeaseLost when a beat found that the work is somebody else's now."""
+        if self._lost is not None:
+            raise self._lost
+
+    def _beat(self) -> None:
+        try:
+            while self._lost is None and not self._stopped.wait(self._every):
+                self._renew(self._scorer.clock())
+        finally:
+            connection.close()  # a thread's connection is its own
+
+    def _renew(self, now: datetime) -> None:
+        if now > self._until:
+            return
+        try:
+            renew(self._work, now=now)
+            self._scorer.seen(str(self._work))
+            outages.succeeded(self._thread.name)
+        except LeaseLost as lost:
+            self._lost = lost
+        except Exception as error:
+            # The database is away for a moment: the next beat tries again, the lease allows three.
+            if not outages.failed(self._thread.name, error):
+                log.exception("heartbeat_failed", work=str(self._work))
+            connection.close()

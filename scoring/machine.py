@@ -1,8 +1,16 @@
-"""The name of this machine, and its free memory."""
+"""This machine: its name, its free memory, and the exclusive use of one of its devices.
 
+A slot is a locked file in the folder that the scorers of a machine share. The system lets go of the lock when a process
+ends, however it ends, so that no slot stays taken.
+"""
+
+import fcntl
 import platform
+import secrets
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 
 def free_memory_mib() -> int | None:
@@ -20,3 +28,51 @@ def processor_name() -> str:
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return named[0] if named else platform.machine()
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """`device` is cpu or cuda, `number` which of them; `folder` is for what its scorer keeps for a while.
+
+    `identity` is the same as long as the folder is kept, whatever the machine is called by then.
+    """
+
+    device: str
+    number: int
+    folder: Path
+    identity: str
+    lock: IO[str]
+
+    @property
+    def name(self) -> str:
+        """Return what tells it from the others of this machine, the same after a restart."""
+        return f"{self.device}-{self.number}"
+
+
+def take_slot(parent: Path, device: str, count: int) -> Slot | None:
+    """Return the first of the `count` devices of a kind that no process has; None when all are taken.
+
+    `parent` is the folder that the scorers of this machine share. The processor counts as one device.
+    """
+    parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for number in range(count):
+        lock = open(parent / f"{device}-{number}.lock", "w")  # noqa: SIM115 - held as long as the slot is
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        folder = parent / f"{device}-{number}"
+        folder.mkdir(exist_ok=True, mode=0o700)
+        return Slot(device, number, folder, _identity(folder), lock)
+    return None
+
+
+def _identity(folder: Path) -> str:
+    """Return what is written down in a slot's folder, or write it down: who comes here holds the lock."""
+    path = folder / "identity"
+    known = path.read_text() if path.exists() else ""
+    if not known:
+        known = secrets.token_hex(8)
+        path.write_text(known)
+    return known

@@ -6,7 +6,7 @@ from itertools import islice
 from scoring import plan, selectors
 from scoring.arrays import load_arrays
 from scoring.models import Prediction
-from scoring.runner import BatchAnswers, check_answers
+from scoring.runner import check_answers
 from scoring.warm_session import FindRunner, WarmSession
 
 
@@ -40,15 +40,8 @@ def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> R
         session = warm.session(run, size)
         session.send(images)
         answers = check_answers(session.receive(), len(batch.rows))
-        return Replay(_recorded(prediction), _answer(answers, prediction.row), session.device)
+        recorded = (prediction.answer, prediction.score_bicycle, prediction.score_bird)
+        bicycle, bird = answers.scores[prediction.row].tolist()
+        return Replay(recorded, (int(answers.labels[prediction.row]), bicycle, bird), session.device)
     finally:
         warm.close()
-
-
-def _recorded(prediction: Prediction) -> tuple[int, float, float]:
-    return prediction.answer, prediction.score_bicycle, prediction.score_bird
-
-
-def _answer(answers: BatchAnswers, row: int) -> tuple[int, float, float]:
-    bicycle, bird = (float(score) for score in answers.scores[row])
-    return int(answers.labels[row]), bicycle, bird

@@ -12,11 +12,10 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Max
 
-from scoring import plan
 from scoring.enums import NEXT_RERUN_STATE, Fault, RerunState, RunState
 from scoring.models import Rerun, Run, RunItem
 from scoring.rerun_scope import RunKind, Scope, images_of, items_in_scope
-from scoring.services import PICTURES_PER_RUN
+from scoring.services import PICTURES_PER_RUN, run_make
 
 # A second of work or two, so that the other sweeps of a worker get their turn.
 RUNS_A_SWEEP = 50
@@ -92,7 +91,9 @@ def _plan_run(
         return None
     # Runs of a round share a loaded defense, and so its seed; a fresh one has its own (R29).
     shared = kind == place.kind and not kind.fresh
-    run = Run.objects.create(
+    run = run_make(
+        image_ids,
+        rng=rng,
         defense_id=rerun.defense_id,
         rerun=rerun,
         round=kind.round,
@@ -103,12 +104,6 @@ def _plan_run(
         fault=Fault.CANCELLED,
         fault_text=_NOT_BEGUN,
         created_at=now,
-    )
-    RunItem.objects.bulk_create(
-        RunItem(
-            run=run, rerun=rerun, defense_id=rerun.defense_id, round=kind.round, image_id=image_id, position=position
-        )
-        for position, image_id in enumerate(plan.permuted(image_ids, seed=rng.getrandbits(63)))
     )
     return _Place(run.pk, kind, image_ids[-1], run.seed)
 

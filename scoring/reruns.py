@@ -3,7 +3,7 @@
 Until a re-run is applied its answers count for nothing. Its runs are planned by a sweep (`scoring.rerun_preparation`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -11,18 +11,18 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, F, QuerySet, Subquery
 
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict
+from common.typed import clean_words
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction
 from scoring.rerun_preparation import rerun_advance, runs_queue
 from scoring.rerun_scope import Scope, frozen_scope, items_in_scope, kinds
 from scoring.rules import DEFENSE_FAULTS
-from scoring.selectors import predictions_in_force
+from scoring.selectors import SAME_QUESTION, predictions_in_force, throughput
 from scoring.services import PICTURES_PER_RUN
-from scoring.throughput import throughput
 
 MOST_REASON_CHARACTERS = 1_000
 _ROWS_AT_ONCE = 1_000
@@ -121,7 +121,8 @@ def rerun_start(*, defense: Defense, scope: Scope, reason: str, by: User, now: d
     InvalidInput without a reason; Conflict where there is nothing to do again, where another re-run of the defense is
     under way, and for a defense that is not in force.
     """
-    said = f"{scope.words} {_checked(reason)}"
+    ask = "Give the reason: it stays on record."
+    said = f"{scope.words} {clean_words(reason, field='reason', ask=ask, most=MOST_REASON_CHARACTERS)}"
     _refuse_out_of_force(defense)
     try:
         with transaction.atomic():
@@ -145,17 +146,6 @@ def _note_what_is_meant(rerun: Rerun, scope: Scope) -> None:
         raise Conflict("No answer of this defense is meant by that. Choose others.", "nothing_to_rerun")
     rerun.scope, rerun.kinds = still.to_record(), [[*kind, answers] for kind, answers in found.items()]
     rerun.save(update_fields=["scope", "kinds"])
-
-
-def _checked(reason: str) -> str:
-    reason = reason.replace("\x00", "").strip()
-    if not reason:
-        raise InvalidInput("Give the reason: it stays on record.", "invalid", field="reason")
-    if len(reason) > MOST_REASON_CHARACTERS:
-        raise InvalidInput(
-            f"Give the reason in at most {MOST_REASON_CHARACTERS:,} characters.", "invalid", field="reason"
-        )
-    return reason
 
 
 def _refuse_out_of_force(defense: Defense) -> None:
@@ -208,8 +198,7 @@ def rerun_cancel(*, rerun_id: int, by: User, now: datetime) -> None:
     still_open = Run.objects.filter(rerun=rerun, state__in=(RunState.QUEUED, RunState.RUNNING))
     ended = {"fault": Fault.CANCELLED, "fault_text": "The re-run was cancelled.", "finished_at": now}
     still_open.update(state=RunState.DEAD, lease_until=None, **ended)
-    _end(rerun, RerunState.CANCELLED, by, now)
-    _record("rerun.cancel", rerun, by, now)
+    _end("rerun.cancel", rerun, RerunState.CANCELLED, by, now)
 
 
 @transaction.atomic
@@ -227,10 +216,9 @@ def rerun_apply(*, rerun_id: int, by: User, now: datetime) -> int:
         SupersededPrediction(prediction_id=old, by_id=new, rerun=rerun) for old, new in answers.values_list("old", "pk")
     )
     replaced = 0
-    for chunk in _chunks(rows):
+    while chunk := list(islice(rows, _ROWS_AT_ONCE)):
         replaced += len(SupersededPrediction.objects.bulk_create(chunk))
-    _end(rerun, RerunState.APPLIED, by, now)
-    _record("rerun.apply", rerun, by, now)
+    _end("rerun.apply", rerun, RerunState.APPLIED, by, now)
     return replaced
 
 
@@ -268,13 +256,9 @@ def _refuse_unfinished(left: RerunProgress) -> None:
             raise Conflict(f"Nothing was changed: {count:,} answers {words}. {do}.", "rerun_unfinished")
 
 
-def _chunks(rows: Iterator[SupersededPrediction]) -> Iterator[list[SupersededPrediction]]:
-    while chunk := list(islice(rows, _ROWS_AT_ONCE)):
-        yield chunk
-
-
-def _end(rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
+def _end(action: str, rerun: Rerun, state: RerunState, by: User, now: datetime) -> None:
     rerun_advance(rerun, state, ended_by=by, ended_at=now)
+    _record(action, rerun, by, now)
 
 
 # Looking -------------------------------------------------------------------------------------------------------------
@@ -323,8 +307,7 @@ def _rate(rerun: Rerun, done: int, now: datetime) -> float | None:
 
 def _in_force_beside() -> QuerySet[Prediction]:
     """Return the answer in force to the same question as an outer answer's."""
-    same = {name: OuterRef(name) for name in ("defense", "image", "round")}
-    return predictions_in_force().filter(**same)
+    return predictions_in_force().filter(**SAME_QUESTION)
 
 
 def paired_answers(rerun: Rerun) -> QuerySet[Any]:
@@ -337,8 +320,7 @@ def paired_answers(rerun: Rerun) -> QuerySet[Any]:
 
 def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
     """Return the answers in force that a re-run under way would take the place of, answered anew already or not."""
-    same = {name: OuterRef(name) for name in ("defense", "image", "round")}
-    asked = RunItem.objects.filter(rerun=rerun, **same)
+    asked = RunItem.objects.filter(rerun=rerun, **SAME_QUESTION)
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 
 

@@ -1,23 +1,30 @@
-"""The interface of runners of defenses (R28), and their faults (R30).
+"""The interface of runners of defenses (R28), how they are asked, and their faults (R30).
 
 A runner opens a session for one run; the session answers batches until it is closed. Whatever happens inside comes out
 as answers or as a RunnerFault with a code of the closed list, never as another exception.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from defense_kit.conversation import MOST_OUTSTANDING
 from defense_kit.faults import RunnerFault as RunnerFault
 from defense_kit.protocol import BatchAnswers as BatchAnswers
+from defense_kit.protocol import Pixels as Pixels
 from scoring.enums import DefenseAnswer, Fault
 from scoring.inference import free_memory, is_gpu_out_of_memory, is_out_of_memory
 from scoring.models import Defense
+from scoring.plan import PlannedBatch
 from scoring.reference import Model, reference
+from scoring.rules import PLATFORM_FAULTS
 
-Pixels = NDArray[np.uint8]
+T = TypeVar("T")
 _LABELS = [outcome.value for outcome in DefenseAnswer]
 
 
@@ -31,15 +38,12 @@ class DefenseRunner(Protocol):
 
     def send(self, images: Pixels) -> None:
         """Hand over uint8 images [N, S, S, 3], N the batch size; the caller leaves them as they are until answered."""
-        ...
 
     def receive(self) -> BatchAnswers:
         """Return the answers for the oldest batch not yet answered; RunnerFault when there are none to come."""
-        ...
 
     def close(self) -> None:
         """End it and free what it holds; safe to call after a fault."""
-        ...
 
 
 class Runner(Protocol):
@@ -61,7 +65,67 @@ class Runner(Protocol):
         `attempt` says in words what it is first started for. `cancelled` is asked now and then while the session waits
         for answers: True ends it with the fault of that name.
         """
-        ...
+
+
+class BatchFault(RunnerFault):
+    """A fault, and the `items` of the plan that it may come from."""
+
+    def __init__(self, fault: RunnerFault, items: Sequence[Any]) -> None:
+        super().__init__(fault.fault, fault.text)
+        self.items = items
+
+
+def converse(
+    session: DefenseRunner,
+    batches: Sequence[PlannedBatch[T]],
+    load: Callable[[PlannedBatch[T]], Pixels],
+    check: Callable[[], None],
+) -> Iterator[tuple[PlannedBatch[T], BatchAnswers, int]]:
+    """Ask a session about batches in their order; yield each with its answers and the nanoseconds that it took.
+
+    While the session works on one batch the next is sent, and the one after that is read by `load` in a thread. A fault
+    of the defense comes out as a BatchFault; `check` is called before each step and may raise to end it all.
+    """
+    outstanding: deque[tuple[PlannedBatch[T], int]] = deque()
+    free_since = 0  # when the session had answered everything before
+
+    def take() -> tuple[PlannedBatch[T], BatchAnswers, int]:
+        nonlocal free_since
+        batch, sent = outstanding.popleft()
+        with _naming(batch):
+            answers = check_answers(session.receive(), len(batch.rows))
+        began, free_since = max(sent, free_since), time.perf_counter_ns()
+        return batch, answers, free_since - began
+
+    with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
+        ahead = reader.submit(load, batches[0])
+        for batch, following in zip(batches, [*batches[1:], None], strict=True):
+            check()
+            # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
+            while outstanding and (len(outstanding) == MOST_OUTSTANDING or not ahead.done()):
+                yield take()
+            images = ahead.result()
+            if following is not None:
+                ahead = reader.submit(load, following)
+            sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
+            # A fault of the batch before may show only now, while this one is being sent.
+            with _naming(*(begun for begun, _ in outstanding), batch):
+                session.send(images)
+            outstanding.append((batch, sent))
+        while outstanding:
+            check()
+            yield take()
+
+
+@contextmanager
+def _naming(*batches: PlannedBatch[T]) -> Iterator[None]:
+    """Let a fault in a step of the conversation name the batches that it may come from, if it is the defense's."""
+    try:
+        yield
+    except RunnerFault as fault:
+        if fault.fault in PLATFORM_FAULTS:
+            raise
+        raise BatchFault(fault, [item for batch in batches for item in batch.rows[: batch.real]]) from fault
 
 
 def check_answers(answers: Any, rows: int) -> BatchAnswers:

@@ -20,10 +20,10 @@ from policy.selectors import policy_in_force
 from scoring.arrays import make_room
 from scoring.engine import ScoringEngine
 from scoring.inference import card_uuid, cards, choose_device, use_card
+from scoring.machine import Slot, take_slot
 from scoring.models import Defense
 from scoring.runner import ReferenceRunner, Runner
 from scoring.sealed import ContainerRunner, ResponseDeadlines
-from scoring.slots import Slot, take_slot
 from scoring.trusted_programs import TrustedPrograms
 
 SEEN_EVERY_SECONDS = 15.0
@@ -113,12 +113,11 @@ class Runners:
 
     def offered(self) -> str:
         """Return what carries strangers' defenses here now; empty while no container engine answers."""
-        if self._runtime != "docker":
-            return self._runtime
-        try:
-            connect(seconds=_ENGINE_ANSWERS_SECONDS).close()
-        except RunnerFault:  # the page of the queue tells it, and what is tried all the same says why
-            return ""
+        if self._runtime == "docker":
+            try:
+                connect(seconds=_ENGINE_ANSWERS_SECONDS).close()
+            except RunnerFault:  # the page of the queue tells it, and what is tried all the same says why
+                return ""
         return self._runtime
 
     def start_clean(self) -> None:
@@ -137,18 +136,16 @@ class Runners:
         policy = policy_in_force(domain_now()).policy
         bounds = (limits_of(policy), patience_of(policy))
         if self._bounds != bounds or self._sealed is None:
-            self._bounds, self._sealed = bounds, self._sealed_by(*bounds)
+            self._bounds = bounds
+            self._sealed = ContainerRunner(
+                scorer=self._slot.identity,
+                folder=self._slot.folder,
+                limits=bounds[0],
+                patience=bounds[1],
+                runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
+                gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
+            )
         return self._sealed
-
-    def _sealed_by(self, limits: DefenseLimits, patience: ResponseDeadlines) -> ContainerRunner:
-        return ContainerRunner(
-            scorer=self._slot.identity,
-            folder=self._slot.folder,
-            limits=limits,
-            patience=patience,
-            runtime="" if settings.CONTAINER_RUNTIME == "runc" else settings.CONTAINER_RUNTIME,
-            gpu=card_uuid(self._slot.number) if self._slot.device == "cuda" else "",
-        )
 
 
 def limits_of(policy: Policy) -> DefenseLimits:

@@ -9,19 +9,15 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from defense_kit import container
 from defense_kit.conversation import ConversationDeadlines
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import Cancelled, DefenseSession, never_stopped, open_defense
 from defense_kit.limits import DefenseLimits
-from defense_kit.protocol import BatchAnswers
 from defense_kit.sealing import Sealing
 from picture_files.store import PictureMissing, picture_store
 from scoring.machine import free_memory_mib, processor_name
@@ -32,6 +28,12 @@ if TYPE_CHECKING:
 
 LEAST_FREE_BYTES = 10 << 30
 _GATES, _ARCHIVES = "gate-*", "archive-*"
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, which is read a piece at a time."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def archive_key(sha256: str) -> str:
@@ -103,7 +105,7 @@ class ContainerRunner:
         seed: int,
         attempt: str = "",
         cancelled: Cancelled = never_stopped,
-    ) -> "ContainerSession":
+    ) -> DefenseSession:
         """Start `defense`; RunnerFault when its image cannot be had or it does not start.
 
         A container of this scorer's that could not be removed when it was closed goes first, or nothing is started.
@@ -117,7 +119,7 @@ class ContainerRunner:
         gpu = self._gpu if device == "cuda" else ""
         sealing = Sealing(defense.image, self._scorer, attempt, gpu, self._runtime)
         opened = open_defense(
-            container.container_launch(self._client, sealing, self._limits),
+            partial(container.start_container, self._client, sealing, self._limits),
             image_size=image_size,
             batch_size=batch_size,
             seed=seed,
@@ -125,7 +127,8 @@ class ContainerRunner:
             folder=self._folder,
             cancelled=cancelled,
         )
-        return ContainerSession(opened, f"{device}, {gpu or processor_name()}, container")
+        opened.device = f"{device}, {gpu or processor_name()}, container"
+        return opened
 
     def _refuse_without_memory(self) -> None:
         """Start nothing that the machine could run out of memory with: the defense would be charged for it."""
@@ -133,31 +136,6 @@ class ContainerRunner:
         if free is not None and free < needed:
             text = f"the scorer's machine has {free:,} MiB of memory free, and a defense may use {needed:,} MiB"
             raise RunnerFault(Fault.PLATFORM, f"{text}: end other programs, or lower defense_memory_mib in the policy")
-
-
-class ContainerSession:
-    """A defense that answers out of its container. `device` is what the predictions record, `name` its own words."""
-
-    def __init__(self, opened: DefenseSession, device: str) -> None:
-        self._opened = opened
-        self.device = device
-        self.name = opened.name
-
-    def send(self, images: NDArray[np.uint8]) -> None:
-        """Hand over a batch; RunnerFault when it cannot be sent."""
-        self._opened.send(images)
-
-    def receive(self) -> BatchAnswers:
-        """Return the answers for the oldest batch not yet answered; RunnerFault when they do not come."""
-        return self._opened.receive()
-
-    def log(self) -> str:
-        """Return the end of what the defense printed: to be shown only where all pictures are public."""
-        return self._opened.log()
-
-    def close(self) -> None:
-        """Remove the container; safe to call after a fault."""
-        self._opened.close()
 
 
 class ImageKeeper:
@@ -195,9 +173,7 @@ class ImageKeeper:
             raise RunnerFault(Fault.IMAGE_PULL, str(error)) from error
         except Exception as error:  # a bucket has many ways to be out of reach, and none is the defense's doing
             raise RunnerFault(Fault.PLATFORM, f"the image archive could not be read: {error}") from error
-        with open(path, "rb") as whole:
-            found = hashlib.file_digest(whole, "sha256").hexdigest()
-        if found != sha256:
+        if (found := file_sha256(path)) != sha256:
             raise RunnerFault(Fault.IMAGE_PULL, f"the image archive has the digest {found}, expected {sha256}")
 
     def _make_room(self, image: str) -> None:

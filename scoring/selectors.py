@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from statistics import median
 from typing import NamedTuple
 
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
@@ -11,13 +11,15 @@ from django.db.models.functions import Greatest
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.errors import NotFound
-from scoring import leases
 from scoring.enums import Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem, SupersededPrediction, Trial
 from scoring.rules import DEFENSE_FAULTS
 
 Runs = QuerySet[Run]
 RULINGS_AT_ONCE = 500
+# What a defense is asked: each answer of a subquery's is to the question of the row outside.
+SAME_QUESTION = {name: OuterRef(name) for name in ("defense", "image", "round")}
+LATEST_ANSWERS = 2_000
 # What belongs to a re-run counts once it is applied, all of it at once.
 _APPLIED = Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)
 
@@ -60,14 +62,6 @@ class AnswerSpread:
         return bool(self.labels or self.scores)
 
 
-def defense_named(public_id: str) -> Defense:
-    """Return the defense with this ID, whether it is published or not; NotFound when there is none."""
-    defense = Defense.objects.filter(public_id=public_id).first()
-    if defense is None:
-        raise NotFound("There is no defense with this ID.", "not_found")
-    return defense
-
-
 def defenses_named(public_ids: Iterable[str]) -> list[Defense]:
     """Return the defenses with these IDs, the oldest first."""
     return list(Defense.objects.filter(public_id__in=public_ids).order_by("pk"))
@@ -79,12 +73,12 @@ def defenses_in_force() -> list[Defense]:
     return list(published.order_by("published_at", "id"))
 
 
-def defense_by_public_id(public_id: str, *, public: bool) -> Defense:
+def defense_named(public_id: str, *, public: bool = False) -> Defense:
     """Return the defense with this ID, where `public` a published one alone; NotFound when there is none."""
     shown = Defense.objects.filter(published_at__isnull=False) if public else Defense.objects.all()
     defense = shown.filter(public_id=public_id).first()
     if defense is None:
-        raise NotFound("There is no published defense with this ID.", "not_found")
+        raise NotFound(f"There is no {'published ' if public else ''}defense with this ID.", "not_found")
     return defense
 
 
@@ -123,11 +117,6 @@ def _ruled_again(chunk: Sequence[tuple[int, int, int, int]]) -> set[int]:
     return {image_id for _, image_id, _, number in chunk if numbers[image_id] > number}
 
 
-def runs_waiting(*, now: datetime) -> Runs:
-    """Return the queued runs that may start at `now`."""
-    return leases.waiting(Run, now=now)
-
-
 def run_items(run: Run) -> list[PlannedPicture]:
     """Return the run's plan with its pictures, in order."""
     items = RunItem.objects.filter(run=run).order_by("position")
@@ -164,8 +153,7 @@ def places_in_force() -> QuerySet[RunItem]:
     Where an answer in force stands in another place, that one is meant and not this: of an answer that was replaced,
     and of a fault that a re-run got over.
     """
-    same = {name: OuterRef(name) for name in ("defense", "image", "round")}
-    elsewhere = predictions_in_force().filter(**same).exclude(item=OuterRef("pk"))
+    elsewhere = predictions_in_force().filter(**SAME_QUESTION).exclude(item=OuterRef("pk"))
     return RunItem.objects.filter(_APPLIED, ~Exists(elsewhere))
 
 
@@ -244,3 +232,26 @@ def settled_items() -> QuerySet[RunItem]:
     defense itself. Faults of the platform still wait for another try, and the answers of a re-run for it to be
     applied."""
     return places_in_force().filter(ITEM_SETTLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What the latest answers took: `batch_ms` is the median of their batches, in milliseconds, on `device`."""
+
+    pictures_per_second: float
+    batch_ms: float
+    device: str
+
+
+def throughput(answers: QuerySet[Prediction]) -> Throughput | None:
+    """Return how fast the latest LATEST_ANSWERS of `answers` came, on the device of the newest; None without any."""
+    rows = answers.order_by("-pk").values_list("item__run", "attempt", "batch", "latency_us", "device")
+    latest = list(rows[:LATEST_ANSWERS])
+    if not latest:
+        return None
+    device = latest[0][-1]
+    on_device = [row for row in latest if row[-1] == device]
+    # Every row of a batch has the batch's time.
+    batches = {row[:3]: max(row[3], 1) for row in on_device}
+    seconds = sum(batches.values()) / 1e6
+    return Throughput(len(on_device) / seconds, median(batches.values()) / 1000, device)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -85,37 +85,44 @@ def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, r
 def _plan_round(
     mark: PlanningProgress, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random
 ) -> int:
-    made = 0
+    made, fresh = 0, number == policy.evaluation_runs
     while True:
         with transaction.atomic():
-            PlanningProgress.objects.select_for_update().get(
-                pk=mark.pk
-            )  # one planner a defense; the constraint is the net
+            # One planner a defense; the constraint is the net.
+            PlanningProgress.objects.select_for_update().get(pk=mark.pk)
             waiting = selectors.pictures_without_run(mark.defense_id, number, after, PICTURES_PER_RUN)
             # One run has pictures of one size, whatever the policy said when they came.
             chosen = next((list(same) for _, same in groupby(waiting, lambda each: each.width)), [])
             if not chosen:
                 return made
-            _make_run(mark.defense_id, number, [each.image_id for each in chosen], policy, now, rng)
+            run_make(
+                [each.image_id for each in chosen],
+                rng=rng,
+                defense_id=mark.defense_id,
+                round=number,
+                seed=rng.getrandbits(63) if fresh else _seed_of_round(mark.defense_id, number, now, rng),
+                batch_size=policy.batch_size,
+                fresh=fresh,
+                created_at=now,
+            )
         after, made = chosen[-1].ruling_id, made + 1
 
 
-def _make_run(
-    defense_id: int, number: int, image_ids: Sequence[int], policy: Policy, now: datetime, rng: random.Random
-) -> None:
-    fresh = number == policy.evaluation_runs
-    run = Run.objects.create(
-        defense_id=defense_id,
-        round=number,
-        seed=rng.getrandbits(63) if fresh else _seed_of_round(defense_id, number, now, rng),
-        batch_size=policy.batch_size,
-        fresh=fresh,
-        created_at=now,
-    )
+def run_make(image_ids: Sequence[int], *, rng: random.Random, **values: Any) -> Run:
+    """Create a run of `values` over these pictures, in an order that is drawn for it."""
+    run = Run.objects.create(**values)
     RunItem.objects.bulk_create(
-        RunItem(run=run, defense_id=defense_id, round=number, image_id=image_id, position=position)
+        RunItem(
+            run=run,
+            rerun_id=run.rerun_id,
+            defense_id=run.defense_id,
+            round=run.round,
+            image_id=image_id,
+            position=position,
+        )
         for position, image_id in enumerate(plan.permuted(image_ids, seed=rng.getrandbits(63)))
     )
+    return run
 
 
 def _seed_of_round(defense_id: int, number: int, now: datetime, rng: random.Random) -> int:
@@ -162,7 +169,7 @@ def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = N
     are given again behind all that were never given. Runs are planned one defense after the other, so that a scorer
     meets them in that order.
     """
-    queue = selectors.runs_waiting(now=now)
+    queue = leases.waiting(Run, now=now)
     alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
     for runs in (*alike, queue.filter(rerun=None), queue):
         if (run := leases.claim_lease(runs.order_by("id"), worker=worker, now=now)) is not None:
@@ -245,11 +252,6 @@ def _close_up(items: Sequence[selectors.PlannedPicture], run: Run, to: Run) -> N
     for position, item in enumerate(items):
         if (run.pk, item.position) != (to.pk, position):
             RunItem.objects.filter(pk=item.pk).update(run=to, position=position)
-
-
-def runs_reclaim(*, now: datetime) -> int:
-    """Take back the runs whose scorer has fallen silent; return how many."""
-    return leases.reclaim(Run, now=now)
 
 
 @transaction.atomic

@@ -5,7 +5,8 @@ import random
 from common.domain_clock import domain_now
 from common.queues import hint, sweep
 from policy.selectors import policy_in_force
-from scoring import services
+from scoring import leases, services
+from scoring.models import Run, Trial
 from scoring.rerun_preparation import reruns_prepare
 from scoring.scorers import this_scorer
 from scoring.trials import services as trials
@@ -24,7 +25,7 @@ def work_runs() -> int:
 @sweep("runs reclaimed", every=15.0)
 def reclaim_runs() -> int:
     """Give runs whose worker is gone back to the queue (R30)."""
-    return services.runs_reclaim(now=domain_now())
+    return leases.reclaim(Run, now=domain_now())
 
 
 @sweep("runs planned", every=5.0)
@@ -50,7 +51,7 @@ def prepare_reruns() -> int:
 @sweep("trials reclaimed", every=15.0)
 def reclaim_trials() -> int:
     """Give trials whose worker is gone back to the queue (R30)."""
-    return trials.trials_reclaim(now=domain_now())
+    return leases.reclaim(Trial, now=domain_now())
 
 
 @sweep("trials planned", every=5.0)

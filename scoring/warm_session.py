@@ -1,7 +1,6 @@
 """Keeps a defense loaded between runs."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import structlog
 
@@ -17,24 +16,13 @@ log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
 
 
-class SessionKey(NamedTuple):
-    """What a session was opened for; another run may use it only if all of this is the same."""
-
-    defense: int
-    digest: str
-    round: int
-    rerun: int | None
-    seed: int
-    batch_size: int
-    image_size: int
-
-
 class WarmSession:
     """Keeps a session open from run to run, never two at a time: one defense has a device to itself."""
 
     def __init__(self, find_runner: FindRunner, device: str) -> None:
         self._find_runner, self._device = find_runner, device
-        self._loaded: SessionKey | None = None
+        # What the session was opened for; another run may use it only if all of this is the same.
+        self._loaded: tuple[PreferredRuns, str, int, int, int] | None = None
         self._session: DefenseRunner | None = None
         self._cancelled: Callable[[], bool] = never_stopped
         self._runs = 0
@@ -42,10 +30,7 @@ class WarmSession:
     @property
     def preferred(self) -> PreferredRuns | None:
         """Return which runs the open session is good for; None without one, and after each MOST_IN_A_ROW of them."""
-        loaded = self._loaded
-        if loaded is None or self._runs % MOST_IN_A_ROW == 0:
-            return None
-        return PreferredRuns(loaded.defense, loaded.round, loaded.rerun)
+        return None if self._loaded is None or self._runs % MOST_IN_A_ROW == 0 else self._loaded[0]
 
     def session(self, run: Run, image_size: int, cancelled: Callable[[], bool] = never_stopped) -> DefenseRunner:
         """Return a session for `run`: the open one if it is for the same, else a new one; RunnerFault if none starts.
@@ -53,9 +38,8 @@ class WarmSession:
         A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.
         """
         self._cancelled = cancelled
-        wanted = SessionKey(
-            run.defense_id, run.defense.digest, run.round, run.rerun_id, run.seed, run.batch_size, image_size
-        )
+        alike = PreferredRuns(run.defense_id, run.round, run.rerun_id)
+        wanted = (alike, run.defense.digest, run.seed, run.batch_size, image_size)
         if self._session is None or self._loaded != wanted or run.fresh:
             self.close()
             runner = self._find_runner(run.defense)

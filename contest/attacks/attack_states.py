@@ -1,5 +1,6 @@
 """The state of an attack, from its receipt to a break."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -123,10 +124,7 @@ def unreleased_copies(attacks: Iterable[Attack]) -> set[int]:
 
 def _breaks_of(images: Iterable[int]) -> dict[int, int]:
     pairs = set(breaks_in_force().filter(image__in=images).values_list("image", "defense"))
-    found: dict[int, int] = {}
-    for image, _ in pairs:
-        found[image] = found.get(image, 0) + 1
-    return found
+    return Counter(image for image, _ in pairs)
 
 
 def _scored_images(images: Iterable[int], now: datetime) -> set[int]:

@@ -12,7 +12,7 @@ from common.times import to_the_second
 from contest.attacks import quota
 from contest.attacks.attack_states import AttackStatus
 from contest.attacks.selectors import known_pixels
-from contest.attacks.upload_intake import UploadResult
+from contest.attacks.services import UploadResult
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import attacks_public
 from contest.core.models import Attack, Team

@@ -28,8 +28,7 @@ def attacks_of(team: Team) -> QuerySet[Attack]:
 def attacks_of_pictures(team: Team, images: Iterable[int]) -> QuerySet[Attack]:
     """Return what the team, and those that became part of it, sent of these pictures and did not take back, in the
     order of receipt."""
-    sent = Attack.objects.filter(team__in=teams_counted_together(team), image__in=images, withdrawn_at=None)
-    return sent.order_by("received_at", "pk")
+    return attacks_of(team).filter(image__in=images, withdrawn_at=None).order_by("received_at", "pk")
 
 
 def attacks_received(week: str = "") -> QuerySet[Attack]:

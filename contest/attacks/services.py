@@ -1,16 +1,20 @@
 """Receiving and withdrawing attacks: bit-exact, within the quota, embargoed until their week ends (R2, R23-R26)."""
 
-from collections.abc import Collection
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from common.errors import Conflict, InvalidInput, NotAllowed
+from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.attacks import quota
-from contest.attacks.letters import write_receipt
+from contest.attacks.letters import notify_upload_ended, write_receipt
 from contest.attacks.selectors import waiting_for_board
+from contest.attacks.uploads import UploadedFile
 from contest.core import upload_rates
 from contest.core.enums import RELEASED_ORIGINS, UploadKind
 from contest.core.models import Attack, AttackTarget, Team
@@ -229,3 +233,65 @@ def _name_source(image: Image, first: Attack) -> None:
     # A record that was built from the releases knows the file of the picture alone.
     if first.original_sha256:
         image.original_sha256, image.original_format = first.original_sha256, first.original_format
+
+
+# An upload of several pictures ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UploadResult:
+    """What came of one picture: its receipt, or why it was refused. `earlier` is the receipt of the same picture."""
+
+    name: str
+    attack: Attack | None = None
+    refused: DomainError | None = None
+
+    @property
+    def earlier(self) -> Attack | None:
+        """Return the receipt that the team has for this picture already."""
+        return self.refused.attack if isinstance(self.refused, SentBefore) else None
+
+
+def pictures_send(
+    *, team: Team, by: User, parts: Iterable[UploadedFile], targets: Collection[str], policy: Policy, now: datetime
+) -> list[UploadResult]:
+    """Take what can be taken of an upload whose last byte had arrived at `now`, and write one letter about it.
+
+    Raises what concerns all of them: NotAllowed (`not_entitled`), TooMany (`too_many_refused`), InvalidInput
+    (`not_staked`). Once too many were refused, what is left of the upload is not unpacked. What was sent before gets
+    its receipt all the same: its answer may have been lost.
+    """
+    check_entitled(team, now=now)
+    targets_of(targets, now=now)
+    upload = secrets.token_hex(8)
+    counted = upload_rates.UploadCount()
+    receive = partial(
+        attack_receive, team=team, policy=policy, now=now, by=by, targets=targets, upload=upload, counted=counted
+    )
+    outcomes = list(_outcomes(parts, receive, team, counted))
+    if outcomes and (refused := outcomes[0].refused) and refused.code == upload_rates.TOO_MANY_REFUSED:
+        raise refused
+    notify_upload_ended(upload, by=by)
+    return outcomes
+
+
+def _outcomes(
+    parts: Iterable[UploadedFile], receive: Callable[..., Attack], team: Team, counted: upload_rates.UploadCount
+) -> Iterator[UploadResult]:
+    for part in parts:
+        outcome = _outcome(part, receive, team, counted)
+        yield outcome
+        if outcome.refused is not None and outcome.refused.code == upload_rates.TOO_MANY_REFUSED:
+            return
+
+
+def _outcome(
+    part: UploadedFile, receive: Callable[..., Attack], team: Team, counted: upload_rates.UploadCount
+) -> UploadResult:
+    try:
+        if part.refused is not None:
+            with upload_rates.count_refusals(team, UploadKind.ATTACK, counted):
+                raise part.refused
+        return UploadResult(part.name, attack=receive(data=part.data, file_name=part.name))
+    except DomainError as error:
+        return UploadResult(part.name, refused=error)

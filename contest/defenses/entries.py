@@ -46,7 +46,7 @@ class HandIn:
     def checked(self) -> "HandIn":
         """Return it with its texts tidied; WrongFields with everything that can be said before a file is read."""
         texts = {name: _plain(getattr(self, name)) for name in ("name", "licence", "description", "image")}
-        if wrong := {field: words for field, words in _wrong(texts, self.archive) if words}:
+        if wrong := _wrong(texts, self.archive):
             raise WrongFields(wrong)
         name, licence, description, image = texts.values()
         return replace(self, name=name, licence=licence, description=description, image=image)
@@ -56,19 +56,20 @@ def _plain(text: str) -> str:
     return text.replace("\x00", "").replace("\r\n", "\n").strip()
 
 
-def _wrong(texts: Mapping[str, str], archive: Path | None) -> list[tuple[str, str]]:
-    found = [("name", ""), ("licence", ""), ("description", ""), ("archive", "")]
+def _wrong(texts: Mapping[str, str], archive: Path | None) -> dict[str, str]:
+    """Return what is to be changed, by field."""
+    found = {}
     try:
         submitted_files.checked_name(texts["name"])
     except InvalidInput as error:
-        found[0] = ("name", error.message)
+        found["name"] = error.message
     if not 0 < len(texts["licence"]) <= LONGEST_LICENCE or not texts["licence"].isprintable():
         words = f"Name the licence in one line of at most {LONGEST_LICENCE} characters, for example Apache-2.0."
-        found[1] = ("licence", words)
+        found["licence"] = words
     if len(texts["description"]) > LONGEST_DESCRIPTION:
-        found[2] = ("description", f"Describe it in at most {LONGEST_DESCRIPTION:,} characters.")
+        found["description"] = f"Describe it in at most {LONGEST_DESCRIPTION:,} characters."
     if (archive is None) == (not texts["image"]):
-        found[3] = ("archive", "Hand in either the archive of the image, or its name and digest in a registry.")
+        found["archive"] = "Hand in either the archive of the image, or its name and digest in a registry."
     return found
 
 

@@ -58,15 +58,10 @@ def _all(defense: Defense, entry: DefenseEntry) -> list[Download]:
 
 def _size(key: str) -> int | None:
     """Return the size of a file of the store, which never changes; None for one that it does not have."""
-    known: int | None = cache.get(f"size-{key}")
-    if known is not None:
-        return known
     try:
-        size = picture_store().size(key)
+        return cache.get_or_set(f"size-{key}", lambda: picture_store().size(key), _REMEMBERED_SECONDS)
     except PictureMissing:
         return None
-    cache.set(f"size-{key}", size, _REMEMBERED_SECONDS)
-    return size
 
 
 def licence_text(defense: Defense, entry: DefenseEntry, site: str) -> str:

@@ -82,17 +82,12 @@ def attacks_aimed_at(teams: Iterable[Team]) -> Q:
     stakes = Stake.objects.filter(defense__entry__team__in=list(teams), staked_at__isnull=False)
     found = Q(pk__in=())
     for stake in stakes:
+        assert stake.staked_at is not None
         until = Q() if stake.ended_at is None else Q(received_at__lt=stake.ended_at)
         named = AttackTarget.objects.filter(attack=OuterRef("pk"))
         aimed = ~Exists(named) | Exists(named.filter(defense=stake.defense_id))
-        found |= Q(until, aimed, received_at__gte=week_at(_begun(stake)).start)
+        found |= Q(until, aimed, received_at__gte=week_at(stake.staked_at).start)
     return found
-
-
-def _begun(stake: Stake) -> datetime:
-    if stake.staked_at is None:
-        raise ValueError(f"stake {stake.pk} did not begin")
-    return stake.staked_at
 
 
 def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:
@@ -100,11 +95,6 @@ def newest_stakes(defenses: Iterable[Defense]) -> dict[int, Stake]:
     begun = Stake.objects.filter(defense__in=list(defenses), staked_at__isnull=False)
     rows = begun.select_related("defense__entry", "batch", "paid_by").order_by("staked_at", "pk")
     return {stake.defense_id: stake for stake in rows}
-
-
-def stake_of(defense: Defense) -> Stake | None:
-    """Return the newest stake on a defense, in force or over; None when it never was at stake."""
-    return newest_stakes([defense]).get(defense.pk)
 
 
 def open_stake_of(defense: Defense) -> Stake | None:

@@ -94,26 +94,11 @@ def clock_of(stake: Stake, now: datetime) -> StakeClock | None:
 
 
 @dataclass(frozen=True, slots=True)
-class DefenseStateWords:
-    """How far a defense is: the word, and how it looks."""
-
-    standing: DefenseStanding
-
-    @property
-    def look(self) -> str:
-        """Return the class of its colour and shape."""
-        return LOOKS[self.standing]
-
-    def __str__(self) -> str:
-        return self.standing.value
-
-
-@dataclass(frozen=True, slots=True)
 class DefenseEntryRow:
     """An entry in a list: its state, its newest stake, and the conditions that it failed."""
 
     entry: DefenseEntry
-    state: DefenseStateWords
+    state: DefenseStanding
     stake: StakeShown | None
     failed: tuple[ConditionFailure, ...] = ()
 
@@ -131,9 +116,7 @@ def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEn
     found, stakes = selectors.defense_states(defenses, now=now, known=known), newest_stakes(defenses, now)
     failed = failures(defenses, now=now, known=known)
     return [
-        DefenseEntryRow(
-            row, DefenseStateWords(found[row.defense_id]), stakes.get(row.defense_id), failed.get(row.defense_id, ())
-        )
+        DefenseEntryRow(row, found[row.defense_id], stakes.get(row.defense_id), failed.get(row.defense_id, ()))
         for row in rows
     ]
 

@@ -24,8 +24,16 @@ from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, RunItem
-from scoring.selectors import AnswerSpread, dead_runs, places_in_force, predictions_in_force, runs_of_interest, spread
-from scoring.throughput import Throughput, throughput
+from scoring.selectors import (
+    AnswerSpread,
+    Throughput,
+    dead_runs,
+    places_in_force,
+    predictions_in_force,
+    runs_of_interest,
+    spread,
+    throughput,
+)
 
 FRESH_SECONDS = 60
 # What is public changes with the weeks, and anybody may ask for it: 100,000 pictures take seconds to count.

@@ -18,7 +18,7 @@ from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions
 from contest.record.overrules import decisions_containing
 from scoring.models import Defense
-from scoring.selectors import defense_by_public_id
+from scoring.selectors import defense_named
 
 LONGEST = 80
 MOST_FOUND = 20
@@ -96,7 +96,7 @@ class Search:
         return SearchHit(f"Attack {asked}", reverse("attack", args=[attack.public_id]))
 
     def _defense(self, asked: str) -> SearchHit:
-        found = defense_by_public_id(asked, public=not self._organizer)
+        found = defense_named(asked, public=not self._organizer)
         return SearchHit(f"Defense {found.name}", reverse("defense", args=[asked]))
 
     def _of_team(self, asked: str) -> SearchHit | None:

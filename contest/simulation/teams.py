@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 from django.conf import settings
 
-from contest.attacks.services import attack_withdraw
-from contest.attacks.upload_intake import pictures_send
+from contest.attacks.services import attack_withdraw, pictures_send
 from contest.attacks.uploads import UploadedFile
 from contest.core.calendar import Week
 from contest.core.enums import DefenseStanding

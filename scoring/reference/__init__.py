@@ -33,11 +33,9 @@ class Model(Protocol):
 
     def send(self, images: "Pixels") -> None:
         """Begin with images uint8 [N, S, S, 3]."""
-        ...
 
     def receive(self) -> "Answered":
         """Return labels int8 [N] and scores float32 [N, 2] = [bicycle, bird] of the oldest batch begun."""
-        ...
 
 
 class AtOnce(ABC):

@@ -14,20 +14,15 @@ ROW = np.dtype(
 )
 
 
-def rows_of(answers: Iterable[tuple[int, int, int, float, float]]) -> Rows:
-    """Return (picture, variant, label, score for bicycle, score for bird) as rows in their order."""
+def pack(answers: Iterable[tuple[int, int, int, float, float]]) -> bytes:
+    """Return (picture, variant, label, score for bicycle, score for bird) as the table keeps them, in their order."""
     listed = sorted(answers)
     rows = np.zeros(len(listed), ROW)
     for place, (picture, variant, label, bicycle, bird) in enumerate(listed):
         rows[place] = (picture, variant, label, 0, (bicycle, bird))
-    return rows
-
-
-def pack(rows: Rows) -> bytes:
-    """Return what the table keeps."""
     return rows.tobytes()
 
 
 def unpack(kept: bytes | memoryview) -> Rows:
-    """Return the rows that `pack` was given; ValueError for anything else."""
+    """Return the rows that `pack` made; ValueError for anything else."""
     return np.frombuffer(bytes(kept), ROW)

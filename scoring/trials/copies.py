@@ -42,9 +42,10 @@ def _flag_all(
 
 
 def _flag(newcomer: Defense, other: Defense, given: dict[Key, Given], theirs: dict[Key, Given], now: datetime) -> int:
+    is_same_file = newcomer.weights != "" and newcomer.weights == other.weights
     found = {
         Likeness.LAYERS: shared_layers(newcomer.layers, other.layers),
-        Likeness.WEIGHTS: _same_weights(newcomer, other),
+        Likeness.WEIGHTS: {"weights": newcomer.weights} if is_same_file else None,
         Likeness.OUTPUTS: _same_answers(given, theirs),
     }
     return sum(_record(newcomer, other, by, figures, now) for by, figures in found.items() if figures is not None)
@@ -81,12 +82,6 @@ def shared_layers(newer: Sequence[str], older: Sequence[str]) -> dict[str, Any] 
         "their_top_layer": has_top,
         "percent_of_theirs": totals.points(shared, len(theirs)),
     }
-
-
-def _same_weights(newcomer: Defense, other: Defense) -> dict[str, Any] | None:
-    if not newcomer.weights or newcomer.weights != other.weights:
-        return None
-    return {"weights": newcomer.weights}
 
 
 def _same_answers(given: dict[Key, Given], theirs: dict[Key, Given]) -> dict[str, Any] | None:

@@ -4,11 +4,9 @@ A defense that looks pictures up finds none of these; one that looks at them ans
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from defense_kit.protocol import Pixels
 from scoring.trials.enums import Variant
-
-Pixels = NDArray[np.uint8]
 
 
 def altered(picture: Pixels, variant: Variant, pixels_sha256: str) -> Pixels:

@@ -5,22 +5,21 @@ What leaves this module for a page is totals and verdicts. Pictures, hashes, cla
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from labeling.enums import Label
-from labeling.models import Image
 from policy.numbers import Policy
-from scoring import leases, selectors
+from scoring import leases
 from scoring.enums import RunState, TrialKind
-from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Trial
+from scoring.models import CopyFlag, Defense, FrameworkCheck, PrivatePicture, PrivateSet, Run, Trial
 from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
 from scoring.trials.enums import ConditionStatus, EligibilityCondition
@@ -112,7 +111,7 @@ def trial_waits_longest(*, now: datetime) -> bool:
     trial = trials_waiting(now=now).aggregate(since=Min("created_at"))["since"]
     if trial is None:
         return False
-    run = selectors.runs_waiting(now=now).aggregate(since=Min("created_at"))["since"]
+    run = leases.waiting(Run, now=now).aggregate(since=Min("created_at"))["since"]
     return run is None or trial <= run
 
 
@@ -343,38 +342,3 @@ def smoke_log_of(defense: Defense) -> str:
 def copy_flags_of(defense: Defense) -> list[CopyFlag]:
     """Return what says that this defense looks like another one, oldest first."""
     return list(CopyFlag.objects.filter(defense=defense).select_related("original").order_by("found_at", "id"))
-
-
-@dataclass(frozen=True, slots=True)
-class SetFacts:
-    """A private set as organizers see it: numbers alone. `known_now` pictures are no longer private."""
-
-    number: int
-    note: str
-    imported_at: datetime
-    completed_at: datetime | None
-    birds: int
-    bicycles: int
-    known_now: int
-
-
-def private_sets() -> list[SetFacts]:
-    """Return the private sets, newest first."""
-    known = Image.objects.filter(pixels_sha256=OuterRef("pixels_sha256"))
-    leaked = dict(
-        PrivatePicture.objects.filter(Exists(known)).values_list("private_set").annotate(pictures=Count("pk"))
-    )
-    rows = PrivateSet.objects.order_by("-number").annotate(
-        birds=Count("pictures", filter=Q(pictures__label=Label.BIRD)),
-        bicycles=Count("pictures", filter=Q(pictures__label=Label.BICYCLE)),
-    )
-    return [_facts(row, leaked.get(row.pk, 0)) for row in rows]
-
-
-def _facts(row: Any, known_now: int) -> SetFacts:
-    return SetFacts(row.number, row.note, row.imported_at, row.completed_at, row.birds, row.bicycles, known_now)
-
-
-def sizes_of(questions: Sequence[TrialPicture]) -> list[int]:
-    """Return the sizes of the pictures, each once, ascending."""
-    return sorted({question.size for question in questions})

@@ -9,7 +9,8 @@ from django.db.models import Max
 
 from accounts.roles import is_on_board
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed
+from common.errors import Conflict, NotAllowed
+from common.typed import clean_words
 from policy.numbers import Policy
 from scoring import leases
 from scoring.enums import RunState, TrialKind
@@ -116,11 +117,6 @@ def trial_claim(*, worker: str, now: datetime) -> Trial | None:
     return leases.claim_lease(selectors.trials_waiting(now=now), worker=worker, now=now)
 
 
-def trials_reclaim(*, now: datetime) -> int:
-    """Take back the trials whose scorer has fallen silent; return how many."""
-    return leases.reclaim(Trial, now=now)
-
-
 def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = None) -> int:
     """Queue again, for one try each, the trials that the platform's faults ended, or the one `trial`; return how many.
 
@@ -155,10 +151,8 @@ def framework_check(defense: Defense, *, passed: bool, reason: str, by: User, no
     """
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board check a defense's framework.", "not_on_board")
-    reason = reason.strip()
-    if not reason or len(reason) > LONGEST_REASON:
-        message = f"Say why, in at most {LONGEST_REASON} characters."
-        raise InvalidInput(message, "no_reason", field="reason")
+    ask = f"Say why, in at most {LONGEST_REASON} characters."
+    reason = clean_words(reason, field="reason", ask=ask, most=LONGEST_REASON)
     audit(
         "framework.check",
         by=by,

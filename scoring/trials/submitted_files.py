@@ -24,13 +24,13 @@ from django.conf import settings
 from common.audit.trail import audit
 from common.errors import InvalidInput, NotFound
 from common.zips import TAIL_BYTES, ZipRefused, zip_size
-from defense_kit.archive import ImageFacts, glance_at_archive, is_plain_path
+from defense_kit.archive import glance_at_archive, is_plain_path
 from defense_kit.faults import RunnerFault
 from defense_kit.logs import readable
 from picture_files.store import picture_store
 from picture_files.store_transactions import storing_files
 from scoring.models import Defense
-from scoring.sealed import archive_key
+from scoring.sealed import archive_key, file_sha256
 
 MIB = 1 << 20
 MOST_ARCHIVE_BYTES = 16 << 30
@@ -138,7 +138,10 @@ def keep_files(
     calls `put_files` with these files again. Raises InvalidInput with what to change; then nothing was kept.
     """
     what = _in_registry(image) if archive is None else _archived(archive)
-    hashes = {"weights": weights_sha256(weights), "source": _source_sha256(source)}
+    hashes = {
+        "weights": weights_sha256(weights),
+        "source": "" if source is None else _zip_sha256(source, "source", "source"),
+    }
     files: dict[str, Path] = {}
     if archive is not None:
         files[archive_key(what["archive"])] = archive
@@ -163,8 +166,11 @@ def put_files(files: Mapping[str, Path]) -> None:
 
 def _archived(archive: Path) -> dict[str, Any]:
     _check_size(archive, MOST_ARCHIVE_BYTES, "image archive", "archive")
-    facts = _facts(archive)
-    return {"image": facts.id, "digest": facts.id, "layers": list(facts.layers), "archive": _sha256(archive)}
+    try:
+        facts = glance_at_archive(archive)
+    except RunnerFault as fault:
+        raise InvalidInput(f"The image archive: {fault.text}.", fault.fault.value, field="archive") from None
+    return {"image": facts.id, "digest": facts.id, "layers": list(facts.layers), "archive": file_sha256(archive)}
 
 
 def _in_registry(image: str) -> dict[str, Any]:
@@ -201,13 +207,6 @@ def checked_name(name: str) -> str:
     return name
 
 
-def _facts(archive: Path) -> ImageFacts:
-    try:
-        return glance_at_archive(archive)
-    except RunnerFault as fault:
-        raise InvalidInput(f"The image archive: {fault.text}.", fault.fault.value, field="archive") from None
-
-
 def _check_size(path: Path, most: int, what: str, field: str) -> None:
     try:
         size = path.stat().st_size if path.is_file() else -1
@@ -228,12 +227,8 @@ def weights_sha256(files: Sequence[Path]) -> str:
     """Return the SHA-256 of one file, or of the sorted SHA-256s of several; empty for none."""
     for file in files:
         _check_size(file, MOST_WEIGHTS_BYTES, "file of weights", "weights")
-    each = sorted(_sha256(file) for file in files)
+    each = sorted(file_sha256(file) for file in files)
     return each[0] if len(each) == 1 else hashlib.sha256("\n".join(each).encode()).hexdigest() if each else ""
-
-
-def _source_sha256(source: Path | None) -> str:
-    return "" if source is None else _zip_sha256(source, "source", "source")
 
 
 def _zip_sha256(path: Path, what: str, field: str) -> str:
@@ -241,7 +236,7 @@ def _zip_sha256(path: Path, what: str, field: str) -> str:
     with open(path, "rb") as file:
         list_source(file, what, field)
         _check_zip(file, what, field)
-    return _sha256(path)
+    return file_sha256(path)
 
 
 def _check_zip(file: IO[bytes], what: str, field: str) -> None:
@@ -270,7 +265,9 @@ def _harm(archive: zipfile.ZipFile) -> str:
         archive.open(entry).close()  # what stands before the content has to say the same as the list
     unpacked = sum(entry.file_size for entry in archive.infolist())
     packed = sum(entry.compress_size for entry in archive.infolist())
-    if behind := next((name for name in seen if any(not seen.get(each, True) for each in _above(name))), ""):
+    if behind := next(
+        (name for name in seen if any(not seen.get(str(each), True) for each in PurePosixPath(name).parents)), ""
+    ):
         return f"{readable(behind, LONGEST_PATH)} lies inside of a file"
     if unpacked > MOST_UNPACKED_BYTES:
         return f"it unpacks to more than {MOST_UNPACKED_BYTES // MIB:,} MiB"
@@ -296,15 +293,6 @@ def _harm_of_entry(entry: zipfile.ZipInfo, name: str) -> str:
 def _is_portable(name: str) -> bool:
     """Say whether a name is the same place on every system: Windows takes a backslash and a colon for more."""
     return is_plain_path(name) and name.isprintable() and "\\" not in name and ":" not in name
-
-
-def _above(name: str) -> list[str]:
-    return [str(each) for each in PurePosixPath(name).parents]
-
-
-def _sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def source_listing(defense: Defense) -> SourceListing:
@@ -385,9 +373,7 @@ def _language(path: str) -> str:
 
 
 def _languages(files: Sequence[SourceFile]) -> tuple[tuple[str, int, int], ...]:
-    count: Counter[str] = Counter()
-    size: Counter[str] = Counter()
+    count, size = Counter(file.language for file in files), Counter[str]()
     for file in files:
-        count[file.language] += 1
         size[file.language] += file.bytes
     return tuple((language, count[language], size[language]) for language, _ in size.most_common())

@@ -5,32 +5,32 @@ defense can word: it could tell the pictures' contents in it. A fault of the def
 pictures of its batch and all after it (R30); a fault of the platform is tried again.
 """
 
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.examine import ROUNDS, examine_defense
+from defense_kit.examine import ROUNDS, ExaminationReport, examine_defense
 from defense_kit.faults import WORDS, RunnerFault
+from labeling.enums import KnownUse
+from labeling.learning import content
+from picture_files.decoding import read_dataset
 from picture_files.store import PictureMissing
 from policy.selectors import policy_in_force
 from scoring import leases, plan
-from scoring.arrays import Pixels, WrongPicture, load_picture
+from scoring.arrays import Pixels, WrongPicture, load_arrays, load_picture
 from scoring.enums import Fault, TrialKind
-from scoring.heartbeat import Heartbeat, LiveScorer, longest
-from scoring.leases import LeaseLost
+from scoring.leases import Heartbeat, LeaseLost, LiveScorer, longest
 from scoring.models import Trial
 from scoring.persistence import retry_until_kept
 from scoring.rules import PLATFORM_FAULTS
-from scoring.runner import DefenseRunner, check_answers
+from scoring.runner import BatchAnswers, DefenseRunner, check_answers, converse
 from scoring.trials import answers as kept
-from scoring.trials import selectors, services, smoke, totals
+from scoring.trials import selectors, services, totals
 from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
 from scoring.trials.private_set import private_key
@@ -40,7 +40,6 @@ from scoring.warm_session import FindRunner
 
 Asked = tuple[TrialPicture, Variant]
 Batch = plan.PlannedBatch[Asked]
-MOST_OUTSTANDING = 2
 
 log = structlog.get_logger(__name__)
 
@@ -54,6 +53,14 @@ class TrialAnswers:
     nanoseconds: int = 0
     device: str = ""
     fault: Fault | None = None
+
+    def add(self, batch: Batch, answers: BatchAnswers, nanoseconds: int) -> None:
+        """Keep the answers to a batch, without those of its padding, and the time that all of it took."""
+        self.nanoseconds += nanoseconds
+        self.rows += len(batch.rows)
+        given = zip(batch.rows[: batch.real], answers.labels.tolist(), answers.scores.tolist(), strict=False)
+        for (question, variant), label, (bicycle, bird) in given:
+            self.answers[question.picture, variant] = (label, bicycle, bird)
 
     def speed(self) -> dict[str, Any]:
         """Return how quickly the rows were answered, padding included and the start left out."""
@@ -69,44 +76,45 @@ class TrialAnswers:
     def packed(self) -> bytes:
         """Return the answers as the table keeps them."""
         rows = ((picture, variant, *given) for (picture, variant), given in self.answers.items())
-        return kept.pack(kept.rows_of(rows))
+        return kept.pack(rows)
 
 
-class BatchConversation:
-    """A session with the batches that it has not answered yet, at most two, each with the time of its sending."""
+def public_pictures(size: int, seed: int) -> Pixels:
+    """Return uint8 pictures [N, size, size, 3] out of the released weeks, or those of the tutorial where none is."""
+    published = selectors.smoke_pictures(size, seed)
+    return load_arrays(published, size) if published else _tutorial_pictures(size)
 
-    def __init__(self, session: DefenseRunner, found: TrialAnswers) -> None:
-        self._session, self._found = session, found
-        self._outstanding: deque[tuple[Batch, int]] = deque()
-        self._free_since = 0  # when the defense had answered everything before, in nanoseconds
 
-    @property
-    def waits(self) -> bool:
-        """Whether an answer is still to come."""
-        return bool(self._outstanding)
+def _tutorial_pictures(size: int) -> Pixels:
+    files = [row["file"] for row in content.rows() if row["use"] == KnownUse.TUTORIAL]
+    pictures = [read_dataset((content.PICTURES / file).read_bytes(), size=size).pixels for file in files]
+    return np.frombuffer(b"".join(pictures), np.uint8).reshape(len(files), size, size, 3)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether an answer has to come before the next batch goes out."""
-        return len(self._outstanding) == MOST_OUTSTANDING
 
-    def send(self, batch: Batch, images: Pixels) -> None:
-        """Hand a batch over. Its time begins before: who reads slowly answers slowly."""
-        began = time.perf_counter_ns()
+class ExaminableSession:
+    """A session as the examination knows it; `name` and an empty log are those of a program that says neither."""
+
+    def __init__(self, session: DefenseRunner, name: str) -> None:
+        self._session, self._rows = session, 0
+        self.name: str = getattr(session, "name", name)
+
+    def send(self, images: Pixels) -> None:
+        """Hand over a batch."""
+        self._rows = len(images)
         self._session.send(images)
-        self._outstanding.append((batch, began))
 
-    def take(self) -> None:
-        """Take the answers to the oldest batch."""
-        batch, began = self._outstanding.popleft()
-        answers = check_answers(self._session.receive(), len(batch.rows))
-        came = time.perf_counter_ns()
-        self._found.nanoseconds += came - max(began, self._free_since)
-        self._found.rows += len(batch.rows)
-        self._free_since = came
-        for row, (question, variant) in enumerate(batch.rows[: batch.real]):
-            bicycle, bird = answers.scores[row]
-            self._found.answers[question.picture, variant] = (int(answers.labels[row]), float(bicycle), float(bird))
+    def receive(self) -> BatchAnswers:
+        """Return the checked answers to the oldest batch; the last fault brings the log along."""
+        return check_answers(self._session.receive(), self._rows)
+
+    def log(self) -> str:
+        """Return the end of what it printed."""
+        log: Callable[[], str] = getattr(self._session, "log", str)
+        return log()
+
+    def close(self) -> None:
+        """End it."""
+        self._session.close()
 
 
 def order_of(trial: Trial) -> TrialOrder:
@@ -123,6 +131,7 @@ class TrialWork:
         self._kind, self._order = TrialKind(trial.kind), order_of(trial)
         self._policy = policy_in_force(scorer.clock()).policy
         self._beat: Heartbeat | None = None
+        self._ran_on = ""
 
     def work(self) -> None:
         """Finish the trial or record what went wrong around it; LeaseLost when another scorer has it now."""
@@ -174,21 +183,22 @@ class TrialWork:
 
     def _smoke(self) -> dict[str, Any]:
         trial = self._trial
-        pictures = smoke.public_pictures(self._policy.image_size, trial.seed)
+        pictures = public_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
-            examination = smoke.DefenseExamination(self._open_round(pictures.shape[1]), trial.defense.name)
             report = examine_defense(
-                examination.open,
+                partial(self._open_round, pictures.shape[1]),
                 pictures,
                 batch_size=trial.batch_size,
                 seconds_per_picture=self._policy.seconds_per_picture,
                 first_seed=trial.seed,
             )
-        return smoke.result(report, examination.device)
+        return _smoke_result(report, self._ran_on)
 
-    def _open_round(self, size: int) -> Callable[[int], DefenseRunner]:
-        """Let each round have the next seed; after the highest comes 0."""
-        return lambda seed: self._open(size, seed % (1 << services.SEED_BITS))
+    def _open_round(self, size: int, seed: int) -> ExaminableSession:
+        """Open it for a round, whose seed is the one after the round's before; after the highest comes 0."""
+        session = self._open(size, seed % (1 << services.SEED_BITS))
+        self._ran_on = session.device
+        return ExaminableSession(session, self._trial.defense.name)
 
     # All others: pictures with a class that nobody is told.
 
@@ -196,7 +206,7 @@ class TrialWork:
         questions, found = self._asked_about(), TrialAnswers()
         sessions = [
             (size, self._batches(questions, size, variant))
-            for size in selectors.sizes_of(questions)
+            for size in sorted({question.size for question in questions})
             for variant in self._variants()
         ]
         with self._heartbeat(sum(len(batches) for _, batches in sessions), opened=len(sessions)) as heartbeat:
@@ -233,7 +243,8 @@ class TrialWork:
         try:
             session = self._open(size, self._trial.seed)
             found.device = session.device
-            self._converse(BatchConversation(session, found), batches, heartbeat)
+            for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
+                found.add(batch, answers, nanoseconds)
         except RunnerFault as fault:
             if fault.fault in PLATFORM_FAULTS:
                 raise
@@ -241,22 +252,6 @@ class TrialWork:
         finally:
             if session is not None:
                 session.close()
-
-    def _converse(self, asking: BatchConversation, batches: Sequence[Batch], heartbeat: Heartbeat) -> None:
-        with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
-            ahead = deque([reader.submit(self._load, batches[0])])
-            for batch, following in zip(batches, [*batches[1:], None], strict=True):
-                heartbeat.check()
-                # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
-                while asking.waits and (asking.is_full or not ahead[0].done()):
-                    asking.take()
-                images = ahead.popleft().result()
-                if following is not None:
-                    ahead.append(reader.submit(self._load, following))
-                asking.send(batch, images)
-            while asking.waits:
-                heartbeat.check()
-                asking.take()
 
     def _load(self, batch: Batch) -> Pixels:
         try:
@@ -314,4 +309,31 @@ def _probe_totals(questions: Sequence[TrialPicture], found: TrialAnswers) -> dic
         **{variant.name.lower(): _totals(questions, found, variant) for variant in Variant},
         "differences": {variant.name.lower(): change.to_json() for variant, change in changes.items()},
         "shown": any(change.is_shown for change in changes.values()),
+    }
+
+
+def _smoke_result(report: ExaminationReport, device: str) -> dict[str, Any]:
+    """Return what is kept of an examination; RunnerFault when the platform is to blame, so that it is tried again."""
+    first = report.faults[0] if report.faults else None
+    if first is not None and Fault(first.code) in PLATFORM_FAULTS:
+        raise RunnerFault(Fault(first.code), first.text)
+    return {
+        "totals": _totals_of(report, device),
+        "log": report.to_text(),
+        "device": device[:120],
+        "fault": first.code if first else "",
+        "fault_text": first.text if first else "",
+    }
+
+
+def _totals_of(report: ExaminationReport, device: str) -> dict[str, Any]:
+    seconds = sum(sum(one.batch_seconds) for one in report.rounds)
+    return {
+        "accepted": report.accepted,
+        "pictures": report.pictures,
+        "rounds": len(report.rounds),
+        "answers": report.counts,
+        "changed": report.changed,
+        "pictures_per_minute": totals.per_minute(report.pictures * len(report.rounds), round(seconds * 1000)),
+        "device": device,
     }

@@ -5,8 +5,7 @@ import textwrap
 from pathlib import Path
 
 from defense_kit.conversation import ConversationDeadlines
-from defense_kit.harness import DefenseSession, open_defense
-from defense_kit.launch import Launch, LaunchedDefense
+from defense_kit.harness import DefenseSession, Launch, LaunchedDefense, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
 

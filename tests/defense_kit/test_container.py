@@ -18,10 +18,9 @@ from typing import Any
 import pytest
 
 from defense_kit import archive, container
-from defense_kit.archive import glance_at_archive, read_archive, without_names
+from defense_kit.archive import UnpackingBudget, glance_at_archive, read_archive, without_names
 from defense_kit.faults import Fault, RunnerFault
-from defense_kit.launch import LaunchedDefense
-from defense_kit.layers import UnpackingBudget
+from defense_kit.harness import LaunchedDefense
 from defense_kit.limits import DefenseLimits
 from defense_kit.sealing import ATTEMPT_LABEL, SCORER_LABEL, SOCKET, Sealing, container_options
 from tests.images import PYTHON, Image, Layer, files_layer, python_layer, write_archive
@@ -259,7 +258,7 @@ def test_an_archive_is_loaded_without_its_names(containers: Any, small: Callable
     image = small("named")
     path = write_archive(tmp_path / "image.tar", [image], names=["python:3.11"])
     assert not container.present(containers, image.id)
-    assert container.load_archive(containers, path, image.id).id == image.id
+    container.load_archive(containers, path, image.id)
     assert container.present(containers, image.id)
     (name,) = containers.images.get(image.id).tags
     assert name.startswith(f"{container.IMAGE_NAME}:")

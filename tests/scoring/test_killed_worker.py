@@ -22,12 +22,12 @@ result = True
 """
 FINISH = """
 from datetime import datetime
+from scoring.leases import reclaim
 from scoring.models import Prediction, Run
-from scoring.services import runs_reclaim
 from tests.scoring import cast
 killed = sorted(Run.objects.values_list("state", "attempt")), Prediction.objects.count()
 later = datetime.fromisoformat("{later}")
-runs_reclaim(now=later)
+reclaim(Run, now=later)
 cast.work_all(later)
 answers = list(Prediction.objects.values_list("image", "round"))
 result = killed, sorted(Run.objects.values_list("state", "attempt")), len(answers), len(set(answers))

@@ -9,10 +9,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from scoring.inference import choose_device
+from scoring.machine import take_slot
 from scoring.models import Defense, Prediction, Run
 from scoring.replay import replay
 from scoring.runner import BatchAnswers
-from scoring.slots import take_slot
 from tests import factories
 from tests.scoring import cast
 

@@ -17,7 +17,7 @@ from contest.core.models import Break
 from contest.operations.stages import run_groups
 from labeling.models import Image
 from policy.numbers import Policy
-from scoring import reruns, selectors, services
+from scoring import leases, reruns, selectors, services
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, SupersededPrediction
 from scoring.rerun_scope import Scope, frozen_scope, items_in_scope
@@ -191,7 +191,7 @@ def test_it_is_stopped_and_goes_on_later(answered: Defense, olga: User, now: dat
     assert reruns.rerun_resume(**values) == 2
     with pytest.raises(Conflict, match="goes on by itself"):
         reruns.rerun_resume(**values)
-    services.runs_reclaim(now=later)
+    leases.reclaim(Run, now=later)
     cast.work_all(later, find_runner=saying(ABSTAIN))
     assert apply(rerun, now) == 15
 

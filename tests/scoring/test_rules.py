@@ -350,9 +350,9 @@ def test_each_variant_is_another_picture_and_plain_is_the_same(picture: NDArray[
 
 
 def test_kept_answers_come_back_in_the_pictures_order() -> None:
-    kept = answers.pack(answers.rows_of([(7, 1, -1, 0.25, 0.5), (3, 0, 1, 0.1, 0.9), (7, 0, 0, 1.0, 0.0)]))
+    kept = answers.pack([(7, 1, -1, 0.25, 0.5), (3, 0, 1, 0.1, 0.9), (7, 0, 0, 1.0, 0.0)])
     back = answers.unpack(memoryview(kept))
-    assert (len(kept), len(answers.unpack(answers.pack(answers.rows_of([]))))) == (3 * 20, 0)
+    assert (len(kept), len(answers.unpack(answers.pack([])))) == (3 * 20, 0)
     assert back[["picture", "variant", "label"]].tolist() == [(3, 0, 1), (7, 0, 0), (7, 1, -1)]
     assert back["scores"][0].tolist() == pytest.approx([0.1, 0.9])
     with pytest.raises(ValueError):

@@ -25,11 +25,11 @@ from picture_files.png import encode_png
 from picture_files.store import PictureMissing, picture_store
 from policy.numbers import Policy
 from scoring import arrays
+from scoring.machine import Slot, take_slot
 from scoring.models import Defense, Run, Scorer
 from scoring.runner import ReferenceRunner
 from scoring.scorers import LocalScorer, Runners, limits_of, patience_of
 from scoring.sealed import ContainerRunner, ResponseDeadlines, archive_key
-from scoring.slots import Slot, take_slot
 from tests import factories
 from tests.images import PYTHON, Image, files_layer, numpy_layer, python_layer, write_archive
 from tests.refusals import faulted
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db
 HOLDER = """
 import sys, time
 from pathlib import Path
-from scoring.slots import take_slot
+from scoring.machine import take_slot
 slot = take_slot(Path(sys.argv[1]), "cuda", 2)
 print(slot and slot.name, flush=True)
 time.sleep(60)

@@ -235,7 +235,7 @@ def test_a_claim_leases_the_run_and_a_heartbeat_keeps_the_lease(now: datetime) -
     run, second = claim(now, "w" * 81), timedelta(seconds=1)
     assert (run.state, run.attempt, run.worker, run.lease_until) == (RunState.RUNNING, 1, "w" * 80, now + 60 * second)
     leases.renew(run, now=now + 50 * second)
-    assert [services.runs_reclaim(now=now + each * second) for each in (61, 111)] == [0, 1]
+    assert [leases.reclaim(Run, now=now + each * second) for each in (61, 111)] == [0, 1]
 
 
 def test_runs_of_one_defense_are_done_before_the_next(now: datetime) -> None:
@@ -302,7 +302,7 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
 @pytest.mark.both("an attempt is fenced off by the rows that a statement finds")
 def test_a_stale_attempt_can_write_nothing(now: datetime) -> None:
     stale, later = claimed(now), now + timedelta(seconds=61)
-    services.runs_reclaim(now=later)
+    leases.reclaim(Run, now=later)
     current = claim(later, "two")
     assert (current.pk, current.attempt) == (stale.pk, 2)
     for write in (
@@ -324,7 +324,7 @@ def test_a_worker_that_falls_silent_three_times_ends_the_run(now: datetime) -> N
     Run.objects.exclude(pk=run.pk).update(not_before=now + timedelta(days=1))
     for attempt in (1, 2, 3):
         now += timedelta(seconds=61)
-        assert services.runs_reclaim(now=now) == 1
+        assert leases.reclaim(Run, now=now) == 1
         assert (services.run_claim(worker="next", now=now) is None) == (attempt == 3)
     run.refresh_from_db()
     assert (run.state, run.fault, run.attempt, run.finished_at) == (RunState.DEAD, Fault.PLATFORM, 3, now)

@@ -24,7 +24,7 @@ from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
 from policy.selectors import policy_in_force
 from scoring.models import Defense
-from scoring.selectors import defense_by_public_id
+from scoring.selectors import defense_named
 from scoring.trials import selectors as trials
 from scoring.trials.enums import ConditionStatus
 
@@ -51,7 +51,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
 def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one defense: its state, what it was asked and answered, its faults, its risk-coverage curve, pictures."""
     public, now = _is_public(request), domain_now()
-    defense, kind = defense_by_public_id(public_id, public=public), _kind(request)
+    defense, kind = defense_named(public_id, public=public), _kind(request)
     found = defense_figures.defense_statistics(defense, public=public)
     outside = defense_figures.mistakes_outside_of(defense, public=public)
     shown, before = defense_figures.pictures(defense, public=public, kind=kind, before=_before(request), now=now)
@@ -86,7 +86,7 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
 def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     """Answer every point of the risk-coverage curve as a CSV file."""
     public = _is_public(request)
-    defense = defense_by_public_id(public_id, public=public)
+    defense = defense_named(public_id, public=public)
     rows = (
         (repr(point.threshold), point.covered, point.wrong, point.answers, repr(point.coverage), repr(point.risk))
         for point in defense_figures.defense_statistics(defense, public=public).risk
@@ -111,7 +111,7 @@ def defense_file(request: HttpRequest, public_id: str, name: str) -> HttpRespons
 
     It is for saving; nothing in it is ever shown by this site.
     """
-    defense = defense_by_public_id(public_id, public=True)
+    defense = defense_named(public_id, public=True)
     entry = files.open_entry(defense)
     if entry is None or defense.published_at is None:
         raise NotFound("The source of this defense is closed, and so are its files.", "no_source")

@@ -32,8 +32,7 @@ from contest.attacks.selectors import (
     is_own,
     waiting_for_board,
 )
-from contest.attacks.services import attack_withdraw
-from contest.attacks.upload_intake import UploadResult, pictures_send
+from contest.attacks.services import UploadResult, attack_withdraw, pictures_send
 from contest.attacks.uploads import read_uploaded_files
 from contest.core.countdown import countdown
 from contest.core.enums import AppealSide

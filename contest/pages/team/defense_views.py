@@ -127,7 +127,7 @@ def _page(request: HttpRequest, entry: DefenseEntry, sent: DefenseForm | None = 
     context: dict[str, Any] = {
         "entry": entry,
         "defense": found,
-        "state": stake_rows.DefenseStateWords(selectors.defense_state_of(found, now=now)),
+        "state": selectors.defense_state_of(found, now=now),
         "failed": failed,
         "next_step": next_step(failed),
         "last_moment": selectors.last_moment(entry.due_at),

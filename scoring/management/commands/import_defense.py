@@ -4,11 +4,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError
-
 from common.audit.origin import RecordedCommand
 from common.domain_clock import domain_now
-from common.errors import DomainError
 from scoring.trials.submitted_files import submit_files
 
 
@@ -31,16 +28,13 @@ class Command(RecordedCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Take it in and say under which ID."""
-        try:
-            defense, new = submit_files(
-                options["archive"],
-                name=options["name"],
-                source=options["source"],
-                weights=options["weights"],
-                description=options["description"],
-                now=domain_now(),
-            )
-        except DomainError as error:
-            raise CommandError(error.message, returncode=1) from error
+        defense, new = submit_files(
+            options["archive"],
+            name=options["name"],
+            source=options["source"],
+            weights=options["weights"],
+            description=options["description"],
+            now=domain_now(),
+        )
         state = "taken in" if new else "known already"
         self.stdout.write(f"{defense.public_id} {defense.name} {defense.digest[:19]}: {state}")

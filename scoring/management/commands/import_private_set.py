@@ -102,13 +102,9 @@ class Command(RecordedCommand):
 
 
 def _by(options: dict[str, Any]) -> User | None:
-    return _user(options["by"]) if options["by"] else None
-
-
-def _user(name: str) -> User:
-    user = User.objects.filter(username=name).first()
-    if user is None:
-        raise InvalidInput(f"There is no account {name}.", "no_user")
+    user = User.objects.filter(username=options["by"]).first()
+    if options["by"] and user is None:
+        raise InvalidInput(f"There is no account {options['by']}.", "no_user")
     return user
 
 

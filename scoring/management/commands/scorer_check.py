@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from common.commands import ContestCommand
-from common.errors import DomainError
 from defense_kit import container
 from defense_kit.faults import RunnerFault
 from scoring.inference import choose_device, name_device
@@ -24,8 +23,6 @@ class Command(ContestCommand):
             self.stdout.write(f"Device: {name_device(choose_device(settings.SCORING_DEVICE))}")
             if settings.DEFENSE_RUNTIME == "docker":
                 self._engine()
-        except DomainError as error:
-            raise CommandError(error.message) from error
         except RunnerFault as fault:
             raise CommandError(f"{fault.text[:1].upper()}{fault.text[1:]}.") from fault
         self.stdout.write("Ready.")

@@ -27,7 +27,7 @@ from accounts.tokens import issue_token
 from common.errors import ServiceUnavailable
 from common.models import HourCount
 from common.outages import store_away
-from contest.attacks import quota, services, upload_intake, uploads
+from contest.attacks import quota, services, uploads
 from contest.attacks.models import QuotaDay
 from contest.attacks.uploads import MOST_ENTRIES, UploadedFile, read_uploaded_files
 from contest.core import upload_rates
@@ -373,14 +373,12 @@ def test_there_are_places_enough() -> None:
 
 def sends(
     team: Team, *parts: UploadedFile, now: datetime, numbers: Policy = POLICY, **more: Any
-) -> list[upload_intake.UploadResult]:
+) -> list[services.UploadResult]:
     by = cast.captain(team)
-    return upload_intake.pictures_send(
-        team=team, by=by, parts=parts, policy=numbers, now=now, **{"targets": [], **more}
-    )
+    return services.pictures_send(team=team, by=by, parts=parts, policy=numbers, now=now, **{"targets": [], **more})
 
 
-def codes(outcomes: list[upload_intake.UploadResult]) -> list[str]:
+def codes(outcomes: list[services.UploadResult]) -> list[str]:
     return [each.refused.code if each.refused else "received" for each in outcomes]
 
 
@@ -487,7 +485,7 @@ def test_an_attack_and_its_receipt_are_recorded_together_wherever_the_process_di
         parts = [UploadedFile(str(shade), picture(2 * number + shade)) for shade in range(2)]
         with connection.execute_wrapper(die):
             try:
-                upload_intake.pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)
+                services.pictures_send(team=red, by=by, parts=parts, targets=[], policy=numbers, now=now)
             except Died:
                 return True
         return False

@@ -110,7 +110,7 @@ def staked(*defenses: Defense, now: datetime = factories.NOW) -> StakeBatch:
 
 def stake(defense: Defense) -> Stake:
     """Its newest stake, read again."""
-    return selectors.stake_of(defense)
+    return selectors.newest_stakes([defense]).get(defense.pk)
 
 
 def self_staked(defense: Defense, now: datetime) -> Stake:

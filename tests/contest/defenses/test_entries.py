@@ -274,7 +274,11 @@ def test_an_eligible_defense_is_published_at_once_and_unstaked(now: datetime) ->
     assert standing() is DefenseStanding.ELIGIBLE
     assert [published(later) for _ in range(2)] == [1, 0], "running it twice changes nothing"
     defense = Defense.objects.get()
-    assert (defense.published_at, selectors.stake_of(defense), standing()) == (later, None, DefenseStanding.PUBLISHED)
+    assert (defense.published_at, selectors.newest_stakes([defense]), standing()) == (
+        later,
+        {},
+        DefenseStanding.PUBLISHED,
+    )
 
 
 @tables.cases(

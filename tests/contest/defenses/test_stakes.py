@@ -120,7 +120,9 @@ def test_what_the_board_cannot_stake(change: Any, code: str, why: str, defense: 
     assert refused(code, services.stake_batch, [other, defense], "c", "r", by=by, now=now), why
     assert (StakeBatch.objects.count(), balance(ATTACKERS)) == (batches, held), "all of a batch or none"
     offered = [each in selectors.stakeable() for each in (other, defense)]
-    assert (offered, selectors.stake_of(other)) == ([True, code == "not_enough"], None), "nor does the page offer it"
+    assert (offered, selectors.newest_stakes([other])) == ([True, code == "not_enough"], {}), (
+        "nor does the page offer it"
+    )
 
 
 def test_a_batch_needs_words_and_only_the_board_stakes_it(defense: Defense) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from defense_kit.conversation import ConversationDeadlines
-from defense_kit.harness import open_defense
+from defense_kit.harness import DefenseSession, open_defense
 from defense_kit.limits import DefenseLimits
 from defense_kit.process import start_process
 from labeling.enums import Label
@@ -25,7 +25,6 @@ from scoring.enums import DefenseAnswer, RunState, TrialKind
 from scoring.models import Defense, PrivateSet, Trial
 from scoring.reference.drawing import draw
 from scoring.runner import BatchAnswers
-from scoring.sealed import ContainerSession
 from scoring.trials import private_set, selectors, services
 from scoring.trials.published import PublishedImages
 from tests import factories
@@ -180,7 +179,7 @@ class InProcess:
 
     def open(
         self, defense: Defense, *, device: str, image_size: int, batch_size: int, seed: int, **_: Any
-    ) -> ContainerSession:
+    ) -> DefenseSession:
         opened = open_defense(
             lambda path: start_process([sys.executable, "defense.py"], self._folder, path, DefenseLimits()),
             image_size=image_size,
@@ -188,7 +187,8 @@ class InProcess:
             seed=seed,
             deadlines=ConversationDeadlines(30, 10, 30),
         )
-        return ContainerSession(opened, f"{device}, process")
+        opened.device = f"{device}, process"
+        return opened
 
 
 def published(monkeypatch: pytest.MonkeyPatch, images: Sequence[Image]) -> None:

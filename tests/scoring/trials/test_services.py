@@ -215,7 +215,7 @@ def test_a_trial_asked_for_at_the_same_moment_is_not_doubled(now: datetime, monk
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 4001])
 def test_a_check_has_a_reason(reason: str, rita: User, now: datetime) -> None:
-    refused("no_reason", services.framework_check, cast.container(), passed=True, reason=reason, by=rita, now=now)
+    refused("invalid", services.framework_check, cast.container(), passed=True, reason=reason, by=rita, now=now)
 
 
 def test_the_board_alone_checks_a_framework(olga: User, now: datetime) -> None:
@@ -420,7 +420,7 @@ def test_the_lenient_reading_is_the_policy_s(
 def test_what_is_told_of_a_trial_names_no_picture(complete: Defense) -> None:
     private_set = cast.private(4, seed=300)
     cast.passed(complete, PRIVATE, answers=b"\x01" * 20, log="SECRET", totals=G[PRIVATE])
-    told = repr(selectors.eligibility_of(complete, IN_FORCE, now=factories.NOW)) + repr(selectors.private_sets())
+    told = repr(selectors.eligibility_of(complete, IN_FORCE, now=factories.NOW))
     told += json.dumps(selectors.probe_of(complete)) + selectors.smoke_log_of(complete)
     pictures = PrivatePicture.objects.filter(private_set=private_set).values_list("pixels_sha256", "source")
     assert not [word for word in ("SECRET", "x01", *sum(pictures, ())) if word in told]
@@ -438,14 +438,6 @@ def test_the_board_is_told_of_the_framework_the_smoke_test_and_the_probe(
     other = cast.container("other")
     assert (selectors.smoke_log_of(complete), selectors.smoke_log_of(other)) == ("all of it", "")
     assert (selectors.probe_of(complete), selectors.probe_of(other)) == ({"shown": True}, {})
-
-
-def test_organizers_see_the_sets_in_numbers(now: datetime) -> None:
-    cast.private(5)
-    factories.image(pixels_sha256=PrivatePicture.objects.order_by("pk")[0].pixels_sha256)
-    (facts,) = selectors.private_sets()
-    assert (facts.number, facts.birds, facts.bicycles, facts.known_now) == (1, 3, 2, 1)
-    assert (facts.note, facts.completed_at) == ("our own garden", now)
 
 
 def test_the_pictures_of_a_probe_are_drawn_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -409,5 +409,5 @@ def test_a_scorer_that_lost_its_lease_writes_nothing(now: datetime) -> None:
 
     found = worked(trial, now, cast.Opening(answer))
     assert (found.state, found.attempt, found.totals, bytes(found.answers)) == (RunState.RUNNING, 7, {}, b"")
-    assert services.trials_reclaim(now=now + leases.LEASE + timedelta(seconds=1)) == 1
+    assert leases.reclaim(Trial, now=now + leases.LEASE + timedelta(seconds=1)) == 1
     assert done(trial).state == RunState.QUEUED
