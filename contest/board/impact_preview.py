@@ -123,7 +123,7 @@ def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: 
 
 def _unposted(settlement: Settlement, defenses: set[int]) -> list[Defense]:
     """Return those of these defenses with a stake, or a part in an award, whose money could not be settled."""
-    failed = Q(stakes__in=settlement.failed_stakes) | Q(stakes__award__decision__in=settlement.failed_awards)
+    failed = Q(stakes__in=settlement.stakes.failed) | Q(stakes__award__decision__in=settlement.failed)
     return list(Defense.objects.filter(failed, pk__in=defenses).distinct().order_by("name", "pk"))
 
 

@@ -12,15 +12,15 @@ from adjudication.models import Ruling
 from common.errors import NotFound
 from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
 from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by
+from contest.core.decisions import rows_named
 from contest.core.embargo import public_pictures
 from contest.core.enums import CaseKind, CaseState
-from contest.core.models import Award, Case, ConflictOfInterest, Stake, Team
+from contest.core.models import Case, ConflictOfInterest, Stake
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
 from contest.prizes.awards import shares_now
 from contest.teams.models import Entitlement
 from labeling.models import Image
-from scoring.models import Defense
 
 # The list of cases ----------------------------------------------------------------------------------------------------
 
@@ -153,26 +153,6 @@ def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> se
 # Motions --------------------------------------------------------------------------------------------------------------
 
 
-def defenses_moved(motion: Case) -> QuerySet[Defense]:
-    """Return the defenses that a motion is about, by name."""
-    return Defense.objects.filter(pk__in=motion.subject.get("defense", ())).order_by("name")
-
-
-def teams_moved(motion: Case) -> QuerySet[Team]:
-    """Return the teams that a motion is about, by name."""
-    return Team.objects.filter(pk__in=motion.subject.get("team", ())).order_by("name")
-
-
-def stakes_moved(motion: Case) -> QuerySet[Stake]:
-    """Return the stakes that a motion is about, the oldest first."""
-    return Stake.objects.filter(pk__in=motion.subject.get("stake", ())).select_related("defense").order_by("pk")
-
-
-def awards_moved(motion: Case) -> QuerySet[Award]:
-    """Return the awards that a motion is about."""
-    return Award.objects.filter(pk__in=motion.subject.get("award", ())).select_related("stake__defense")
-
-
 def grant_moved(motion: Case) -> Entitlement | None:
     """Return the grant that a motion would take back, with the decision that gave it; None for any other motion."""
     return Entitlement.objects.filter(pk=motion.details.get("grant", 0)).select_related("decision").first()
@@ -181,7 +161,7 @@ def grant_moved(motion: Case) -> Entitlement | None:
 def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
     """Return the stakes of a motion for an award, each with the cents that it would be given of what the defenders'
     half holds now."""
-    stakes = stakes_moved(motion).select_related("defense__entry__team")
+    stakes = rows_named(motion.subject, Stake).select_related("defense__entry__team").order_by("pk")
     shares = shares_now(stakes)
     return [(each, shares.get(each.pk, 0)) for each in stakes]
 

@@ -24,7 +24,7 @@ from contest.demo.seed import ORGANIZING, Photo, photos
 from contest.demo.voting import vote_through
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, own_conditions
-from contest.prizes.rerun_conditions import reruns_after
+from contest.prizes.conditions import reruns_after
 from labeling import leases
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, Panel, Tasker

@@ -19,10 +19,9 @@ from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.defenses.stake_ends import lock_stake, stake_end, stake_refresh
-from contest.ledger.deposits import HALVES
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, lock_accounts, move
+from contest.ledger.services import HALVES, MOST_CENTS, MOST_WORDS, account, lock_accounts, move
 from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 

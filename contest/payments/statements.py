@@ -15,7 +15,7 @@ from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.visibility import EntryVisibility, LedgerView
-from contest.ledger.withholding import WithheldAmount, has_withholdings, withheld_amounts
+from contest.ledger.withholding import WithheldAmount, ever_withheld, withheld_amounts
 from contest.prizes.awards import award_change
 from contest.prizes.settlement import settlement_differences
 
@@ -175,7 +175,7 @@ def _awards_told(telling: LedgerView | None) -> Iterator[AwardRow]:
 
 def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
     """Yield what is withheld by the entries that are told, with the decisions about it."""
-    for each in has_withholdings():
+    for each in ever_withheld():
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
         cents = each.cents - telling.hidden_of(each)
         if cents > 0 and decisions:

@@ -18,10 +18,9 @@ from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, lock_accounts, move
-from contest.ledger.withholding import money_withhold, withheld_of
+from contest.ledger.withholding import awards_of, forfeited_of, money_withhold, set_aside_by_award, withheld_of
 from contest.prizes.awards import award_change
 from contest.prizes.settlement import NetReceived, moved_by_award, teams_share
-from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside_by_award
 
 _Part = tuple[Account, int]
 

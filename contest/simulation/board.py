@@ -14,7 +14,7 @@ from contest.ledger.amounts import money
 from contest.ledger.models import Account
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import contenders, own_conditions, sharing
-from contest.prizes.rerun_conditions import reruns_after
+from contest.prizes.conditions import reruns_after
 from contest.simulation.cast import TeamRole
 from contest.simulation.world import SimulationWorld
 from scoring.enums import RerunState

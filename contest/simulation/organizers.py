@@ -11,7 +11,7 @@ from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import stakes_requested
 from contest.defenses.staking import stake_receive
 from contest.ledger.amounts import money
-from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import pool_deposit
 from contest.payments.payable import payables
 from contest.payments.services import payment_pay, payment_request, payments_open
 from contest.simulation import defenders

@@ -14,10 +14,9 @@ from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import open_stake_of
 from contest.ledger.models import Account
 from contest.ledger.services import account, move
-from contest.ledger.withholding import money_return, money_withhold, withheld_amounts
+from contest.ledger.withholding import forfeited_of_award, money_return, money_withhold, withheld_amounts
 from contest.prizes.awards import award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
-from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
 from contest.teams.models import Association, Entitlement
 from contest.teams.selectors import is_entitled

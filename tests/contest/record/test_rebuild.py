@@ -33,8 +33,8 @@ from contest.core.breaks import breaks_in_force, mistakes_outside, recorded_mist
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
 from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
-from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Account, LedgerEntry
+from contest.ledger.services import pool_deposit
 from contest.prizes.models import Examination
 from contest.record.rebuild import services
 from contest.record.timeline.attack import attack_timeline

@@ -31,7 +31,7 @@ from contest.core.decisions import record_decision
 from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
 from contest.defenses import staking as stakes
-from contest.ledger import deposits
+from contest.ledger.services import pool_deposit
 from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
@@ -306,7 +306,7 @@ ACTS: dict[str, Act] = {
         by=by,
         now=money.CLOSED,
     ),
-    "pool.deposit": lambda by, now: deposits.pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
+    "pool.deposit": lambda by, now: pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
     "question.answer": lambda by, now: question_answer(
         question_id=question_send(tasker=factories.tasker("tina"), text="Is a toy real?", now=now).pk,
         answer="No.",
