@@ -92,8 +92,9 @@ def _mark(typed: Any, number: int, image: Image) -> dict[str, Any]:
         raise _wrong_mark(f"Mark {number}: give x, y, width and height as whole pixels.")
     x, y, width, height = sides
     if not (0 <= x < x + width <= image.width and 0 <= y < y + height <= image.height):
-        words = f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
-        raise _wrong_mark(words)
+        raise _wrong_mark(
+            f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
+        )
     words = typed.get("words", "")
     if not isinstance(words, str) or len(words := " ".join(words.replace("\x00", "").split())) > MOST_IN_MARK:
         raise _wrong_mark(f"Mark {number}: write at most {MOST_IN_MARK} characters.")

@@ -121,12 +121,12 @@ def conflict_ends(rows: Iterable[ConflictOfInterest]) -> dict[int, ConflictEnd]:
     """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
     numbers = [each.pk for each in rows if each.until is not None]
     entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
-    return {each.subject["conflict"][0]: _conflict_end(each) for each in entries}
-
-
-def _conflict_end(entry: AuditEntry) -> ConflictEnd:
-    by = entry.user.get_username() if entry.user is not None else ""
-    return ConflictEnd(by, entry.private.get("words", ""))
+    return {
+        each.subject["conflict"][0]: ConflictEnd(
+            each.user.get_username() if each.user is not None else "", each.private.get("words", "")
+        )
+        for each in entries
+    }
 
 
 @transaction.atomic

@@ -84,11 +84,12 @@ def _refuse(case: Case, count: VoteCount, seen: str, by: User, now: datetime) ->
     if not count.is_enough:
         missing = count.quorum - len(count.votes)
         waits = " Votes of members who are still to speak about a team do not count yet." if count.waiting else ""
-        words = f"A decision needs {count.quorum} votes: {missing} more. Your vote is kept.{waits}"
-        raise Conflict(words, "no_quorum")
+        raise Conflict(f"A decision needs {count.quorum} votes: {missing} more. Your vote is kept.{waits}", "no_quorum")
     if count.mark != seen:
-        words = "The votes, the teams or what they say changed since you looked. Look again, and confirm that."
-        raise Conflict(words, "votes_changed")
+        raise Conflict(
+            "The votes, the teams or what they say changed since you looked. Look again, and confirm that.",
+            "votes_changed",
+        )
     refuse_undecided(case, count, now=now)
     newest = newest_ruling_of(case.image) if case.image is not None else None
     if newest is not None and newest.pk != case.ruling_id:
@@ -99,13 +100,13 @@ def refuse_undecided(case: Case, count: VoteCount, *, now: datetime) -> None:
     """Raise Conflict where the votes decide nothing yet: a `tie` that another member may still break before the clock
     is over, and an overrule whose reasons, put together, are those of the ruling (`same`)."""
     if count.tied and not count.all_voted and now < case.due_at:
-        words = "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock."
-        raise Conflict(words, "tie")
+        raise Conflict(
+            "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock.", "tie"
+        )
     made = (count.decides.label, list(count.decides.reasons))
     overrules = case.ruling is not None and count.decides.choice is VoteChoice.OVERRULE
     if overrules and case.ruling is not None and made == (case.ruling.label, case.ruling.reasons):
-        words = "Put together, the reasons are those of the ruling. Agree on others, or uphold it."
-        raise Conflict(words, "same")
+        raise Conflict("Put together, the reasons are those of the ruling. Agree on others, or uphold it.", "same")
 
 
 def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> DecisionResult:

@@ -1,6 +1,6 @@
 """Carries out a motion by the service of its kind, with a mandate (R21).
 
-A motion keeps rows and plain values (`motion_factories` says which, by kind); here they become a call again.
+A motion keeps rows and plain values (`motions` says which, by kind); here they become a call again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -99,8 +99,10 @@ def _winner(motion: Case) -> Stake:
 
 def _refuse_other_group(motion: Case, stakes: Iterable[int]) -> None:
     if sorted(stakes) != motion.subject["stake"]:
-        words = "Nothing was awarded: others share the prize now than when this was moved. Move the award again."
-        raise Conflict(words, "others_share")
+        raise Conflict(
+            "Nothing was awarded: others share the prize now than when this was moved. Move the award again.",
+            "others_share",
+        )
 
 
 def _withhold(by: MotionMandate, now: datetime) -> None:

@@ -174,11 +174,6 @@ def conflicts_of(member: User) -> QuerySet[ConflictOfInterest]:
     return ConflictOfInterest.objects.filter(member=member)
 
 
-def conflict_of(member: User, number: int) -> ConflictOfInterest | None:
-    """Return the member's own conflict with this number; None for everybody else's."""
-    return ConflictOfInterest.objects.filter(pk=number, member=member).select_related("team").first()
-
-
 def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfInterest]:
     """Return the conflicts of all members, newest first: those that are `over`, those in force, or all for None. With
     `find` those of teams with this ID, and of teams and members that have it in their name."""

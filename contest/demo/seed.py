@@ -20,7 +20,7 @@ from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from adjudication.services import panels_settle
 from common.domain_clock import domain_now
 from contest.attacks.services import attack_receive
-from contest.board.motion_factories import grant_move
+from contest.board.motions import grant_move
 from contest.core.calendar import Week, week_of
 from contest.core.models import Team
 from contest.demo.appeals import appeals_play

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from django.contrib.auth.models import User
 
-from contest.board.motion_factories import stakes_move
+from contest.board.motions import stakes_move
 from contest.core.models import Team
 from contest.defenses.entries import HandIn, defenses_publish, submit_defense
 from contest.defenses.models import DefenseEntry

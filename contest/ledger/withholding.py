@@ -203,8 +203,9 @@ def subject_of(of: Account, team: Team | None, award: Award | None = None) -> di
     if of.stake_id is None:
         raise InvalidInput("Only the money of a team or of a stake can be withheld.", "invalid", field="account")
     if team is None:
-        words = "Choose the team whose share of the stake it is: all others have theirs whole."
-        raise InvalidInput(words, "invalid", field="team")
+        raise InvalidInput(
+            "Choose the team whose share of the stake it is: all others have theirs whole.", "invalid", field="team"
+        )
     return {"stake": [of.stake_id], "team": [final_team(team).pk]}
 
 

@@ -110,8 +110,11 @@ def correction_request(*, entry: int, cents: int, reason: str, by: User, now: da
     said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
     found = movement(entry)
     if found is None:
-        words = "Give the number of an entry that came in or went out, and is no correction itself."
-        raise InvalidInput(words, "invalid", field="entry")
+        raise InvalidInput(
+            "Give the number of an entry that came in or went out, and is no correction itself.",
+            "invalid",
+            field="entry",
+        )
     _refuse_sum(found, cents)
     return _asked(Correction(corrects=found.entry, cents=cents, reason=said, asked_by=by, asked_at=now))
 
@@ -124,8 +127,7 @@ def _refuse_sum(found: Movement, cents: int) -> None:
             "Give a sum of one cent at least, and no more than what is left of the entry.", "invalid", field="cents"
         )
     if found.kind is MovementKind.RECEIPT and cents != found.entry.cents:
-        words = "A stake is taken back whole: give the sum of the entry."
-        raise InvalidInput(words, "invalid", field="cents")
+        raise InvalidInput("A stake is taken back whole: give the sum of the entry.", "invalid", field="cents")
 
 
 def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: datetime) -> Correction:
@@ -144,8 +146,7 @@ def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: dat
 
 def _refuse_more_than_owed(team: Team, cents: int) -> None:
     if sum(each.cents for each in owed_by_teams() if each.team == team) < cents:
-        words = f"Team {team.name} owes less than that. Reload the page for what it owes."
-        raise Conflict(words, "less_owed")
+        raise Conflict(f"Team {team.name} owes less than that. Reload the page for what it owes.", "less_owed")
 
 
 def _asked(correction: Correction) -> Correction:
@@ -233,8 +234,9 @@ def _receipt_back(correction: Correction, found: Movement, by: User, now: dateti
     stake = lock_stake(found.entry.target.stake_id)
     stake_refresh(stake, now=now)
     if stake.ended_at is not None:
-        words = f"The stake on {stake.defense.name} is over: {stake.end}. Its money follows from that."
-        raise Conflict(words, "stake_over")
+        raise Conflict(
+            f"The stake on {stake.defense.name} is over: {stake.end}. Its money follows from that.", "stake_over"
+        )
     lock_accounts([found.entry.source, found.entry.target])
     entry = _back(correction, found, by, now)
     stake_end(stake, StakeEnd.WITHDRAWN, now=now, by=by)

@@ -74,8 +74,11 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     """
     said = reference.replace("\x00", "").strip()
     if not said or len(said) > MOST_REFERENCE:
-        words = f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters."
-        raise InvalidInput(words, "invalid", field="reference")
+        raise InvalidInput(
+            f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters.",
+            "invalid",
+            field="reference",
+        )
     payment = _open_under_lock(payment_id)
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")

@@ -315,8 +315,9 @@ def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
     """Return how the board may end a stake; Conflict (`may_win`) where it may not."""
     ending = race_ending(stake, now=now)
     if ending is None:
-        words = f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win."
-        raise Conflict(words, "may_win")
+        raise Conflict(
+            f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win.", "may_win"
+        )
     return ending
 
 

@@ -80,8 +80,9 @@ def withhold_check(award: Award) -> list[_Part]:
     """Return what can be withheld of an award; Conflict (`nothing_left`) where nothing can."""
     parts = _left_of(award)
     if not parts:
-        words = "Nothing of this award is on the team's account: it was paid out, withheld or taken back."
-        raise Conflict(words, "nothing_left")
+        raise Conflict(
+            "Nothing of this award is on the team's account: it was paid out, withheld or taken back.", "nothing_left"
+        )
     return parts
 
 
@@ -125,8 +126,9 @@ def forfeit_check(award: Award) -> list[_Part]:
     """Return what can be taken for good; Conflict (`nothing_withheld`) where nothing is withheld."""
     parts = _withheld_of(award)
     if not parts:
-        words = "Nothing of this award is withheld. Withhold the prize first, with the reason."
-        raise Conflict(words, "nothing_withheld")
+        raise Conflict(
+            "Nothing of this award is withheld. Withhold the prize first, with the reason.", "nothing_withheld"
+        )
     return parts
 
 

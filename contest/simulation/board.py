@@ -5,7 +5,7 @@ from datetime import timedelta
 from adjudication.selectors import newest_rulings
 from common.errors import DomainError
 from contest.board.examinations import picture_confirm, queue_of
-from contest.board.motion_factories import award_move, grant_move, stakes_move, withhold_move
+from contest.board.motions import award_move, grant_move, stakes_move, withhold_move
 from contest.core.enums import AccountKind
 from contest.core.models import Award, Stake
 from contest.defenses.selectors import stakeable, stakes_in_force

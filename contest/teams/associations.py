@@ -34,8 +34,9 @@ def association_declare(
     _check_organizer(by)
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     if since < EARLIEST:
-        words = f"Give a day in {EARLIEST.year} or later: there was no contest before."
-        raise InvalidInput(words, "invalid", field="since")
+        raise InvalidInput(
+            f"Give a day in {EARLIEST.year} or later: there was no contest before.", "invalid", field="since"
+        )
     if until is not None and until <= since:
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
     _refuse_overlap(team, since, until)

@@ -51,26 +51,31 @@ def _check_may_ask(team: Team, now: datetime) -> None:
     if is_entitled(team, now):
         raise Conflict("Your team is entitled already.", "entitled_already")
     if entitlements_of(team).filter(state__in=WAITING).exists():
-        words = "A request of your team is being looked at: wait for its answer, or withdraw it."
-        raise Conflict(words, "asked_already")
+        raise Conflict(
+            "A request of your team is being looked at: wait for its answer, or withdraw it.", "asked_already"
+        )
 
 
 def _paper(typed: str, now: datetime) -> str:
     found = paper_id(typed, today=now.date())
     if found is None:
-        words = "Write the paper's arXiv identifier, for example 1809.08352 or hep-th/9901001."
-        raise InvalidInput(words, "invalid", field="arxiv_id")
+        raise InvalidInput(
+            "Write the paper's arXiv identifier, for example 1809.08352 or hep-th/9901001.", "invalid", field="arxiv_id"
+        )
     return found
 
 
 def _author(team: Team, typed: str) -> User:
     author = User.objects.filter(membership__team=team, email__iexact=typed.strip()).exclude(email="").first()
     if author is None:
-        words = (
-            "This has to be the address of a member of your team. Its owner enters it on their account page and "
-            "confirms it by the link we send; then ask again."
+        raise InvalidInput(
+            (
+                "This has to be the address of a member of your team. Its owner enters it on their account page and "
+                "confirms it by the link we send; then ask again."
+            ),
+            "not_a_member",
+            field="paper_email",
         )
-        raise InvalidInput(words, "not_a_member", field="paper_email")
     return author
 
 
@@ -95,8 +100,9 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
     asked = _for_organizer(number, by)
     author = asked.author
     if author is None or team_of(author) != final_team(asked.team):
-        words = "The member whose paper this is has left the team: refuse the request, or ask the team."
-        raise Conflict(words, "author_left")
+        raise Conflict(
+            "The member whose paper this is has left the team: refuse the request, or ask the team.", "author_left"
+        )
     _record("entitlement.accept", asked, by, now)
     return _move(asked, EntitlementState.ACCEPTED, EntitlementStepKind.ACCEPTED, "", by, now)
 
@@ -194,8 +200,7 @@ def _accepted(rows: QuerySet[Entitlement], number: int) -> Entitlement:
     if found is None:
         raise NotFound("There is no such entitlement.", "not_found")
     if found.state != EntitlementState.ACCEPTED:
-        words = f"This is not in force, so that nothing can be revoked: it is {found.state}."
-        raise Conflict(words, "not_accepted")
+        raise Conflict(f"This is not in force, so that nothing can be revoked: it is {found.state}.", "not_accepted")
     return found
 
 

@@ -75,21 +75,31 @@ def _check(team: Team, address: str) -> None:
     if team.members.filter(user__email=address).exists():
         raise Conflict("This is the address of a member of your team.", "is_member", field="email")
     if _unfinished(team).filter(email=address).exists():
-        words = "This address is invited already: withdraw that invitation to send another one."
-        raise Conflict(words, "invited_already", field="email")
+        raise Conflict(
+            "This address is invited already: withdraw that invitation to send another one.",
+            "invited_already",
+            field="email",
+        )
     if _unfinished(team).count() >= MOST_OPEN:
-        words = f"A team has {MOST_OPEN} open invitations at most: withdraw one first."
-        raise Conflict(words, "too_many", field="email")
+        raise Conflict(
+            f"A team has {MOST_OPEN} open invitations at most: withdraw one first.", "too_many", field="email"
+        )
 
 
 def _refuse_flood(team: Team, address: str, now: datetime) -> None:
     today = TeamInvitation.objects.filter(invited_at__gt=now - _DAY)
     if today.filter(email=address).count() >= MOST_TO_ONE_A_DAY:
-        words = f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow."
-        raise TooMany(words, "letters_today", field="email")
+        raise TooMany(
+            f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow.",
+            "letters_today",
+            field="email",
+        )
     if today.filter(team=team).count() >= MOST_A_DAY:
-        words = f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow."
-        raise TooMany(words, "letters_today", field="email")
+        raise TooMany(
+            f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow.",
+            "letters_today",
+            field="email",
+        )
 
 
 @transaction.atomic
@@ -107,11 +117,13 @@ def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
     """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
     found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
     if found is None or state_of(found, now=now) is not InvitationState.OPEN:
-        words = (
-            f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
-            "the team for a new one. If you have joined already, sign in."
+        raise NotFound(
+            (
+                f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
+                "the team for a new one. If you have joined already, sign in."
+            ),
+            "link_over",
         )
-        raise NotFound(words, "link_over")
     return found
 
 
@@ -140,8 +152,10 @@ def team_invitation_register(
     """Make an account and join with it; its address counts as confirmed, because the link came by it."""
     invitation = team_invitation_of(secret, now=now)
     if has_account(invitation):
-        words = "There is an account with the address this letter went to: sign in with it, then open the link again."
-        raise InvalidInput(words, "has_account")
+        raise InvalidInput(
+            "There is an account with the address this letter went to: sign in with it, then open the link again.",
+            "has_account",
+        )
     user = researcher_make(username=username, password=password, email=invitation.email)
     team_invitation_accept(secret=secret, user=user, now=now, joined_at=joined_at)
     return user

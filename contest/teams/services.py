@@ -44,8 +44,9 @@ def member_add(*, team: Team, user: User, now: datetime, captain: bool = False) 
         with transaction.atomic():
             return Member.objects.create(team=team, user=user, captain=captain, joined_at=now)
     except IntegrityError:
-        words = f"{user.username} is in a team: a person is in one at a time. Leave that team first."
-        raise Conflict(words, "in_a_team") from None
+        raise Conflict(
+            f"{user.username} is in a team: a person is in one at a time. Leave that team first.", "in_a_team"
+        ) from None
 
 
 @transaction.atomic
@@ -53,8 +54,9 @@ def member_leave(*, user: User, now: datetime) -> Team:
     """Leave one's team. Conflict (`hand_over_first`) for a captain who would leave others without one."""
     member = lock_member(user)
     if member.captain and member.team.members.exclude(pk=member.pk).exists():
-        words = "A team has one captain: hand the captaincy over to another member, then leave."
-        raise Conflict(words, "hand_over_first")
+        raise Conflict(
+            "A team has one captain: hand the captaincy over to another member, then leave.", "hand_over_first"
+        )
     lost = speaks_for(user, member.team, now)
     member_end(member, now=now)
     notify_team(member.team, "left", now=now, who=user.username, not_entitled=lost)

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.board.motion_factories import award_move, award_withhold_move, end_move
+from contest.board.motions import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
 from contest.defenses.models import StakeChange

@@ -25,7 +25,7 @@ from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest.attacks import attack_states
-from contest.board import motion_factories
+from contest.board import motions
 from contest.board.cases import count_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
@@ -105,9 +105,7 @@ def _grant_and_revoke() -> None:
     waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
     _carried(cast.grant(waits, ada), ben, cast.LATER)
     why = "They left the lab and asked for it themselves."
-    _carried(
-        motion_factories.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later
-    )
+    _carried(motions.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later)
 
 
 def _carried(motion: Case, member: User, now: datetime) -> None:
