@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput, NotFound, required
 from common.typed import MinimumText, validate_text
 from contest.appeals.grounds import appeal_ground
 from contest.appeals.letters import notify_appeal
@@ -154,9 +154,7 @@ def appeals_of(team: Team) -> QuerySet[Appeal]:
 def appeal_seen_by(public_id: str, team: Team) -> Appeal:
     """Return the team's own appeal with this ID; NotFound for everybody else's."""
     found = appeals_of(team).filter(public_id=public_id).first() if public_id.isprintable() else None
-    if found is None:
-        raise NotFound("Your team has no appeal with this ID.", "not_found")
-    return found
+    return required(found, NotFound("Your team has no appeal with this ID.", "not_found"))
 
 
 def case_of_appeal(public_id: str, member: User) -> Case:
@@ -178,9 +176,7 @@ def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
     """Return a case that this team may read; NotFound for every other."""
     rows = cases_of_party(team, now=now)
     found = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
-    if found is None:
-        raise NotFound("There is no case with this ID that is about your team.", "not_found")
-    return found
+    return required(found, NotFound("There is no case with this ID that is about your team.", "not_found"))
 
 
 @dataclass(frozen=True, slots=True)

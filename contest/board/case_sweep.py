@@ -10,7 +10,7 @@ from django.db import OperationalError, transaction
 
 from accounts.roles import is_organizer
 from common.audit.trail import audit
-from common.errors import Conflict, NotAllowed, NotFound
+from common.errors import Conflict, NotAllowed, NotFound, required
 from common.models import AuditEntry
 from contest.board.case_messages import (
     DUE_SOON,
@@ -109,9 +109,8 @@ def case_remind(*, public_id: str, by: User, now: datetime) -> list[User]:
     if not is_organizer(by):
         raise NotAllowed("Only organizers remind the members.", "not_an_organizer")
     rows = Case.objects.select_for_update(of=("self",)).select_related("image", "policy")
-    case = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
-    if case is None:
-        raise NotFound("There is no such case.", "not_found")
+    found = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
+    case = required(found, NotFound("There is no such case.", "not_found"))
     _refuse(case, now)
     judges, voted = judges_for(case), {vote.member_id for vote in count_of(case).votes}
     if not judges:

@@ -15,7 +15,7 @@ from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy
+from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy, required
 from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
@@ -113,9 +113,8 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
     held = lock_image(image.pk)
-    ruling = newest_ruling_of(held)
-    if ruling is None:
-        raise Conflict("There is no ruling on this picture yet.", "not_ruled")
+    unruled = Conflict("There is no ruling on this picture yet.", "not_ruled")
+    ruling = required(newest_ruling_of(held), unruled)
     case = open_case_of(held)
     if case is None:
         case = picture_case(image=held, ruling=ruling, by=by, now=now)

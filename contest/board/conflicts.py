@@ -12,7 +12,7 @@ from accounts.roles import is_on_board, is_organizer
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict as Refused
-from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
+from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields, required
 from common.models import AuditEntry
 from common.typed import clean_words
 from contest.board.case_messages import retract_messages
@@ -150,10 +150,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
 
 def _held(conflict_id: int) -> ConflictOfInterest:
     rows = ConflictOfInterest.objects.select_for_update(of=("self",)).select_related("member", "team")
-    found = rows.filter(pk=conflict_id).first()
-    if found is None:
-        raise NotFound("There is no such conflict.", "not_found")
-    return found
+    return required(rows.filter(pk=conflict_id).first(), NotFound("There is no such conflict.", "not_found"))
 
 
 def _refuse_over(found: ConflictOfInterest) -> None:

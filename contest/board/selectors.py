@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
 from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by
 from contest.core.decisions import rows_named
@@ -206,6 +206,4 @@ def begun_stake_known_to(reviewer: User, number: int, *, now: datetime) -> Stake
     for one that is not there (R21)."""
     rows = stakes_known_to(reviewer, now=now).filter(pk=number, staked_at__isnull=False)
     stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
-    if stake is None:
-        raise NotFound("There is no stake with this number.", "not_found")
-    return stake
+    return required(stake, NotFound("There is no stake with this number.", "not_found"))

@@ -15,7 +15,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, required
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
@@ -178,10 +178,8 @@ def money_return(
 
 def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
     """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
-    found = withheld_of(of, team, award)
-    if found is None:
-        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
-    return found
+    words = "Nothing of this account is withheld any more. Reload the page."
+    return required(withheld_of(of, team, award), Conflict(words, "nothing_withheld"))
 
 
 def withhold_check(of: Account, cents: int) -> None:

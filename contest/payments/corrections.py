@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Sum
 
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from common.typed import clean_words
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Team
@@ -279,9 +279,8 @@ def _record(action: str, correction: Correction, by: User, now: datetime) -> Non
 
 def _open_under_lock(correction_id: int) -> Correction:
     rows = Correction.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
-    correction = rows.filter(pk=correction_id).first()
-    if correction is None:
-        raise NotFound("There is no correction with this number.", "not_found")
+    missing = NotFound("There is no correction with this number.", "not_found")
+    correction = required(rows.filter(pk=correction_id).first(), missing)
     if correction.confirmed_at is not None:
         raise Conflict("This correction is confirmed already. Nothing was recorded twice.", "correction_over")
     if correction.cancelled_at is not None:

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from contest.core.enums import AccountKind
 from contest.core.models import Team
 from contest.ledger.letters import notify_paid
@@ -40,10 +40,8 @@ def payments_to(teams: Iterable[Team]) -> QuerySet[Payment]:
 
 def payment_numbered(number: int) -> Payment:
     """Return the payment with this number; NotFound when there is none."""
-    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
-    if row is None:
-        raise NotFound("There is no payment with this number.", "not_found")
-    return row
+    rows = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number)
+    return required(rows.first(), NotFound("There is no payment with this number.", "not_found"))
 
 
 def payment_request(*, team: Team, by: User, now: datetime) -> Payment:
@@ -121,9 +119,8 @@ def _record(action: str, payment: Payment, by: User, now: datetime) -> None:
 
 def _open_under_lock(payment_id: int) -> Payment:
     rows = Payment.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
-    payment = rows.filter(pk=payment_id).first()
-    if payment is None:
-        raise NotFound("There is no payment with this number.", "not_found")
+    missing = NotFound("There is no payment with this number.", "not_found")
+    payment = required(rows.filter(pk=payment_id).first(), missing)
     if payment.paid_at is not None:
         raise Conflict("This payment is marked as paid already. Nothing was recorded twice.", "payment_over")
     if payment.cancelled_at is not None:

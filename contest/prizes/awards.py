@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from common.errors import Conflict
+from common.errors import Conflict, required
 from common.typed import clean_words
 from contest.core.breaks import SupposedRuling
 from contest.core.decisions import MotionMandate, record_decision
@@ -313,12 +313,8 @@ def awards_in_force(among: QuerySet[Award] | None = None) -> list[Award]:
 
 def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
     """Return how the board may end a stake; Conflict (`may_win`) where it may not."""
-    ending = race_ending(stake, now=now)
-    if ending is None:
-        raise Conflict(
-            f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win.", "may_win"
-        )
-    return ending
+    words = f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win."
+    return required(race_ending(stake, now=now), Conflict(words, "may_win"))
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from accounts.addresses import clean_address
 from accounts.invitations import InvitationState, digest_of
-from common.errors import Conflict, InvalidInput, NotFound, TooMany
+from common.errors import Conflict, InvalidInput, NotFound, TooMany, required
 from common.mail import send_in_background
 from contest.core.models import Member, Team
 from contest.teams.letters import notify_team, team_invitation_letter
@@ -105,9 +105,8 @@ def _refuse_flood(team: Team, address: str, now: datetime) -> None:
 @transaction.atomic
 def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> TeamInvitation:
     """End an invitation of the captain's team; its link opens nothing any more."""
-    found = _unfinished(lock_captain(by)).filter(pk=invitation_id).first()
-    if found is None:
-        raise Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
+    over = Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
+    found = required(_unfinished(lock_captain(by)).filter(pk=invitation_id).first(), over)
     found.withdrawn_at = now
     found.save(update_fields=["withdrawn_at"])
     return found
@@ -117,13 +116,11 @@ def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
     """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
     found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
     if found is None or state_of(found, now=now) is not InvitationState.OPEN:
-        raise NotFound(
-            (
-                f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
-                "the team for a new one. If you have joined already, sign in."
-            ),
-            "link_over",
+        words = (
+            f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
+            "the team for a new one. If you have joined already, sign in."
         )
+        raise NotFound(words, "link_over")
     return found
 
 

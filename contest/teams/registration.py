@@ -32,13 +32,11 @@ def address_of_link(token: str) -> str:
     except signing.BadSignature:
         address = ""
     if not address or User.objects.filter(email=address).exists():
-        raise NotFound(
-            (
-                f"This link does not open anything any more. It makes one account, within {CONFIRM_WITHIN.days} days: ask "
-                "for a new one, or sign in if you have an account already."
-            ),
-            "link_over",
+        words = (
+            f"This link does not open anything any more. It makes one account, within {CONFIRM_WITHIN.days} days: ask "
+            "for a new one, or sign in if you have an account already."
         )
+        raise NotFound(words, "link_over")
     return address
 
 

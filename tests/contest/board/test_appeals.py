@@ -28,7 +28,7 @@ from contest.outbox.grouped_facts import NEWS
 from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.pages.team.appeal_rows import cases_of
-from contest.teams.merging import teams_merge
+from contest.teams.services import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board

@@ -23,7 +23,7 @@ from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, ConflictOfInterest, Team
 from contest.outbox.models import Message
 from contest.pages.board.case_list import rows_of
-from contest.teams.merging import teams_merge
+from contest.teams.services import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast
