@@ -14,13 +14,12 @@ from common.errors import Conflict
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award
-from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, lock_accounts, move
 from contest.ledger.withholding import awards_of, forfeited_of, money_withhold, set_aside_by_award, withheld_of
 from contest.prizes.awards import award_change
-from contest.prizes.settlement import NetReceived, moved_by_award, teams_share
+from contest.prizes.settlement import NetReceived, accounts_of_teams, moved_by_award, teams_share
 
 _Part = tuple[Account, int]
 
@@ -55,9 +54,7 @@ def _got(award: Award) -> list[NetReceived]:
 
 def _accounts(award: Award) -> list[Account]:
     owner = owner_of(award.stake.defense)
-    if owner is None:
-        return []
-    return list(Account.objects.filter(team__in=teams_counted_together(owner)).order_by("pk"))
+    return accounts_of_teams([owner]) if owner is not None else []
 
 
 def _paid_since(award: Award, of: Account) -> int:
