@@ -13,9 +13,9 @@ from django.urls import reverse
 from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
 from common.times import absolute
-from contest.board.case_visibility import teams_informed
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_for, quorum_of, recused_from
+from contest.board.selectors import teams_informed
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.core.models import Attack, Case, Team

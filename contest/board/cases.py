@@ -113,8 +113,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
     held = lock_image(image.pk)
-    unruled = Conflict("There is no ruling on this picture yet.", "not_ruled")
-    ruling = required(newest_ruling_of(held), unruled)
+    ruling = required(newest_ruling_of(held), Conflict("There is no ruling on this picture yet.", "not_ruled"))
     case = open_case_of(held)
     if case is None:
         case = picture_case(image=held, ruling=ruling, by=by, now=now)

@@ -76,8 +76,7 @@ def _hold_cases(teams: Iterable[Team]) -> list[Case]:
     """Lock the open cases about these teams: a decision is made before the conflict, or knows of it."""
     together = {each.pk for team in teams for each in teams_counted_together(team)}
     about = Case.objects.filter(parties__team__in=together).exclude(state=CaseState.CLOSED)
-    rows = Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk"))
-    return list(rows.order_by("pk"))
+    return list(Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk")).order_by("pk"))
 
 
 def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:

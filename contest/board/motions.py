@@ -189,8 +189,7 @@ def return_move(
     of: Account, *, reason: str, by: User, now: datetime, team: Team | None = None, award: Award | None = None
 ) -> Case:
     """Move to give back what is withheld of a team, of an award, or of the share of `team` of a stake (R38)."""
-    subject = subject_of(of, team, award)
-    return motion_open(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now)
+    return motion_open(DecisionKind.RETURN, subject=subject_of(of, team, award), reason=reason, by=by, now=now)
 
 
 def award_withhold_move(award: Award, *, reason: str, by: User, now: datetime) -> Case:

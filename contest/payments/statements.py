@@ -179,8 +179,7 @@ def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
         cents = each.cents - telling.hidden_of(each)
         if cents > 0 and decisions:
-            told = tuple(row for row in decisions if telling.tells(row))
-            yield replace(each, cents=cents, decisions=told)
+            yield replace(each, cents=cents, decisions=tuple(row for row in decisions if telling.tells(row)))
 
 
 # Debts --------------------------------------------------------------------------------------------------------------
@@ -332,8 +331,7 @@ def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None
 
 def _attacks_told(to: Collection[Team], now: datetime) -> Q:
     """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
-    own = Q(pk__in=_own_of(to, now).values("pk"))
-    return (attacks_public(now=now) & released("image__")) | own
+    return (attacks_public(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
 
 
 def _breaks_told(to: Collection[Team], now: datetime) -> Q:

@@ -77,8 +77,7 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 def contenders(*, now: datetime) -> list[Stake]:
     """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
     due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not never_reason(stake, now=now)}
-    groups = prize_groups(map(time_of, due.values()), now=now)
-    return [due[number] for group in groups for number in group.stakes]
+    return [due[number] for group in prize_groups(map(time_of, due.values()), now=now) for number in group.stakes]
 
 
 def time_of(stake: Stake) -> StakeTime:

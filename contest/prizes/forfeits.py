@@ -65,8 +65,7 @@ def _paid_since(award: Award, of: Account) -> int:
     given = LedgerEntry.objects.filter(decision=award.decision, target=of, corrects=None).order_by("pk").first()
     assert given is not None, "the account got something by this decision"
     paid = LedgerEntry.objects.filter(source=of, target__kind=AccountKind.OUTSIDE, corrects=None, pk__gt=given.pk)
-    back = LedgerEntry.objects.filter(corrects__in=paid)
-    return _sum_of(paid) - _sum_of(back)
+    return _sum_of(paid) - _sum_of(LedgerEntry.objects.filter(corrects__in=paid))
 
 
 def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
@@ -137,8 +136,7 @@ def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime
     nothing of this award is withheld.
     """
     lock_accounts([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
-    parts = forfeit_check(award)
-    return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
+    return [_forfeit(award, of, cents, reason, by, now) for of, cents in forfeit_check(award)]
 
 
 def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionMandate, now: datetime) -> LedgerEntry:

@@ -125,8 +125,7 @@ def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], k
 def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
     if row.attack is None:
         return row
-    can_be = known.paid(row.attack.team_id, row.fact.received_at)
-    return replace(row, fact=replace(row.fact, paid=can_be))
+    return replace(row, fact=replace(row.fact, paid=known.paid(row.attack.team_id, row.fact.received_at)))
 
 
 def _fact(stake: Stake, known: _Teams) -> StakeInput:

@@ -81,8 +81,7 @@ def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
 @transaction.atomic
 def entitlement_withdraw(*, by: User, now: datetime) -> Entitlement:
     """Take the team's request back."""
-    asked = _of_team(by, WAITING)
-    return _move(asked, EntitlementState.WITHDRAWN, EntitlementStepKind.WITHDRAWN, "", by, now)
+    return _move(_of_team(by, WAITING), EntitlementState.WITHDRAWN, EntitlementStepKind.WITHDRAWN, "", by, now)
 
 
 @transaction.atomic

@@ -117,8 +117,7 @@ def associations_of(team: Team) -> QuerySet[Association]:
 
 def requests_waiting() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer or for the team's answer, the oldest first."""
-    rows = Entitlement.objects.filter(state__in=WAITING).select_related("team", "author")
-    return rows.order_by("asked_at", "pk")
+    return Entitlement.objects.filter(state__in=WAITING).select_related("team", "author").order_by("asked_at", "pk")
 
 
 def pending_requests() -> QuerySet[Entitlement]:
