@@ -46,9 +46,6 @@ def dry_run(case: Case, *, by: User, now: datetime) -> None:
         transaction.set_rollback(True)
 
 
-# Stakes ---------------------------------------------------------------------------------------------------------------
-
-
 def _stake(by: MotionMandate, now: datetime) -> None:
     defenses = list(rows_named(by.motion.subject, Defense).order_by("pk"))
     stake_batch(defenses, by.motion.details["criteria"], by.motion.reason, by=by, now=now)
@@ -64,26 +61,8 @@ def _return(by: MotionMandate, now: datetime) -> None:
         money_return(of=of, team=team, award=_award_of(motion), reason=motion.reason, by=by, now=now)
 
 
-def _end(by: MotionMandate, now: datetime) -> None:
-    race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
-
-
 def _stake_of(motion: Case) -> Stake:
     return rows_named(motion.subject, Stake).select_related("defense").get()
-
-
-# Grants ---------------------------------------------------------------------------------------------------------------
-
-
-def _grant(by: MotionMandate, now: datetime) -> None:
-    entitlement_grant(team=rows_named(by.motion.subject, Team).get(), reason=by.motion.reason, by=by, now=now)
-
-
-def _revoke(by: MotionMandate, now: datetime) -> None:
-    grant_revoke(number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now)
-
-
-# Prizes ---------------------------------------------------------------------------------------------------------------
 
 
 def _award(by: MotionMandate, now: datetime) -> None:
@@ -114,10 +93,6 @@ def _withhold(by: MotionMandate, now: datetime) -> None:
         money_withhold(of=of, team=team, cents=motion.details["cents"], reason=motion.reason, by=by, now=now)
 
 
-def _forfeit(by: MotionMandate, now: datetime) -> None:
-    award_forfeit(award=_awards_of(by.motion).get(), reason=by.motion.reason, by=by, now=now)
-
-
 def _awards_of(motion: Case) -> QuerySet[Award]:
     return rows_named(motion.subject, Award).select_related("decision", "stake__defense__entry__team")
 
@@ -138,13 +113,19 @@ def _money(motion: Case, book: Ledger) -> tuple[Account, Team | None]:
 
 CARRIERS: Mapping[DecisionKind, _Carrier] = {
     DecisionKind.STAKE: _stake,
-    DecisionKind.GRANT: _grant,
-    DecisionKind.REVOKE: _revoke,
+    DecisionKind.GRANT: lambda by, now: entitlement_grant(
+        team=rows_named(by.motion.subject, Team).get(), reason=by.motion.reason, by=by, now=now
+    ),
+    DecisionKind.REVOKE: lambda by, now: grant_revoke(
+        number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now
+    ),
     DecisionKind.WITHHOLD: _withhold,
     DecisionKind.AWARD: _award,
     DecisionKind.RETURN: _return,
-    DecisionKind.END: _end,
-    DecisionKind.FORFEIT: _forfeit,
+    DecisionKind.END: lambda by, now: race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now),
+    DecisionKind.FORFEIT: lambda by, now: award_forfeit(
+        award=_awards_of(by.motion).get(), reason=by.motion.reason, by=by, now=now
+    ),
 }
 
 
@@ -157,27 +138,11 @@ def motion_check(motion: Case, *, now: datetime) -> None:
     CHECKS[DecisionKind(motion.motion)](motion, now)
 
 
-def _check_stake(motion: Case, now: datetime) -> None:
-    batch_check(list(rows_named(motion.subject, Defense).order_by("pk")), now=now)
-
-
 def _check_return(motion: Case, now: datetime) -> None:
     if "defense" in motion.subject:
         stakes.return_check(_stake_of(motion))
     else:
         withholding.return_check(*_money(motion, DryRun()), _award_of(motion))
-
-
-def _check_end(motion: Case, now: datetime) -> None:
-    ending_check(_stake_of(motion), now=now)
-
-
-def _check_grant(motion: Case, now: datetime) -> None:
-    grant_check(rows_named(motion.subject, Team).get(), now=now)
-
-
-def _check_revoke(motion: Case, now: datetime) -> None:
-    revoke_check(motion.details["grant"])
 
 
 def _check_award(motion: Case, now: datetime) -> None:
@@ -192,17 +157,15 @@ def _check_withhold(motion: Case, now: datetime) -> None:
         withholding.withhold_check(_money(motion, DryRun())[0], motion.details["cents"])
 
 
-def _check_forfeit(motion: Case, now: datetime) -> None:
-    forfeits.forfeit_check(_awards_of(motion).get())
-
-
-CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], None]] = {
-    DecisionKind.STAKE: _check_stake,
-    DecisionKind.GRANT: _check_grant,
-    DecisionKind.REVOKE: _check_revoke,
+CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], object]] = {
+    DecisionKind.STAKE: lambda motion, now: batch_check(
+        list(rows_named(motion.subject, Defense).order_by("pk")), now=now
+    ),
+    DecisionKind.GRANT: lambda motion, now: grant_check(rows_named(motion.subject, Team).get(), now=now),
+    DecisionKind.REVOKE: lambda motion, _: revoke_check(motion.details["grant"]),
     DecisionKind.WITHHOLD: _check_withhold,
     DecisionKind.AWARD: _check_award,
     DecisionKind.RETURN: _check_return,
-    DecisionKind.END: _check_end,
-    DecisionKind.FORFEIT: _check_forfeit,
+    DecisionKind.END: lambda motion, now: ending_check(_stake_of(motion), now=now),
+    DecisionKind.FORFEIT: lambda motion, _: forfeits.forfeit_check(_awards_of(motion).get()),
 }

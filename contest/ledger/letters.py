@@ -23,30 +23,26 @@ def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
         for side, sign in ((entry.target, 1), (entry.source, -1)):
             if side.team is not None:
                 by_team.setdefault(final_team(side.team), []).append((sign * entry.cents, entry))
+    currency = policy_in_force(now).policy.currency if by_team else ""
     for team, moved in by_team.items():
-        _tell(team, moved, now)
-
-
-def _tell(team: Team, moved: list[tuple[int, LedgerEntry]], now: datetime) -> None:
-    currency = policy_in_force(now).policy.currency
-    notify(
-        team,
-        MessageKind.POSTED,
-        about=reverse("team-money"),
-        now=now,
-        amount=money(sum(cents for cents, _ in moved), currency),
-        corrected=any(entry.corrects_id for _, entry in moved),
-        lines=[
-            {
-                "amount": money(cents, currency),
-                "rule": entry.rule,
-                "why": entry.why,
-                "reason": entry.decision.reason if entry.decision else "",
-            }
-            for cents, entry in moved
-        ],
-        **_account(team, currency),
-    )
+        notify(
+            team,
+            MessageKind.POSTED,
+            about=reverse("team-money"),
+            now=now,
+            amount=money(sum(cents for cents, _ in moved), currency),
+            corrected=any(entry.corrects_id for _, entry in moved),
+            lines=[
+                {
+                    "amount": money(cents, currency),
+                    "rule": entry.rule,
+                    "why": entry.why,
+                    "reason": entry.decision.reason if entry.decision else "",
+                }
+                for cents, entry in moved
+            ],
+            **_account(team, currency),
+        )
 
 
 def _account(team: Team, currency: str) -> dict[str, str]:

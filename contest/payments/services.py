@@ -82,7 +82,11 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
     own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
     lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
-    _refuse_less(payment, now)
+    if payable(payment.team, now=now).due < payment.cents:
+        raise Conflict(
+            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
+            "less_due",
+        )
     causes = {"payment": [payment.pk]}
     why = f"Paid to team {payment.team.name}."
     payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
@@ -91,14 +95,6 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     notify_paid(payment, now=now)
     _record("payment.pay", payment, by, now)
     return payment
-
-
-def _refuse_less(payment: Payment, now: datetime) -> None:
-    if payable(payment.team, now=now).due < payment.cents:
-        raise Conflict(
-            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
-            "less_due",
-        )
 
 
 @transaction.atomic
