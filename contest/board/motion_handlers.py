@@ -99,7 +99,7 @@ def _awards_of(motion: Case) -> QuerySet[Award]:
 
 def _award_of(motion: Case) -> Award | None:
     """Return the award that a motion about money names, if it names one."""
-    return _awards_of(motion).first()
+    return _awards_of(motion).get() if "award" in motion.subject else None
 
 
 def _money(motion: Case, book: Ledger) -> tuple[Account, Team | None]:

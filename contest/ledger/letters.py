@@ -23,8 +23,8 @@ def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
         for side, sign in ((entry.target, 1), (entry.source, -1)):
             if side.team is not None:
                 by_team.setdefault(final_team(side.team), []).append((sign * entry.cents, entry))
-    currency = policy_in_force(now).policy.currency if by_team else ""
     for team, moved in by_team.items():
+        currency = policy_in_force(now).policy.currency
         notify(
             team,
             MessageKind.POSTED,
