@@ -129,9 +129,12 @@ def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
 
 
 def _fact(stake: Stake, known: _Teams) -> StakeInput:
-    unbroken_to_the_end = stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
-    self_staked = stake.paid_by is not None and final_team(stake.paid_by) == owner_of(stake.defense)
-    payer = stake.paid_by_id if not unbroken_to_the_end or self_staked else None
+    paid_for_another = (  # a team that stakes on its own defense has its money back (R36)
+        stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
+        and stake.paid_by is not None
+        and final_team(stake.paid_by) != owner_of(stake.defense)
+    )
+    payer = None if paid_for_another else stake.paid_by_id
     return StakeInput(
         cents=stake.cents,
         week=week_at(stake.begun_at).name,
