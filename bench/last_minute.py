@@ -284,7 +284,7 @@ def teams_make(count: int) -> list[str]:
 
     from accounts.roles import REVIEW_BOARD, role_give
     from accounts.tokens import issue_token
-    from contest.board.motion_factories import grant_move
+    from contest.board.motions import grant_move
     from contest.demo.voting import vote_through
     from contest.teams.services import team_create
 

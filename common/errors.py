@@ -1,5 +1,9 @@
 """Domain errors, each with a stable code."""
 
+from typing import TypeVar
+
+_Row = TypeVar("_Row")
+
 
 class DomainError(Exception):
     """A refusal with a reason: `message` says what to do next, `code` is stable for programs.
@@ -65,3 +69,10 @@ class StorageFull(ServiceUnavailable):
     """A disk or a quota is full, and so the request was undone (HTTP 507)."""
 
     seconds = 60
+
+
+def required(row: _Row | None, error: DomainError) -> _Row:
+    """Return the row that was looked for; raise `error` where there is none."""
+    if row is None:
+        raise error
+    return row

@@ -19,7 +19,7 @@ class ContestConfig(AppConfig):
         from contest.core.publication import published_images
         from contest.demo.trusted_runner import known_runner
         from contest.ledger.currency_lock import currency_keep
-        from contest.teams.leaving import account_forget
+        from contest.teams.services import account_forget
         from policy.models import PolicyVersion
         from scoring.trials.published import register_attacks, register_published
         from scoring.trusted_programs import register_trusted_programs

@@ -68,10 +68,6 @@ SHOWN_BY: dict[str, tuple[str, str]] = {
         "test_nothing_differs_and_the_manifest_counts_the_rows",
     ),
     "contest/board/motions.py": ("contest/board/test_at_once.py", "test_one_confirms_what_changes_at_that_moment"),
-    "contest/board/reminders.py": (
-        "contest/board/test_judging.py",
-        "test_who_has_not_voted_is_reminded_and_who_steps_aside_is_not",
-    ),
     "contest/board/case_sweep.py": (
         "contest/board/test_judging.py",
         "test_the_case_waits_and_organizers_are_told_once_until_there_is_one_again",

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.test import Client
 
-from contest.board.motion_factories import stakes_move
+from contest.board.motions import stakes_move
 from contest.core.models import Case, Member
 from tests import factories
 from tests.addresses import patterns

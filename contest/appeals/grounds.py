@@ -75,8 +75,10 @@ def appeal_ground(image: Image, team: Team, now: datetime) -> AppealGround:
         raise _no_side(image, reader, now)
     case = open_case_of(image)
     if case is not None and case.state == CaseState.PANEL:
-        words = "The board asked more taskers about this picture. A ruling follows, and that one can be appealed."
-        raise Conflict(words, "being_decided")
+        raise Conflict(
+            "The board asked more taskers about this picture. A ruling follows, and that one can be appealed.",
+            "being_decided",
+        )
     if now >= ground.until:
         until = to_the_second(ground.until, policy_at(now).time_zone)
         raise Conflict(f"It is too late: this ruling could be appealed before {until}.", "window_over")

@@ -1,4 +1,4 @@
-"""Sending appeals, answers of the other side, and the state of an appeal (R18)."""
+"""Sending appeals, answers of the other side, messages about them, and the state of an appeal (R18)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,19 +8,22 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
-from common.errors import Conflict, InvalidInput, NotFound
+from common.errors import Conflict, InvalidInput, NotFound, required
+from common.times import absolute
 from common.typed import MinimumText, validate_text
 from contest.appeals.grounds import appeal_ground
-from contest.appeals.letters import notify_appeal
 from contest.board.case_messages import notify_case_opened, retract_messages
-from contest.board.case_visibility import cases_known_to
 from contest.board.cases import case_seen_by, lock_image, open_case_of, parties_add, party_add, picture_case
 from contest.board.models import Appeal, AppealStatement, CaseDecision
-from contest.core.enums import CaseState, PartyRole
+from contest.board.selectors import cases_known_to, teams_informed
+from contest.core.enums import CaseState, MessageKind, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
+from contest.outbox.writing import notify, was_notified
 from labeling.models import Image
+from policy.selectors import policy_in_force
 
 # Of an argument, and of the other side's answer.
 MINIMUM_TEXT, MOST_CHARACTERS = MinimumText(characters=40, words=6), 8_000
@@ -92,8 +95,9 @@ def _mark(typed: Any, number: int, image: Image) -> dict[str, Any]:
         raise _wrong_mark(f"Mark {number}: give x, y, width and height as whole pixels.")
     x, y, width, height = sides
     if not (0 <= x < x + width <= image.width and 0 <= y < y + height <= image.height):
-        words = f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
-        raise _wrong_mark(words)
+        raise _wrong_mark(
+            f"Mark {number} is not inside the picture, which has {image.width} times {image.height} pixels."
+        )
     words = typed.get("words", "")
     if not isinstance(words, str) or len(words := " ".join(words.replace("\x00", "").split())) > MOST_IN_MARK:
         raise _wrong_mark(f"Mark {number}: write at most {MOST_IN_MARK} characters.")
@@ -140,6 +144,53 @@ def statement_of(case: Case, team: Team) -> AppealStatement | None:
     return rows.select_related("team").order_by("pk").first()
 
 
+# Messages, written in the transaction of the appeal -------------------------------------------------------------------
+
+
+def notify_appeal(appeal: Appeal, *, now: datetime) -> None:
+    """Give the team its receipt, and tell the other teams of the case that may know of it; they may answer."""
+    others = _may_answer(appeal.case, now)
+    about = reverse("appeal", args=[appeal.public_id])
+    receipt = _facts(appeal) | {"answer_until": _until(appeal, now) if others else ""}
+    notify(appeal.team, MessageKind.APPEAL_RECEIVED, about=about, now=now, key=appeal.public_id, **receipt)
+    for team in others:
+        notify_appeal_against(appeal, team, now=now)
+
+
+def notify_appeal_against(appeal: Appeal, team: Team, *, now: datetime) -> int:
+    """Tell a team of an appeal in a case that is about it; return how many people are told."""
+    about, told = reverse("appeal-case", args=[appeal.case.public_id]), _facts(appeal) | {"until": _until(appeal, now)}
+    return notify(team, MessageKind.APPEAL_AGAINST, about=about, now=now, key=appeal.public_id, **told)
+
+
+def notify_late_appeals(case: Case, team: Team, *, now: datetime) -> int:
+    """Tell a team that may know of an open case only now of the appeals in it that it was not told of, where it may
+    answer; return how many people are told."""
+    if case.state != CaseState.OPEN or team not in _may_answer(case, now):
+        return 0
+    appeals = case.appeals.select_related("case", "image").order_by("pk")
+    not_notified = [each for each in appeals if not was_notified(team, MessageKind.APPEAL_AGAINST, each.public_id)]
+    return sum(notify_appeal_against(each, team, now=now) for each in not_notified)
+
+
+def _facts(appeal: Appeal) -> dict[str, str]:
+    return {
+        "appeal": appeal.public_id,
+        "case": appeal.case.public_id,
+        "picture": appeal.image.public_id,
+        "side": appeal.side,
+    }
+
+
+def _until(appeal: Appeal, now: datetime) -> str:
+    return absolute(appeal.case.due_at, policy_in_force(now).policy.time_zone)
+
+
+def _may_answer(case: Case, now: datetime) -> list[Team]:
+    appellants = {final_team(each.team).pk for each in case.appeals.select_related("team__merged_into")}
+    return [team for team in teams_informed(case, now=now) if team.pk not in appellants]
+
+
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
@@ -153,9 +204,7 @@ def appeals_of(team: Team) -> QuerySet[Appeal]:
 def appeal_seen_by(public_id: str, team: Team) -> Appeal:
     """Return the team's own appeal with this ID; NotFound for everybody else's."""
     found = appeals_of(team).filter(public_id=public_id).first() if public_id.isprintable() else None
-    if found is None:
-        raise NotFound("Your team has no appeal with this ID.", "not_found")
-    return found
+    return required(found, NotFound("Your team has no appeal with this ID.", "not_found"))
 
 
 def case_of_appeal(public_id: str, member: User) -> Case:
@@ -177,9 +226,7 @@ def case_of_party(public_id: str, team: Team, *, now: datetime) -> Case:
     """Return a case that this team may read; NotFound for every other."""
     rows = cases_of_party(team, now=now)
     found = rows.filter(public_id=public_id).first() if public_id.isprintable() else None
-    if found is None:
-        raise NotFound("There is no case with this ID that is about your team.", "not_found")
-    return found
+    return required(found, NotFound("There is no case with this ID that is about your team.", "not_found"))
 
 
 @dataclass(frozen=True, slots=True)

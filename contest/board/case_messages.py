@@ -5,6 +5,7 @@ Members are written to about a case while they may judge it; a conflict that com
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -12,9 +13,9 @@ from django.urls import reverse
 from accounts.roles import ORGANIZERS
 from adjudication.models import Ruling
 from common.times import absolute
-from contest.board.case_visibility import teams_informed
 from contest.board.models import CaseDecision
 from contest.board.recusal import judges_for, quorum_of, recused_from
+from contest.board.selectors import teams_informed
 from contest.core.breaks import all_breaks
 from contest.core.enums import CaseKind, CaseOutcome, DecisionKind, MessageKind
 from contest.core.models import Attack, Case, Team
@@ -81,11 +82,10 @@ def notify_case_remind(case: Case, members: Iterable[User], *, all_voted: bool, 
 
 
 def _notify_board(
-    case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", reminder: str = ""
+    case: Case, kind: MessageKind, members: Iterable[User], now: datetime, *, key: str = "", **more: Any
 ) -> None:
-    told = {"case": case.public_id, "what": describe_case(case), "due": absolute(case.due_at, _zone(now))}
-    asked = {"reminder": reminder} if reminder else {}
-    notify(members, kind, about=_case_page(case), now=now, key=key or case.public_id, **told, **asked)
+    about, key, due = _case_page(case), key or case.public_id, absolute(case.due_at, _zone(now))
+    notify(members, kind, about=about, now=now, key=key, case=case.public_id, what=describe_case(case), due=due, **more)
 
 
 def notify_no_quorum(case: Case, *, now: datetime) -> None:
@@ -115,40 +115,55 @@ def notify_case_decided(decision: CaseDecision, *, now: datetime, late: Team | N
 
     `late` is the one team to tell, which may know of it only now: not again, where it was told at once.
     """
-    case = decision.case
-    if case.kind != CaseKind.PICTURE:
+    if decision.case.kind != CaseKind.PICTURE:
         return 0
-    told = {
-        "case": case.public_id,
-        "what": describe_case(case),
-        "outcome": OUTCOME_WORDS[CaseOutcome(decision.outcome)],
-        "decided_at": absolute(decision.decided_at, _zone(now)),
-        "explanation": decision.explanation,
-    }
-    about = reverse("appeal-case", args=[case.public_id])
-    teams = _not_notified(late, MessageKind.CASE_DECIDED, case.public_id) if late else teams_informed(case, now=now)
-    return sum(
-        notify(team, MessageKind.CASE_DECIDED, about=about, now=now, key=case.public_id, **told) for team in teams
+    return _notify_outcome(
+        decision.case,
+        decision.case.public_id,
+        outcome=OUTCOME_WORDS[CaseOutcome(decision.outcome)],
+        decided_at=decision.decided_at,
+        explanation=decision.explanation,
+        now=now,
+        late=late,
     )
-
-
-def _not_notified(late: Team, kind: MessageKind, key: str) -> list[Team]:
-    return [] if was_notified(late, kind, key) else [late]
 
 
 def notify_panel_ruled(case: Case, ruling: Ruling, *, now: datetime, late: Team | None = None) -> int:
     """Tell the teams that may know of a case what the taskers who were asked in addition led to, also where that is the
     ruling of before (R19); `late` as for `notify_case_decided`. Return how many people are told."""
-    told = {
-        "case": case.public_id,
-        "what": describe_case(case),
-        "outcome": f"the taskers who were asked in addition have answered, and the ruling is {ruling.words}",
-        "decided_at": absolute(ruling.decided_at, _zone(now)),
-        "explanation": "",
-    }
-    about, key = reverse("appeal-case", args=[case.public_id]), f"{case.public_id} ruled"
-    teams = _not_notified(late, MessageKind.CASE_DECIDED, key) if late else teams_informed(case, now=now)
-    return sum(notify(team, MessageKind.CASE_DECIDED, about=about, now=now, key=key, **told) for team in teams)
+    return _notify_outcome(
+        case,
+        f"{case.public_id} ruled",
+        outcome=f"the taskers who were asked in addition have answered, and the ruling is {ruling.words}",
+        decided_at=ruling.decided_at,
+        explanation="",
+        now=now,
+        late=late,
+    )
+
+
+def _notify_outcome(
+    case: Case, key: str, *, outcome: str, decided_at: datetime, explanation: str, now: datetime, late: Team | None
+) -> int:
+    return _notify_teams(
+        [late] if late else teams_informed(case, now=now),
+        MessageKind.CASE_DECIDED,
+        key,
+        late=late,
+        about=reverse("appeal-case", args=[case.public_id]),
+        now=now,
+        case=case.public_id,
+        what=describe_case(case),
+        outcome=outcome,
+        decided_at=absolute(decided_at, _zone(now)),
+        explanation=explanation,
+    )
+
+
+def _notify_teams(teams: Iterable[Team], kind: MessageKind, key: str, *, late: Team | None, **told: Any) -> int:
+    """Tell teams something; the one that is told `late` only where it was not told at once."""
+    untold = [team for team in teams if late is None or not was_notified(team, kind, key)]
+    return sum(notify(team, kind, key=key, **told) for team in untold)
 
 
 def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:
@@ -157,16 +172,19 @@ def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Te
     told by letters of its own. `late` as for `notify_case_decided`. Return how many people are told."""
     if (was.label, was.reasons) == (holds.label, holds.reasons):
         return 0
-    told = {
-        "picture": holds.image.public_id,
-        "was": was.words,
-        "holds": holds.words,
-        "why": holds.explanation,
-        "followed": _followed(was, holds),
-    }
-    about, key = reverse("picture-record", args=[holds.image.public_id]), f"ruling {holds.pk}"
-    teams = _not_notified(late, MessageKind.RULING_CHANGED, key) if late else _concerned(holds.image, now)
-    return sum(notify(team, MessageKind.RULING_CHANGED, about=about, now=now, key=key, **told) for team in teams)
+    return _notify_teams(
+        [late] if late else _concerned(holds.image, now),
+        MessageKind.RULING_CHANGED,
+        f"ruling {holds.pk}",
+        late=late,
+        about=reverse("picture-record", args=[holds.image.public_id]),
+        now=now,
+        picture=holds.image.public_id,
+        was=was.words,
+        holds=holds.words,
+        why=holds.explanation,
+        followed=_followed(was, holds),
+    )
 
 
 def _followed(was: Ruling, holds: Ruling) -> str:

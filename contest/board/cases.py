@@ -15,7 +15,7 @@ from adjudication.counting import CHOICES, Ballot, agrees, decided_by, is_tie
 from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from common.audit.trail import audit
-from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy
+from common.errors import Conflict, InvalidInput, NotAllowed, ServerBusy, required
 from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
@@ -70,8 +70,9 @@ def picture_case(*, image: Image, ruling: Ruling, by: User | None, now: datetime
         parties_add(case, now=now)
         notify_case_opened(case, now=now, but=by)
     if case.state == CaseState.PANEL:
-        words = "The board asked more taskers about this picture. Wait for the ruling that follows."
-        raise Conflict(words, "being_decided")
+        raise Conflict(
+            "The board asked more taskers about this picture. Wait for the ruling that follows.", "being_decided"
+        )
     return case
 
 
@@ -112,9 +113,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
     if not is_on_board(by):
         raise NotAllowed("Only members of the review board open a case.", "not_on_board")
     held = lock_image(image.pk)
-    ruling = newest_ruling_of(held)
-    if ruling is None:
-        raise Conflict("There is no ruling on this picture yet.", "not_ruled")
+    ruling = required(newest_ruling_of(held), Conflict("There is no ruling on this picture yet.", "not_ruled"))
     case = open_case_of(held)
     if case is None:
         case = picture_case(image=held, ruling=ruling, by=by, now=now)
@@ -188,8 +187,11 @@ def _misses_parties(case: Case, now: datetime) -> bool:
 def refuse_missing_parties(case: Case, *, now: datetime) -> None:
     """Raise Busy while a team is part of a case and not recorded yet: nobody looks at it before the sweep (R21)."""
     if _misses_parties(case, now):
-        words = "Another team has just become part of this case. The case opens again as soon as that is recorded."
-        raise ServerBusy(words, "parties_change", retry_after=SECONDS_UNTIL_RECORDED)
+        raise ServerBusy(
+            "Another team has just become part of this case. The case opens again as soon as that is recorded.",
+            "parties_change",
+            retry_after=SECONDS_UNTIL_RECORDED,
+        )
 
 
 @transaction.atomic
@@ -349,8 +351,7 @@ def _ballot(case: Case, choice: VoteChoice, label: str, reasons: Sequence[str]) 
     if case.ruling is None:
         raise InvalidInput("Choose what you vote for.", "invalid", field="choice")
     if bool(label) == bool(reasons):
-        words = "Choose a class, or at least one reason to reject the picture."
-        raise InvalidInput(words, "invalid", field="outcome")
+        raise InvalidInput("Choose a class, or at least one reason to reject the picture.", "invalid", field="outcome")
     if label and label not in set(Label):
         raise InvalidInput("Choose one of the two classes.", "invalid", field="outcome")
     ordered = tuple(each.value for each in REASONS if each in reasons)

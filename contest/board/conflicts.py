@@ -12,7 +12,7 @@ from accounts.roles import is_on_board, is_organizer
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict as Refused
-from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields
+from common.errors import InvalidInput, NotAllowed, NotFound, WrongFields, required
 from common.models import AuditEntry
 from common.typed import clean_words
 from contest.board.case_messages import retract_messages
@@ -76,8 +76,7 @@ def _hold_cases(teams: Iterable[Team]) -> list[Case]:
     """Lock the open cases about these teams: a decision is made before the conflict, or knows of it."""
     together = {each.pk for team in teams for each in teams_counted_together(team)}
     about = Case.objects.filter(parties__team__in=together).exclude(state=CaseState.CLOSED)
-    rows = Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk"))
-    return list(rows.order_by("pk"))
+    return list(Case.objects.select_for_update(of=("self",)).filter(pk__in=about.values("pk")).order_by("pk"))
 
 
 def _refuse_same(member: User, team: Team, kind: ConflictKind) -> None:
@@ -121,12 +120,12 @@ def conflict_ends(rows: Iterable[ConflictOfInterest]) -> dict[int, ConflictEnd]:
     """Return by number how those of these conflicts that were ended came to their end; the audit trail has it."""
     numbers = [each.pk for each in rows if each.until is not None]
     entries = AuditEntry.objects.filter(action=_END, subject__conflict__0__in=numbers).select_related("user")
-    return {each.subject["conflict"][0]: _conflict_end(each) for each in entries}
-
-
-def _conflict_end(entry: AuditEntry) -> ConflictEnd:
-    by = entry.user.get_username() if entry.user is not None else ""
-    return ConflictEnd(by, entry.private.get("words", ""))
+    return {
+        each.subject["conflict"][0]: ConflictEnd(
+            each.user.get_username() if each.user is not None else "", each.private.get("words", "")
+        )
+        for each in entries
+    }
 
 
 @transaction.atomic
@@ -150,10 +149,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
 
 def _held(conflict_id: int) -> ConflictOfInterest:
     rows = ConflictOfInterest.objects.select_for_update(of=("self",)).select_related("member", "team")
-    found = rows.filter(pk=conflict_id).first()
-    if found is None:
-        raise NotFound("There is no such conflict.", "not_found")
-    return found
+    return required(rows.filter(pk=conflict_id).first(), NotFound("There is no such conflict.", "not_found"))
 
 
 def _refuse_over(found: ConflictOfInterest) -> None:

@@ -1,6 +1,5 @@
 """Deciding a case: the votes are counted and carried out in one transaction (R19-R22)."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -26,14 +25,6 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionResult:
-    """What came of a decision: the ruling that holds now, or the panel that was asked."""
-
-    ruling: Ruling | None = None
-    panel: Panel | None = None
-
-
 @retry_on_deadlock
 @transaction.atomic
 def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datetime) -> CaseDecision:
@@ -50,21 +41,21 @@ def case_decide(*, case: Case, seen: str, explanation: str, by: User, now: datet
     decides = count.decides
     outcome = OUTCOMES[decides.choice]
     said = validate_explanation(explanation) if outcome is CaseOutcome.OVERRULE else _remarks(explanation)
-    made = _do(held, decides, said, by, now)
+    ruling, panel = _do(held, decides, said, by, now)
     decision = CaseDecision.objects.create(
         case=held,
         outcome=outcome,
         label=decides.label,
         reasons=list(decides.reasons),
         explanation=said,
-        ruling=made.ruling if outcome is CaseOutcome.OVERRULE else None,
-        panel=made.panel,
+        ruling=ruling if outcome is CaseOutcome.OVERRULE else None,
+        panel=panel,
         **counted(count),
         policy_id=policy_in_force(now).id,
         confirmed_by=by,
         decided_at=now,
     )
-    _close(held, made, now)
+    _close(held, ruling, panel, now)
     _record(decision, by, now)
     notify_case_decided(decision, now=now)
     return decision
@@ -84,11 +75,12 @@ def _refuse(case: Case, count: VoteCount, seen: str, by: User, now: datetime) ->
     if not count.is_enough:
         missing = count.quorum - len(count.votes)
         waits = " Votes of members who are still to speak about a team do not count yet." if count.waiting else ""
-        words = f"A decision needs {count.quorum} votes: {missing} more. Your vote is kept.{waits}"
-        raise Conflict(words, "no_quorum")
+        raise Conflict(f"A decision needs {count.quorum} votes: {missing} more. Your vote is kept.{waits}", "no_quorum")
     if count.mark != seen:
-        words = "The votes, the teams or what they say changed since you looked. Look again, and confirm that."
-        raise Conflict(words, "votes_changed")
+        raise Conflict(
+            "The votes, the teams or what they say changed since you looked. Look again, and confirm that.",
+            "votes_changed",
+        )
     refuse_undecided(case, count, now=now)
     newest = newest_ruling_of(case.image) if case.image is not None else None
     if newest is not None and newest.pk != case.ruling_id:
@@ -99,26 +91,27 @@ def refuse_undecided(case: Case, count: VoteCount, *, now: datetime) -> None:
     """Raise Conflict where the votes decide nothing yet: a `tie` that another member may still break before the clock
     is over, and an overrule whose reasons, put together, are those of the ruling (`same`)."""
     if count.tied and not count.all_voted and now < case.due_at:
-        words = "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock."
-        raise Conflict(words, "tie")
+        raise Conflict(
+            "It is a tie, and another member may still vote. Wait for all votes, or for the end of the clock.", "tie"
+        )
     made = (count.decides.label, list(count.decides.reasons))
     overrules = case.ruling is not None and count.decides.choice is VoteChoice.OVERRULE
     if overrules and case.ruling is not None and made == (case.ruling.label, case.ruling.reasons):
-        words = "Put together, the reasons are those of the ruling. Agree on others, or uphold it."
-        raise Conflict(words, "same")
+        raise Conflict("Put together, the reasons are those of the ruling. Agree on others, or uphold it.", "same")
 
 
-def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> DecisionResult:
+def _do(case: Case, decides: Ballot, explanation: str, by: User, now: datetime) -> tuple[Ruling | None, Panel | None]:
+    """Return the ruling that holds now, or the panel that was asked."""
     if case.kind == CaseKind.MOTION:
         if decides.choice is VoteChoice.IN_FAVOUR:
             carry_out(case, by=by, now=now)
-        return DecisionResult()
+        return None, None
     assert case.image is not None and case.ruling is not None, "a picture's case has both"
     if decides.choice is VoteChoice.MORE_TASKERS:
-        return DecisionResult(panel=_ask_more(case, now))
+        return None, _ask_more(case, now)
     if decides.choice is VoteChoice.UPHOLD:
-        return DecisionResult(ruling=case.ruling)
-    return DecisionResult(ruling=overrule(case.image, decides, explanation, now=now))
+        return case.ruling, None
+    return overrule(case.image, decides, explanation, now=now), None
 
 
 def overrule_check(image: Image, decides: Ballot) -> None:
@@ -161,13 +154,13 @@ def taskers_to_ask(ruling: Ruling, policy: Policy) -> int:
     return max(min(policy.appeal_taskers, room_in(ruling.panel)), 1)
 
 
-def _close(case: Case, made: DecisionResult, now: datetime) -> None:
-    case.state = CaseState.CLOSED if made.panel is None else CaseState.PANEL
-    case.closed_at = now if made.panel is None else None
-    case.result = made.ruling
+def _close(case: Case, ruling: Ruling | None, panel: Panel | None, now: datetime) -> None:
+    case.state = CaseState.CLOSED if panel is None else CaseState.PANEL
+    case.closed_at = now if panel is None else None
+    case.result = ruling
     case.save(update_fields=["state", "closed_at", "result"])
-    if case.ruling is not None and made.ruling is not None:
-        notify_ruling_changed(case.ruling, made.ruling, now=now)
+    if case.ruling is not None and ruling is not None:
+        notify_ruling_changed(case.ruling, ruling, now=now)
 
 
 def _record(decision: CaseDecision, by: User, now: datetime) -> None:

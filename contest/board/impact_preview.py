@@ -76,12 +76,16 @@ def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
     """Return what overruling a picture's ruling would change at once; errors as of `overrule`."""
     overrule_check(image, ballot)
     supposed = suppose_ruling(image, ballot.label, now=now)
-    broken_before, stakes_before = _broken(image), _stakes()
+    broken_before = _broken(image)
+    stakes_before = dict(Stake.objects.filter(staked_at__isnull=False).values_list("pk", "end"))
     stakes = [each for each in stakes_under_supposition(supposed, now=now) if each.staked_at is not None]
     book = DryRun()
     settlement = Settlement(book, stakes, weeks=Weeks(now, supposed), now=now, supposed=supposed)
     settlement.settle()
-    broken_after = set(_published(each.defense_id for each in supposed.breaks))
+    published = Defense.objects.filter(published_at__isnull=False)
+    broken_after = set(
+        published.filter(pk__in={each.defense_id for each in supposed.breaks}).values_list("pk", flat=True)
+    )
     concerned = broken_before | broken_after
     return Impact(
         broken=tuple(_defenses(broken_after - broken_before)),
@@ -97,14 +101,6 @@ def overrule_impact(image: Image, ballot: Ballot, now: datetime) -> Impact:
 def _broken(image: Image) -> set[int]:
     rows = breaks_in_force().filter(image=image, defense__published_at__isnull=False)
     return set(rows.values_list("defense", flat=True))
-
-
-def _published(defenses: Iterable[int]) -> Iterable[int]:
-    return Defense.objects.filter(pk__in=set(defenses), published_at__isnull=False).values_list("pk", flat=True)
-
-
-def _stakes() -> dict[int, str]:
-    return dict(Stake.objects.filter(staked_at__isnull=False).values_list("pk", "end"))
 
 
 def _turns(before: Mapping[int, str], stakes: Iterable[Stake]) -> Iterator[ChangedStake]:
@@ -123,7 +119,7 @@ def _entries(planned: Iterable[LedgerEntry], stakes: Iterable[Stake], defenses: 
 
 def _unposted(settlement: Settlement, defenses: set[int]) -> list[Defense]:
     """Return those of these defenses with a stake, or a part in an award, whose money could not be settled."""
-    failed = Q(stakes__in=settlement.failed_stakes) | Q(stakes__award__decision__in=settlement.failed_awards)
+    failed = Q(stakes__in=settlement.stakes.failed) | Q(stakes__award__decision__in=settlement.failed)
     return list(Defense.objects.filter(failed, pk__in=defenses).distinct().order_by("name", "pk"))
 
 

@@ -1,6 +1,6 @@
 """Carries out a motion by the service of its kind, with a mandate (R21).
 
-A motion keeps rows and plain values (`motion_factories` says which, by kind); here they become a call again.
+A motion keeps rows and plain values (`motions` says which, by kind); here they become a call again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -8,21 +8,21 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from common.errors import Conflict
-from contest.core.decisions import MotionMandate
+from contest.core.decisions import MotionMandate, rows_named
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses import staking as stakes
 from contest.defenses.staking import batch_check, return_decide, stake_batch
 from contest.ledger import withholding
+from contest.ledger.dry_run import LEDGER, DryRun, Ledger
 from contest.ledger.models import Account
-from contest.ledger.services import account
 from contest.ledger.withholding import money_return, money_withhold
 from contest.prizes import forfeits
-from contest.prizes.awards import award_check, award_give
+from contest.prizes.awards import award_check, award_give, ending_check, race_close
 from contest.prizes.forfeits import award_forfeit, award_withhold
-from contest.prizes.lost_races import ending_check, race_close
 from contest.teams.entitlements import entitlement_grant, grant_check, grant_revoke, revoke_check
 from policy.selectors import policy_in_force
 from scoring.models import Defense
@@ -46,110 +46,86 @@ def dry_run(case: Case, *, by: User, now: datetime) -> None:
         transaction.set_rollback(True)
 
 
-# Stakes ---------------------------------------------------------------------------------------------------------------
-
-
 def _stake(by: MotionMandate, now: datetime) -> None:
-    motion = by.motion
-    defenses = Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk")
-    stake_batch(list(defenses), motion.details["criteria"], motion.reason, by=by, now=now)
+    defenses = list(rows_named(by.motion.subject, Defense).order_by("pk"))
+    stake_batch(defenses, by.motion.details["criteria"], by.motion.reason, by=by, now=now)
 
 
 def _return(by: MotionMandate, now: datetime) -> None:
     """Give money back, or answer a team that wants its defense back."""
     motion = by.motion
-    if "defense" not in motion.subject:
-        award = _award_of(motion) if "award" in motion.subject else None
-        money_return(of=_account(motion), team=_sharer(motion), award=award, reason=motion.reason, by=by, now=now)
-        return
-    return_decide(_stake_of(motion), granted=motion.details["granted"], reason=motion.reason, by=by, now=now)
-
-
-def _end(by: MotionMandate, now: datetime) -> None:
-    race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now)
+    if "defense" in motion.subject:
+        return_decide(_stake_of(motion), granted=motion.details["granted"], reason=motion.reason, by=by, now=now)
+    else:
+        of, team = _money(motion, LEDGER)
+        money_return(of=of, team=team, award=_award_of(motion), reason=motion.reason, by=by, now=now)
 
 
 def _stake_of(motion: Case) -> Stake:
-    return Stake.objects.select_related("defense").get(pk=motion.subject["stake"][0])
-
-
-# Grants ---------------------------------------------------------------------------------------------------------------
-
-
-def _grant(by: MotionMandate, now: datetime) -> None:
-    team = Team.objects.get(pk=by.motion.subject["team"][0])
-    entitlement_grant(team=team, reason=by.motion.reason, by=by, now=now)
-
-
-def _revoke(by: MotionMandate, now: datetime) -> None:
-    grant_revoke(number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now)
-
-
-# Prizes ---------------------------------------------------------------------------------------------------------------
+    return rows_named(motion.subject, Stake).select_related("defense").get()
 
 
 def _award(by: MotionMandate, now: datetime) -> None:
     motion = by.motion
-    stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
     told = {"statement": motion.details["statement"], "reason": motion.reason}
-    given = award_give(stake=stake, **told, policy=policy_in_force(now).policy, by=by, now=now)
+    given = award_give(stake=_winner(motion), **told, policy=policy_in_force(now).policy, by=by, now=now)
     _refuse_other_group(motion, [each.stake_id for each in given])
+
+
+def _winner(motion: Case) -> Stake:
+    return Stake.objects.select_related("defense").get(pk=motion.details["stake"])
 
 
 def _refuse_other_group(motion: Case, stakes: Iterable[int]) -> None:
     if sorted(stakes) != motion.subject["stake"]:
-        words = "Nothing was awarded: others share the prize now than when this was moved. Move the award again."
-        raise Conflict(words, "others_share")
+        raise Conflict(
+            "Nothing was awarded: others share the prize now than when this was moved. Move the award again.",
+            "others_share",
+        )
 
 
 def _withhold(by: MotionMandate, now: datetime) -> None:
     motion = by.motion
-    if "award" in motion.subject:
-        award_withhold(award=_award_of(motion), reason=motion.reason, by=by, now=now)
-        return
-    cents = motion.details["cents"]
-    money_withhold(of=_account(motion), team=_sharer(motion), cents=cents, reason=motion.reason, by=by, now=now)
-
-
-def _forfeit(by: MotionMandate, now: datetime) -> None:
-    award_forfeit(award=_award_of(by.motion), reason=by.motion.reason, by=by, now=now)
-
-
-def _award_of(motion: Case) -> Award:
-    rows = Award.objects.select_related("decision", "stake__defense__entry__team")
-    return rows.get(pk=motion.subject["award"][0])
-
-
-def _account(motion: Case) -> Account:
-    """Return the account that a motion about money names: of a stake, or of a team."""
-    if "stake" in motion.subject:
-        return account(AccountKind.STAKE, stake=Stake.objects.get(pk=motion.subject["stake"][0]))
-    return account(AccountKind.TEAM, team=Team.objects.get(pk=motion.subject["team"][0]))
-
-
-def _account_there(motion: Case) -> Account:
-    """Return the same without making one: what is not there has nothing on it."""
-    if "stake" in motion.subject:
-        rows = Account.objects.filter(kind=AccountKind.STAKE, stake=motion.subject["stake"][0])
+    if award := _award_of(motion):
+        award_withhold(award=award, reason=motion.reason, by=by, now=now)
     else:
-        rows = Account.objects.filter(kind=AccountKind.TEAM, team=motion.subject["team"][0])
-    return rows.first() or Account()
+        of, team = _money(motion, LEDGER)
+        money_withhold(of=of, team=team, cents=motion.details["cents"], reason=motion.reason, by=by, now=now)
 
 
-def _sharer(motion: Case) -> Team | None:
-    """Return whose share of a stake is meant."""
-    return Team.objects.get(pk=motion.subject["team"][0]) if "stake" in motion.subject else None
+def _awards_of(motion: Case) -> QuerySet[Award]:
+    return rows_named(motion.subject, Award).select_related("decision", "stake__defense__entry__team")
+
+
+def _award_of(motion: Case) -> Award | None:
+    """Return the award that a motion about money names, if it names one."""
+    return _awards_of(motion).get() if "award" in motion.subject else None
+
+
+def _money(motion: Case, book: Ledger) -> tuple[Account, Team | None]:
+    """Return the account that a motion about money names, of a stake or of a team, and whose share of the stake is
+    meant. On paper nothing is made: an account that is not there has nothing on it."""
+    team = rows_named(motion.subject, Team).get()
+    if "stake" in motion.subject:
+        return book.account(AccountKind.STAKE, stake=_stake_of(motion)), team
+    return book.account(AccountKind.TEAM, team=team), None
 
 
 CARRIERS: Mapping[DecisionKind, _Carrier] = {
     DecisionKind.STAKE: _stake,
-    DecisionKind.GRANT: _grant,
-    DecisionKind.REVOKE: _revoke,
+    DecisionKind.GRANT: lambda by, now: entitlement_grant(
+        team=rows_named(by.motion.subject, Team).get(), reason=by.motion.reason, by=by, now=now
+    ),
+    DecisionKind.REVOKE: lambda by, now: grant_revoke(
+        number=by.motion.details["grant"], reason=by.motion.reason, by=by, now=now
+    ),
     DecisionKind.WITHHOLD: _withhold,
     DecisionKind.AWARD: _award,
     DecisionKind.RETURN: _return,
-    DecisionKind.END: _end,
-    DecisionKind.FORFEIT: _forfeit,
+    DecisionKind.END: lambda by, now: race_close(stake=_stake_of(by.motion), reason=by.motion.reason, by=by, now=now),
+    DecisionKind.FORFEIT: lambda by, now: award_forfeit(
+        award=_awards_of(by.motion).get(), reason=by.motion.reason, by=by, now=now
+    ),
 }
 
 
@@ -162,54 +138,34 @@ def motion_check(motion: Case, *, now: datetime) -> None:
     CHECKS[DecisionKind(motion.motion)](motion, now)
 
 
-def _check_stake(motion: Case, now: datetime) -> None:
-    batch_check(list(Defense.objects.filter(pk__in=motion.subject["defense"]).order_by("pk")), now=now)
-
-
 def _check_return(motion: Case, now: datetime) -> None:
     if "defense" in motion.subject:
         stakes.return_check(_stake_of(motion))
     else:
-        award = _award_of(motion) if "award" in motion.subject else None
-        withholding.return_check(_account_there(motion), _sharer(motion), award)
-
-
-def _check_end(motion: Case, now: datetime) -> None:
-    ending_check(_stake_of(motion), now=now)
-
-
-def _check_grant(motion: Case, now: datetime) -> None:
-    grant_check(Team.objects.get(pk=motion.subject["team"][0]), now=now)
-
-
-def _check_revoke(motion: Case, now: datetime) -> None:
-    revoke_check(motion.details["grant"])
+        withholding.return_check(*_money(motion, DryRun()), _award_of(motion))
 
 
 def _check_award(motion: Case, now: datetime) -> None:
-    stake = Stake.objects.select_related("defense").get(pk=motion.details["stake"])
-    group = award_check(stake, policy=policy_in_force(now).policy, now=now)
+    group = award_check(_winner(motion), policy=policy_in_force(now).policy, now=now)
     _refuse_other_group(motion, [each.pk for each in group])
 
 
 def _check_withhold(motion: Case, now: datetime) -> None:
-    if "award" in motion.subject:
-        forfeits.withhold_check(_award_of(motion))
+    if award := _award_of(motion):
+        forfeits.withhold_check(award)
     else:
-        withholding.withhold_check(_account_there(motion), motion.details["cents"])
+        withholding.withhold_check(_money(motion, DryRun())[0], motion.details["cents"])
 
 
-def _check_forfeit(motion: Case, now: datetime) -> None:
-    forfeits.forfeit_check(_award_of(motion))
-
-
-CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], None]] = {
-    DecisionKind.STAKE: _check_stake,
-    DecisionKind.GRANT: _check_grant,
-    DecisionKind.REVOKE: _check_revoke,
+CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], object]] = {
+    DecisionKind.STAKE: lambda motion, now: batch_check(
+        list(rows_named(motion.subject, Defense).order_by("pk")), now=now
+    ),
+    DecisionKind.GRANT: lambda motion, now: grant_check(rows_named(motion.subject, Team).get(), now=now),
+    DecisionKind.REVOKE: lambda motion, _: revoke_check(motion.details["grant"]),
     DecisionKind.WITHHOLD: _check_withhold,
     DecisionKind.AWARD: _check_award,
     DecisionKind.RETURN: _check_return,
-    DecisionKind.END: _check_end,
-    DecisionKind.FORFEIT: _check_forfeit,
+    DecisionKind.END: lambda motion, now: ending_check(_stake_of(motion), now=now),
+    DecisionKind.FORFEIT: lambda motion, _: forfeits.forfeit_check(_awards_of(motion).get()),
 }

@@ -4,7 +4,7 @@ A motion keeps what it asks for as plain values in its case; `motion_handlers` d
 the transaction that decides. What the contest's own services refuse then is refused, and the case stays open.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,16 +16,23 @@ from accounts.roles import is_on_board
 from common.audit.trail import audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, NotAllowed
-from common.typed import validate_text
+from common.typed import clean_words, validate_text
 from contest.board.cases import MINIMUM_TEXT, count_of, counted, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import dry_run
 from contest.board.recusal import recused_from, teams_of
-from contest.core.decisions import MOST_REASON_CHARACTERS
+from contest.core.decisions import MOST_REASON_CHARACTERS, rows_named
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
-from contest.core.models import Case, Team
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import owner_of
 from contest.defenses.stake_ends import lock_defenses
+from contest.defenses.staking import ASK_CRITERIA, LONGEST_WORDS
+from contest.ledger.models import Account
+from contest.ledger.services import MOST_WORDS
+from contest.ledger.withholding import subject_of
+from contest.prizes.awards import ASK_STATEMENT
+from contest.prizes.checklist import sharing
+from contest.teams.models import Entitlement
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
@@ -77,8 +84,9 @@ def _refuse_moved(case: Case) -> None:
     """Refuse a second motion about the same while one is open."""
     others = motions_open(DecisionKind(case.motion)).exclude(pk=case.pk)
     if any(each.subject == case.subject for each in others):
-        words = "A motion about the same is open already. Vote on that one, or wait until it is decided."
-        raise Conflict(words, "moved")
+        raise Conflict(
+            "A motion about the same is open already. Vote on that one, or wait until it is decided.", "moved"
+        )
 
 
 def motions_open(*kinds: DecisionKind) -> QuerySet[Case]:
@@ -87,15 +95,19 @@ def motions_open(*kinds: DecisionKind) -> QuerySet[Case]:
     return (rows.filter(motion__in=kinds) if kinds else rows).order_by("opened_at", "pk")
 
 
-def teams_concerned(subject: Mapping[str, Iterable[int]]) -> list[Team]:
+def teams_concerned(subject: Mapping[str, Sequence[int]]) -> list[Team]:
     """Return whose affair rows are: the teams themselves, or who owns the defenses and paid for the stakes."""
     if "team" in subject:
-        return list(Team.objects.filter(pk__in=subject["team"]).order_by("pk"))
-    defenses = Q(pk__in=subject.get("defense", ()))
-    defenses |= Q(stakes__in=subject.get("stake", ())) | Q(stakes__award__in=subject.get("award", ()))
-    owners = (owner_of(each) for each in Defense.objects.filter(defenses).distinct().order_by("pk"))
+        return list(rows_named(subject, Team).order_by("pk"))
+    owners = (owner_of(each) for each in defenses_concerned(subject).order_by("pk"))
     paid = Team.objects.filter(stakes_paid__in=subject.get("stake", ())).order_by("pk")
     return [team for team in (*owners, *paid) if team is not None]
+
+
+def defenses_concerned(subject: Mapping[str, Sequence[int]]) -> QuerySet[Defense]:
+    """Return the defenses that rows are about: named themselves, by their stakes or by their awards."""
+    named = Q(pk__in=subject.get("defense", ())) | Q(stakes__in=subject.get("stake", ()))
+    return Defense.objects.filter(named | Q(stakes__award__in=subject.get("award", ()))).distinct()
 
 
 @transaction.atomic
@@ -119,3 +131,72 @@ def motion_drop(*, case: Case, by: User, now: datetime) -> CaseDecision:
     held.save(update_fields=["state", "closed_at"])
     audit("case.drop", by=by, subject={"case": [held.public_id]}, now=now)
     return made
+
+
+# Motions of each kind -------------------------------------------------------------------------------------------------
+
+# With the rows and values that they store; `contest.board.motion_handlers` turns them into the services' calls again.
+# All take the mover and the public reason, return the open case, and raise what `motion_open` raises: also what the
+# service of the kind would refuse now.
+
+
+def stakes_move(defenses: Sequence[Defense], criteria: str, reason: str, *, by: User, now: datetime) -> Case:
+    """Move to stake defenses together, by criteria that are published (R32)."""
+    said = clean_words(criteria, field="criteria", ask=ASK_CRITERIA, most=LONGEST_WORDS)
+    subject = {"defense": [each.pk for each in defenses]}
+    return motion_open(DecisionKind.STAKE, subject=subject, reason=reason, by=by, now=now, criteria=said)
+
+
+def answer_move(stake: Stake, *, granted: bool, reason: str, by: User, now: datetime) -> Case:
+    """Move what a team is answered that wants its defense back (R32)."""
+    subject = {"stake": [stake.pk], "defense": [stake.defense_id]}
+    return motion_open(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
+
+
+def end_move(stake: Stake, *, reason: str, by: User, now: datetime) -> Case:
+    """Move to end a stake of the board that lost the race (R36)."""
+    subject = {"stake": [stake.pk], "defense": [stake.defense_id]}
+    return motion_open(DecisionKind.END, subject=subject, reason=reason, by=by, now=now)
+
+
+def grant_move(team: Team, *, reason: str, by: User, now: datetime) -> Case:
+    """Move to let a team attack without a paper (R25)."""
+    return motion_open(DecisionKind.GRANT, subject={"team": [team.pk]}, reason=reason, by=by, now=now)
+
+
+def revoke_move(grant: Entitlement, *, reason: str, by: User, now: datetime) -> Case:
+    """Move to take a grant back (R25)."""
+    subject = {"team": [grant.team_id]}
+    return motion_open(DecisionKind.REVOKE, subject=subject, reason=reason, by=by, now=now, grant=grant.pk)
+
+
+def award_move(stake: Stake, *, statement: str, reason: str, by: User, now: datetime) -> Case:
+    """Move to award the prize to a stake and to those that share it now, with a public statement (R36)."""
+    said = clean_words(statement, field="statement", ask=ASK_STATEMENT, most=MOST_WORDS)
+    group = sharing(stake, now=now)
+    subject = {"stake": [each.pk for each in group], "defense": [each.defense_id for each in group]}
+    told = {"statement": said, "stake": stake.pk}
+    return motion_open(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, **told)
+
+
+def withhold_move(of: Account, cents: int, *, reason: str, by: User, now: datetime, team: Team | None = None) -> Case:
+    """Move to withhold money of a team, or of the share of `team` of a stake (R38)."""
+    subject = subject_of(of, team)
+    return motion_open(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
+
+
+def return_move(
+    of: Account, *, reason: str, by: User, now: datetime, team: Team | None = None, award: Award | None = None
+) -> Case:
+    """Move to give back what is withheld of a team, of an award, or of the share of `team` of a stake (R38)."""
+    return motion_open(DecisionKind.RETURN, subject=subject_of(of, team, award), reason=reason, by=by, now=now)
+
+
+def award_withhold_move(award: Award, *, reason: str, by: User, now: datetime) -> Case:
+    """Move to withhold what is left of an award (R38)."""
+    return motion_open(DecisionKind.WITHHOLD, subject={"award": [award.pk]}, reason=reason, by=by, now=now)
+
+
+def forfeit_move(award: Award, *, reason: str, by: User, now: datetime) -> Case:
+    """Move to take for good what is withheld of an award (R38)."""
+    return motion_open(DecisionKind.FORFEIT, subject={"award": [award.pk]}, reason=reason, by=by, now=now)

@@ -1,6 +1,5 @@
 """Open motions shown on other pages, to members who are not recused (R21)."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -8,11 +7,11 @@ from django.urls import reverse
 
 from contest.board.case_messages import describe_case
 from contest.board.cases import count_of
-from contest.board.motions import motions_open
+from contest.board.motions import defenses_concerned, motions_open
 from contest.board.recusal import cases_seen_by, quorum_of, undisclosed
+from contest.core.decisions import rows_named
 from contest.core.enums import DecisionKind
-from contest.core.models import Award, Case, Team
-from scoring.models import Defense
+from contest.core.models import Case, Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +85,9 @@ def _open_motion(case: Case, member: User) -> OpenMotion:
 
 def motion_subject(case: Case) -> str:
     """Return the names of what a motion is about, for members who may judge it."""
-    subject = case.subject
-    teams = list(Team.objects.filter(pk__in=subject.get("team", ())).order_by("pk"))
-    names = [f"team {team.name}" for team in teams] + [each.name for each in _defenses(subject)]
-    return ", ".join(names)
-
-
-def _defenses(subject: dict[str, list[int]]) -> Iterable[Defense]:
-    awarded = Award.objects.filter(pk__in=subject.get("award", ())).values("stake")
-    stakes = Defense.objects.filter(stakes__in=[*subject.get("stake", ())]) | Defense.objects.filter(stakes__in=awarded)
-    named = Defense.objects.filter(pk__in=subject.get("defense", ()))
-    return (stakes | named).distinct().order_by("name", "pk")
+    teams = rows_named(case.subject, Team).order_by("pk")
+    defenses = defenses_concerned(case.subject).order_by("name", "pk")
+    return ", ".join([*(f"team {team.name}" for team in teams), *(each.name for each in defenses)])
 
 
 def opened_words(case: Case) -> str:

@@ -1,7 +1,7 @@
 """Decisions of the board as the public reads them, without names of members (R20, R21)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,7 @@ from adjudication.enums import Verdict
 from adjudication.wording import verdict_words
 from contest.board.case_messages import OUTCOME_WORDS
 from contest.board.cases import VoteCount, counted
+from contest.board.models import CaseDecision
 from contest.core.enums import CaseOutcome, VoteChoice
 
 CHOICE_WORDS: Mapping[VoteChoice, str] = {
@@ -54,7 +55,6 @@ class PublicRemark:
 class PublicDecision:
     """A decision as the public pages show it, without names of members."""
 
-    outcome: CaseOutcome
     outcome_words: str
     verdict: str
     explanation: str
@@ -64,54 +64,31 @@ class PublicDecision:
     recused: int
     decided_at: datetime | None
 
-    @property
-    def dissents(self) -> tuple[tuple[str, str], ...]:
-        """Return what members who voted otherwise publish: their vote and their words."""
-        return tuple((each.vote, each.words) for each in self.remarks if each.dissent)
 
-
-def public_decision(decision: Any) -> PublicDecision:
-    """Return a recorded decision (contest.board.models.CaseDecision) as the public reads it."""
-    decided = (decision.outcome, decision.label, decision.reasons, decision.explanation)
-    return _public(*decided, decision.votes, decision.quorum, decision.recused, decision.decided_at)
+def public_decision(decision: CaseDecision) -> PublicDecision:
+    """Return a decision as the public reads it."""
+    by_dissent = sorted(decision.votes, key=lambda vote: vote["dissent"])
+    texts = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
+    label, reasons, verdict = decision.label, decision.reasons, ""
+    if label or reasons:
+        verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons)
+    return PublicDecision(
+        outcome_words=OUTCOME_WORDS[CaseOutcome(decision.outcome)],
+        verdict=verdict,
+        explanation=decision.explanation,
+        tally=tuple(Counter(map(_vote_words, decision.votes)).items()),
+        remarks=tuple(PublicRemark(*said, said[1] in decision.explanation, members) for said, members in texts.items()),
+        quorum=decision.quorum,
+        recused=decision.recused,
+        decided_at=decision.decided_at,
+    )
 
 
 def decision_to_come(count: VoteCount, explanation: str) -> PublicDecision:
     """Return what the public would read if the votes of now were confirmed with this explanation."""
-    decides, kept = count.decides, counted(count)
-    decided = (OUTCOMES[decides.choice], decides.label, decides.reasons, explanation)
-    return _public(*decided, kept["votes"], kept["quorum"], kept["recused"], None)
-
-
-def _public(
-    outcome: str,
-    label: str,
-    reasons: Sequence[str],
-    explanation: str,
-    votes: Sequence[Mapping[str, Any]],
-    quorum: int,
-    recused: int,
-    decided_at: datetime | None,
-) -> PublicDecision:
-    tally: dict[str, int] = {}
-    for vote in votes:
-        voted = _vote_words(vote)
-        tally[voted] = tally.get(voted, 0) + 1
-    by_dissent = sorted(votes, key=lambda vote: vote["dissent"])
-    texts = Counter((_vote_words(vote), vote["words"], vote["dissent"]) for vote in by_dissent if vote["words"])
-    remarks = [PublicRemark(*words, words[1] in explanation, members) for words, members in texts.items()]
-    verdict = verdict_words(Verdict.VALID if label else Verdict.REJECTED, label, reasons) if label or reasons else ""
-    return PublicDecision(
-        outcome=CaseOutcome(outcome),
-        outcome_words=OUTCOME_WORDS[CaseOutcome(outcome)],
-        verdict=verdict,
-        explanation=explanation,
-        tally=tuple(tally.items()),
-        remarks=tuple(remarks),
-        quorum=quorum,
-        recused=recused,
-        decided_at=decided_at,
-    )
+    decides = count.decides
+    told = {"label": decides.label, "reasons": list(decides.reasons), "explanation": explanation}
+    return public_decision(CaseDecision(outcome=OUTCOMES[decides.choice], **told, **counted(count)))
 
 
 def _vote_words(vote: Mapping[str, Any]) -> str:

@@ -26,8 +26,7 @@ EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 def _meets(conflict: ConflictOfInterest) -> Q:
     """Return the cases that a conflict is with, as a condition."""
-    together = teams_counted_together(conflict.team)
-    parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
+    parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=teams_counted_together(conflict.team))
     still = Q(closed_at=None) | Q(closed_at__gte=conflict.since)
     before = Q() if conflict.until is None else Q(opened_at__lt=conflict.until)
     return Q(Exists(parties)) & still & before

@@ -1,7 +1,7 @@
 """Queries for cases, appeals, motions and conflicts."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,18 +9,21 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from adjudication.models import Ruling
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
-from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by
-from contest.core.embargo import public_pictures
+from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by, teams_of
+from contest.core.decisions import rows_named
+from contest.core.embargo import public_attacks, public_pictures
 from contest.core.enums import CaseKind, CaseState
-from contest.core.models import Award, Case, ConflictOfInterest, Stake, Team
+from contest.core.models import Attack, Case, ConflictOfInterest, Stake, Team
+from contest.core.publication import released
 from contest.core.roles import roles_of
 from contest.core.teams import teams_counted_together
+from contest.defenses.selectors import attacks_aimed_at
+from contest.outbox.grouped_facts import senders_notified
 from contest.prizes.awards import shares_now
 from contest.teams.models import Entitlement
 from labeling.models import Image
-from scoring.models import Defense
 
 # The list of cases ----------------------------------------------------------------------------------------------------
 
@@ -59,8 +62,7 @@ def count_by_state(member: User, *, kind: str = "", find: str = "") -> dict[str,
 def to_vote_on(member: User) -> QuerySet[Case]:
     """Return the open cases that wait for the member's vote, the first due first."""
     mine = Vote.objects.filter(case=OuterRef("pk"), member=member)
-    rows = cases_seen_by(member).filter(~Exists(mine), state=CaseState.OPEN)
-    return rows.order_by("due_at", "pk")
+    return cases_seen_by(member).filter(~Exists(mine), state=CaseState.OPEN).order_by("due_at", "pk")
 
 
 def neighbours(case: Case, member: User) -> tuple[Case | None, Case | None]:
@@ -73,8 +75,7 @@ def neighbours(case: Case, member: User) -> tuple[Case | None, Case | None]:
 
 def cases_not_closed(member: User) -> set[int]:
     """Return the cases that are not closed and that the member may know of, by number."""
-    seen = cases_seen_by(member).exclude(state=CaseState.CLOSED)
-    return set(seen.values_list("pk", flat=True))
+    return set(cases_seen_by(member).exclude(state=CaseState.CLOSED).values_list("pk", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,7 @@ def other_appeals(appeal: Appeal, member: User) -> QuerySet[Appeal]:
 
 def statements_in(case: Case) -> list[AppealStatement]:
     """Return what teams of the other side answered in a case, in the order in which they did."""
-    rows = AppealStatement.objects.filter(case=case).select_related("team")
-    return list(rows.order_by("sent_at", "pk"))
+    return list(AppealStatement.objects.filter(case=case).select_related("team").order_by("sent_at", "pk"))
 
 
 # A picture, in its cases ----------------------------------------------------------------------------------------------
@@ -153,26 +153,6 @@ def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> se
 # Motions --------------------------------------------------------------------------------------------------------------
 
 
-def defenses_moved(motion: Case) -> QuerySet[Defense]:
-    """Return the defenses that a motion is about, by name."""
-    return Defense.objects.filter(pk__in=motion.subject.get("defense", ())).order_by("name")
-
-
-def teams_moved(motion: Case) -> QuerySet[Team]:
-    """Return the teams that a motion is about, by name."""
-    return Team.objects.filter(pk__in=motion.subject.get("team", ())).order_by("name")
-
-
-def stakes_moved(motion: Case) -> QuerySet[Stake]:
-    """Return the stakes that a motion is about, the oldest first."""
-    return Stake.objects.filter(pk__in=motion.subject.get("stake", ())).select_related("defense").order_by("pk")
-
-
-def awards_moved(motion: Case) -> QuerySet[Award]:
-    """Return the awards that a motion is about."""
-    return Award.objects.filter(pk__in=motion.subject.get("award", ())).select_related("stake__defense")
-
-
 def grant_moved(motion: Case) -> Entitlement | None:
     """Return the grant that a motion would take back, with the decision that gave it; None for any other motion."""
     return Entitlement.objects.filter(pk=motion.details.get("grant", 0)).select_related("decision").first()
@@ -181,7 +161,7 @@ def grant_moved(motion: Case) -> Entitlement | None:
 def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
     """Return the stakes of a motion for an award, each with the cents that it would be given of what the defenders'
     half holds now."""
-    stakes = stakes_moved(motion).select_related("defense__entry__team")
+    stakes = rows_named(motion.subject, Stake).select_related("defense__entry__team").order_by("pk")
     shares = shares_now(stakes)
     return [(each, shares.get(each.pk, 0)) for each in stakes]
 
@@ -192,11 +172,6 @@ def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
 def conflicts_of(member: User) -> QuerySet[ConflictOfInterest]:
     """Return every conflict of a member that is on record, whatever became of it."""
     return ConflictOfInterest.objects.filter(member=member)
-
-
-def conflict_of(member: User, number: int) -> ConflictOfInterest | None:
-    """Return the member's own conflict with this number; None for everybody else's."""
-    return ConflictOfInterest.objects.filter(pk=number, member=member).select_related("team").first()
 
 
 def conflicts_on_record(*, over: bool | None, find: str) -> QuerySet[ConflictOfInterest]:
@@ -231,6 +206,35 @@ def begun_stake_known_to(reviewer: User, number: int, *, now: datetime) -> Stake
     for one that is not there (R21)."""
     rows = stakes_known_to(reviewer, now=now).filter(pk=number, staked_at__isnull=False)
     stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
-    if stake is None:
-        raise NotFound("There is no stake with this number.", "not_found")
-    return stake
+    return required(stake, NotFound("There is no stake with this number.", "not_found"))
+
+
+# Which teams may know of a case ---------------------------------------------------------------------------------------
+
+# Those that may know of the picture's ruling (R24, R29). A case is about more teams than may know of it, so that nobody
+# judges a team that they are tied to (R21): who sent a copy knows rulings no earlier than everybody else, and whose
+# defense was broken learns by which picture with its release. Before that, neither of them is told or shown anything of
+# the case, nor may answer in it.
+
+
+def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
+    """Return the cases of pictures that are about a team, or one merged into it, and that it may know of: those that
+    it appealed in, those on what it sent itself or what was aimed at its defenses, and all once they are released."""
+    together = teams_counted_together(team)
+    party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
+    appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
+    rows = Case.objects.filter(Exists(party), kind=CaseKind.PICTURE)
+    return rows.filter(Exists(appealed) | released("image__") | _told(together, now))
+
+
+def teams_informed(case: Case, *, now: datetime) -> list[Team]:
+    """Return the teams that a picture's case is about and that may know of it."""
+    return [team for team in teams_of(case) if cases_known_to(team, now=now).filter(pk=case.pk).exists()]
+
+
+def _told(teams: Sequence[Team], now: datetime) -> Q:
+    """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
+    sent = Attack.objects.filter(senders_notified(now=now), team__in=teams).values("image")
+    own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")
+    aimed = public_attacks(now=now).filter(attacks_aimed_at(teams)).values("image")
+    return Q(image__in=sent) | (Q(image__in=aimed) & ~Q(image__in=own))

@@ -7,10 +7,11 @@ motion; `record_decision` records what was done by it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Model, QuerySet
 
 from common.audit.trail import Subject as AuditSubject
 from common.audit.trail import audit
@@ -22,6 +23,12 @@ from policy.selectors import policy_in_force
 
 MOST_REASON_CHARACTERS = 4_000
 Subject = Mapping[str, Sequence[int]]
+_Row = TypeVar("_Row", bound=Model)
+
+
+def rows_named(subject: Subject, table: type[_Row]) -> QuerySet[_Row]:
+    """Return the rows of a table that a motion or a decision is about."""
+    return table._default_manager.filter(pk__in=subject.get(str(table._meta.model_name), ()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Models shared by all rooms of the contest: teams, attacks, breaks, stakes, cases, decisions, releases."""
 
+from datetime import datetime
 from functools import partial
 
 from django.conf import settings
@@ -297,6 +298,11 @@ class Stake(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cents} cents on {self.defense_id}"
+
+    @property
+    def begun_at(self) -> datetime:
+        """Return when it began, or when it was asked for while its money did not come in."""
+        return self.staked_at or self.asked_at
 
 
 class Award(models.Model):

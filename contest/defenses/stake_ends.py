@@ -19,7 +19,7 @@ from contest.core.settled_weeks import Weeks, weeks_between
 from contest.defenses.letters import notify_stake_changed
 from contest.defenses.models import StakeChange
 from contest.defenses.selectors import StakeEnding, breaks_of_stake, outcome_of, unbroken_until
-from contest.ledger.stake_money import stake_refunded
+from contest.ledger.services import stake_refunded
 from scoring.models import Defense
 
 # The ends that follow from breaks; the others are decided by people and stay.
@@ -210,9 +210,8 @@ def _weeks_before(stake: Stake, known: Weeks) -> list[Week]:
 
 def _weeks_of(stake: Stake) -> Iterator[Week]:
     """Yield the weeks that decide: up to the one it was broken in; of one that was void, the week of that break."""
-    begun = stake.staked_at or stake.asked_at
     if stake.end in BY_BREAKS and (breaks := breaks_of_stake(stake)):
         sent = breaks[0].sent_at
-        return weeks_between(sent if stake.end == StakeEnd.VOID else min(begun, sent), sent)
+        return weeks_between(sent if stake.end == StakeEnd.VOID else min(stake.begun_at, sent), sent)
     ends = (unbroken_until(stake), stake.ended_at)
-    return weeks_between(begun, min(end for end in ends if end is not None))
+    return weeks_between(stake.begun_at, min(end for end in ends if end is not None))

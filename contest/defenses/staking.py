@@ -19,7 +19,7 @@ from contest.defenses.letters import notify_staked
 from contest.defenses.models import DefenseEntry
 from contest.defenses.stake_ends import lock_defenses, lock_stake, stake_end, stakes_revive
 from contest.ledger.models import Account
-from contest.ledger.stake_money import stake_funded
+from contest.ledger.services import stake_funded
 from contest.teams.services import lock_captain
 from policy.selectors import policy_in_force
 from scoring.models import Defense

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from common.domain_clock import domain_now
 from common.errors import DomainError
 from contest.board.models import Vote
-from contest.board.motion_factories import award_move
+from contest.board.motions import award_move
 from contest.core.enums import CaseKind, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Case, Stake
 from contest.demo.seed import ORGANIZING, Photo, answer, photos

@@ -22,7 +22,7 @@ from common.domain_clock import domain_now
 from contest.appeals.grounds import appealable
 from contest.appeals.services import appeal_send, statement_send
 from contest.attacks.services import attack_receive
-from contest.board.motion_factories import grant_move
+from contest.board.motions import grant_move
 from contest.core.calendar import Week, week_of
 from contest.core.models import Team
 from contest.demo.stakes import Staking

@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from django.contrib.auth.models import User
 
-from contest.board.motion_factories import stakes_move
+from contest.board.motions import stakes_move
 from contest.core.models import Team
 from contest.defenses.entries import HandIn, defenses_publish, submit_defense
 from contest.defenses.models import DefenseEntry
 from contest.defenses.staking import stake_receive, stake_request
 from contest.demo.programs import EAGER, PATIENT, SEALED, STEADFAST, Program, ProgramRunner, program_of
 from contest.demo.voting import vote_through
-from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import pool_deposit
 from labeling.enums import Label
 from picture_files.png import encode_png
 from policy.numbers import Policy

@@ -15,7 +15,7 @@ from contest.core.enums import VoteChoice
 from contest.core.models import Case, Stake
 from contest.prizes.awards import rerun_begin
 from contest.prizes.checklist import own_conditions
-from contest.prizes.rerun_conditions import reruns_after
+from contest.prizes.conditions import reruns_after
 from policy.numbers import Policy
 from scoring.enums import RerunState
 from scoring.reruns import progress, rerun_apply

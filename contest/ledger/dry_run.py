@@ -4,12 +4,14 @@ A settlement never asks the ledger directly. With `LEDGER` it posts. With a `Dry
 entries, and nothing is written or locked: what it adds is kept here, and counted with what the ledger has.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+import structlog
+from django.db import OperationalError, transaction
 
 from common.errors import Conflict
 from contest.core.breaks import ON_PAPER
@@ -19,12 +21,16 @@ from contest.ledger import services as ledger
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
+log = structlog.get_logger(__name__)
+
 
 class Ledger:
-    """The ledger itself."""
+    """The ledger itself. Of it nothing is on paper: no entries (`planned`), no accounts (`opened`), and no account has
+    more or less cents there (`changed`)."""
 
     planned: Sequence[LedgerEntry] = ()
     opened: Sequence[Account] = ()
+    changed: Mapping[int, int] = {}
 
     def account(self, kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
         """Return the account of this kind, made where there was none."""
@@ -33,11 +39,6 @@ class Ledger:
     def cents(self, of: Account) -> int:
         """Return the balance of an account, of which the row was read now."""
         return of.balance_cents
-
-    @property
-    def changed(self) -> Mapping[int, int]:
-        """Return account -> the cents that it has more on paper than in the ledger."""
-        return {}
 
     def move(self, source: Account, target: Account, cents: int, **more: Any) -> LedgerEntry:
         """Move money as `ledger.move` does, with its errors."""
@@ -60,18 +61,8 @@ class DryRun(Ledger):
 
     def __init__(self) -> None:
         self.planned: list[LedgerEntry] = []
-        self._opened: dict[tuple[str, int | None, int | None], Account] = {}
-        self._changed: dict[int, int] = {}
-
-    @property
-    def opened(self) -> Sequence[Account]:  # type: ignore[override]
-        """Return the accounts that are on paper only."""
-        return tuple(self._opened.values())
-
-    @property
-    def changed(self) -> Mapping[int, int]:
-        """Return account -> the cents that it has more on paper than in the ledger."""
-        return self._changed
+        self.opened: list[Account] = []
+        self.changed: Counter[int] = Counter()
 
     def account(self, kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
         """Return the account of this kind; where there is none, one on paper."""
@@ -79,22 +70,21 @@ class DryRun(Ledger):
         found = rows.filter(kind=kind, team=team, stake=stake).first()
         if found is not None:
             return found
-        key = (kind.value, team.pk if team else None, stake.pk if stake else None)
-        if key not in self._opened:
-            number = ON_PAPER + len(self._opened)
-            self._opened[key] = Account(pk=number, kind=kind, team=team, stake=stake, balance_cents=0)
-        return self._opened[key]
+        for each in self.opened:
+            if (each.kind, each.team, each.stake) == (kind, team, stake):
+                return each
+        self.opened.append(Account(pk=ON_PAPER + len(self.opened), kind=kind, team=team, stake=stake))
+        return self.opened[-1]
 
     def cents(self, of: Account) -> int:
         """Return the balance of an account with what is on paper."""
-        return of.balance_cents + self._changed.get(of.pk, 0)
+        return of.balance_cents + self.changed[of.pk]
 
     def move(self, source: Account, target: Account, cents: int, **more: Any) -> LedgerEntry:
         """Move money on paper; Conflict (`not_enough`) where the ledger would refuse it."""
         balance = Account.objects.filter(pk=source.pk).values_list("balance_cents", flat=True).first() or 0
-        if source.kind != AccountKind.OUTSIDE and balance + self._changed.get(source.pk, 0) < cents:
+        if source.kind != AccountKind.OUTSIDE and balance + self.changed[source.pk] < cents:
             raise Conflict("An account has less than that.", "not_enough")
-        causes = {table: sorted(rows) for table, rows in more["causes"].items() if rows}
         entry = LedgerEntry(
             pk=ON_PAPER + len(self.planned),
             source=source,
@@ -102,7 +92,7 @@ class DryRun(Ledger):
             cents=cents,
             rule=more["rule"],
             why=more["why"],
-            causes=causes,
+            causes={table: sorted(rows) for table, rows in more["causes"].items() if rows},
             corrects=more.get("corrects"),
             decision=more.get("decision"),
             made_by=more.get("by"),
@@ -113,18 +103,15 @@ class DryRun(Ledger):
         return entry
 
     def _add(self, entry: LedgerEntry, sign: int) -> None:
-        for account, cents in ((entry.source_id, -entry.cents), (entry.target_id, entry.cents)):
-            self._changed[account] = self._changed.get(account, 0) + sign * cents
+        self.changed[entry.source_id] -= sign * entry.cents
+        self.changed[entry.target_id] += sign * entry.cents
 
     def notify(self, entries: Iterable[LedgerEntry], *, now: datetime) -> None:
         """Write to nobody."""
 
-    def attempt(self) -> AbstractContextManager[Any]:
-        """Return a context that takes all back that was added in it, where it ends in an error."""
-        return self._undone_on_error()
-
     @contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
+    def attempt(self) -> Iterator[None]:
+        """Take all back that is added in this context, where it ends in an error."""
         before = len(self.planned)
         try:
             yield
@@ -133,3 +120,30 @@ class DryRun(Ledger):
                 self._add(entry, -1)
             del self.planned[before:]
             raise
+
+
+class Attempts:
+    """What was settled, by number: `changed` has new entries, `failed` the errors of what could not be settled.
+
+    What fails is undone alone and holds up nothing else; it is logged as `event`, with its number as `named`.
+    """
+
+    def __init__(self, book: Ledger, event: str, named: str) -> None:
+        self.book, self._event, self._named = book, event, named
+        self.changed: set[int] = set()
+        self.failed: dict[int, Exception] = {}
+
+    def settle_one(self, number: int, post: Callable[[], bool]) -> bool:
+        """Let `post` add the entries of one, all or none; say whether there were any, as it does."""
+        try:
+            with self.book.attempt():
+                if not post():
+                    return False
+        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
+            raise
+        except Exception as error:  # whatever it is, it is about this one alone, which is undone
+            log.exception(self._event, **{self._named: number})
+            self.failed[number] = error
+            return False
+        self.changed.add(number)
+        return True

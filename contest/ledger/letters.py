@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from django.urls import reverse
 
@@ -25,26 +24,25 @@ def notify_posted(entries: Iterable[LedgerEntry], *, now: datetime) -> None:
             if side.team is not None:
                 by_team.setdefault(final_team(side.team), []).append((sign * entry.cents, entry))
     for team, moved in by_team.items():
-        _tell(team, moved, now)
-
-
-def _tell(team: Team, moved: list[tuple[int, LedgerEntry]], now: datetime) -> None:
-    currency = policy_in_force(now).policy.currency
-    notify(
-        team,
-        MessageKind.POSTED,
-        about=reverse("team-money"),
-        now=now,
-        amount=money(sum(cents for cents, _ in moved), currency),
-        corrected=any(entry.corrects_id for _, entry in moved),
-        lines=[_line(cents, entry, currency) for cents, entry in moved],
-        **_account(team, currency),
-    )
-
-
-def _line(cents: int, entry: LedgerEntry, currency: str) -> dict[str, Any]:
-    reason = entry.decision.reason if entry.decision else ""
-    return {"amount": money(cents, currency), "rule": entry.rule, "why": entry.why, "reason": reason}
+        currency = policy_in_force(now).policy.currency
+        notify(
+            team,
+            MessageKind.POSTED,
+            about=reverse("team-money"),
+            now=now,
+            amount=money(sum(cents for cents, _ in moved), currency),
+            corrected=any(entry.corrects_id for _, entry in moved),
+            lines=[
+                {
+                    "amount": money(cents, currency),
+                    "rule": entry.rule,
+                    "why": entry.why,
+                    "reason": entry.decision.reason if entry.decision else "",
+                }
+                for cents, entry in moved
+            ],
+            **_account(team, currency),
+        )
 
 
 def _account(team: Team, currency: str) -> dict[str, str]:

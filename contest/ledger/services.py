@@ -1,23 +1,34 @@
-"""Accounts, the only function that moves money, and the check of the sums (R34)."""
+"""Accounts, the only function that moves money, deposits and stakes, and the check of the sums (R32, R34, R36)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
+import structlog
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import IntegrityError, transaction
 from django.db.models import Sum
 
+from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
-from contest.core.enums import AccountKind
+from common.typed import clean_words
+from contest.core.enums import AccountKind, StakeKind
 from contest.core.models import BoardDecision, Stake, Team
+from contest.core.teams import final_team
 from contest.ledger.currency_lock import currency_begin
+from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
 
 MOST_CENTS = 10**14
 MOST_WORDS = 1_000
+HALVES = (AccountKind.ATTACKERS, AccountKind.DEFENDERS)
+CHECK_EVERY = timedelta(days=1)
+_ASK_SOURCE = "Say where the money came from: the reason is public."
+_LAST_CHECK = "ledger-last-check"
 _OVERDRAWN = "account_not_overdrawn"
 Causes = Mapping[str, Sequence[int]]
+log = structlog.get_logger(__name__)
 
 
 def account(kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
@@ -84,6 +95,74 @@ def _name(of: Account) -> str:
     return f"“{of.kind}”"
 
 
+# Deposits, and the money of stakes ------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerEntry:
+    """Record money that was received for the prizes, and give half of the pool to each side.
+
+    An odd cent stays in the pool until another comes. InvalidInput without a reason or a sum.
+    """
+    said = clean_words(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
+    if not 0 < cents <= MOST_CENTS:
+        raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
+    outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
+    lock_accounts([outside, pool, *map(account, HALVES)])
+    deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
+    causes = {"ledger_entry": [deposit.pk]}
+    half = Account.objects.get(pk=pool.pk).balance_cents // 2
+    for side in HALVES if half else ():
+        why = f"Half of the pool is for the {side.value}."
+        move(pool, account(side), half, rule="R34", why=why, causes=causes, by=by, now=now)
+    audit("pool.deposit", by=by, subject=causes, why=said, now=now, private={"cents": cents})
+    return deposit
+
+
+@transaction.atomic
+def stake_funded(
+    stake: Stake, *, now: datetime, by: User | None = None, decision: BoardDecision | None = None
+) -> LedgerEntry:
+    """Put the money of a stake aside: the board's out of the attackers' half, a team's as it was received.
+
+    Raises Conflict (`not_enough`) when the attackers' half has less than the board wants to stake.
+    """
+    return move(
+        account(AccountKind.ATTACKERS if stake.kind == StakeKind.BOARD else AccountKind.OUTSIDE),
+        account(AccountKind.STAKE, stake=stake),
+        stake.cents,
+        rule="R32",
+        why=f"Staked on {stake.defense.name} by {f'team {stake.paid_by.name}' if stake.paid_by else 'the board'}.",
+        causes={"stake": [stake.pk]},
+        by=by,
+        decision=decision,
+        now=now,
+    )
+
+
+@transaction.atomic
+def stake_refunded(
+    stake: Stake, *, why: str, now: datetime, by: User | None = None, decision: BoardDecision | None = None
+) -> LedgerEntry | None:
+    """Give what is left on a stake back with the reason: to the team that paid it, or to the attackers' half; None
+    when nothing is left.
+
+    A team finds it on its own account, from where organizers pay it.
+    """
+    payer = final_team(stake.paid_by) if stake.paid_by else None
+    target = account(AccountKind.TEAM if payer else AccountKind.ATTACKERS, team=payer)
+    own = account(AccountKind.STAKE, stake=stake)
+    money = lock_accounts([own, target])[own.pk]
+    if not money.balance_cents:
+        return None
+    causes = {"stake": [stake.pk]}
+    entry = move(
+        money, target, money.balance_cents, rule="R36", why=why, causes=causes, by=by, decision=decision, now=now
+    )
+    notify_posted([entry], now=now)
+    return entry
+
+
 # The check ------------------------------------------------------------------------------------------------------------
 
 
@@ -121,3 +200,18 @@ def check_ledger_sums() -> Check:
 
 def _sums(side: str) -> dict[int, int]:
     return dict(LedgerEntry.objects.order_by().values_list(side).annotate(sum=Sum("cents")))
+
+
+def ledger_check_periodically(*, now: datetime) -> int:
+    """Check when nobody has for CHECK_EVERY; return how many things are wrong, 0 when it is not time yet.
+
+    Forgetting when that was costs a check.
+    """
+    last: datetime | None = cache.get(_LAST_CHECK)
+    if last is not None and last <= now < last + CHECK_EVERY:
+        return 0
+    found = check_ledger_sums()
+    cache.set(_LAST_CHECK, now, CHECK_EVERY.total_seconds())
+    for line in found.wrong:
+        log.error("ledger_does_not_add_up", what=line)
+    return len(found.wrong)

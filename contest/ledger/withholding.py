@@ -1,4 +1,4 @@
-"""Prizes that the board withholds for cheating, and returns (R38).
+"""Prizes that the board withholds for cheating, returns, or takes for good (R38).
 
 Of a stake the share of one team is withheld, so that the others who broke it have theirs whole (R35). How much that can
 be changes with the facts: what is aside follows the decisions and the share, in the sweep of prizes.
@@ -7,13 +7,15 @@ On a team's account prizes lie together. What is withheld of an award names it, 
 withheld of another one (contest.prizes.forfeits).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
-from common.errors import Conflict, InvalidInput
+from common.errors import Conflict, InvalidInput, required
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award, BoardDecision, Team
@@ -49,12 +51,7 @@ def withheld_amounts() -> list[WithheldAmount]:
 
 def withholdings() -> list[WithheldAmount]:
     """Return what the board withholds, the oldest first; also where nothing is aside, as the team has no share now."""
-    return [each for each in _all() if each.cents or each.decided]
-
-
-def has_withholdings() -> list[WithheldAmount]:
-    """Return what the board ever withheld, the oldest first; also what it gave back."""
-    return list(_all())
+    return [each for each in ever_withheld() if each.cents or each.decided]
 
 
 def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount | None:
@@ -68,25 +65,31 @@ def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[Wi
     """Return stake -> what is or was withheld of the shares of teams, each team once; `planned` are entries on paper
     that count as well."""
     of_stakes: dict[int, list[WithheldAmount]] = {}
-    for each in _all(planned):
+    for each in ever_withheld(planned):
         if each.account.stake_id is not None and each.team is not None:
             of_stakes.setdefault(each.account.stake_id, []).append(each)
     return of_stakes
 
 
-def _all(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmount]:
+def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmount]:
+    """Yield what the board ever withheld, the oldest first; also what it gave back."""
     kinds = (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT)
     by_whose: dict[_Whose, list[BoardDecision]] = {}
     teams = Team.objects.select_related("merged_into").in_bulk()
     for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
         if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
             by_whose.setdefault(_whose(decision.subject, teams), []).append(decision)
-    aside = _aside(teams, planned)
-    accounts, awards = _accounts(by_whose), _awards(by_whose)
+    aside, accounts = _aside(teams, planned), _accounts(by_whose)
+    awards = Award.objects.select_related("stake__defense").in_bulk({award for *_, award in by_whose if award})
     for whose, decisions in by_whose.items():
-        team = teams[whose[1]] if whose[1] is not None else None
-        told = (aside.get(whose, 0), _decided(decisions), tuple(decisions))
-        yield WithheldAmount(accounts[whose], team, *told, award=awards[whose[2]] if whose[2] is not None else None)
+        yield WithheldAmount(
+            account=accounts[whose],
+            team=teams[whose[1]] if whose[1] is not None else None,
+            cents=aside[whose],
+            decided=_decided(decisions),
+            decisions=tuple(decisions),
+            award=awards[whose[2]] if whose[2] is not None else None,
+        )
 
 
 def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
@@ -95,14 +98,13 @@ def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
     return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 
 
-def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> dict[_Whose, int]:
+def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> Counter[_Whose]:
     """Return what is aside now, by whose it is."""
-    aside: dict[_Whose, int] = {}
+    aside = Counter[_Whose]()
     rows = list(LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind"))
     rows += [(each.causes, each.cents, each.target.kind) for each in planned if each.rule == "R38"]
     for causes, cents, target in rows:
-        whose = _whose(causes, teams)
-        aside[whose] = aside.get(whose, 0) + (cents if target == AccountKind.WITHHELD else -cents)
+        aside[_whose(causes, teams)] += cents if target == AccountKind.WITHHELD else -cents
     return aside
 
 
@@ -111,11 +113,6 @@ def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
     stakes = {row.stake_id: row for row in related.filter(stake__in={stake for stake, _, _ in wanted if stake})}
     teams = {row.team_id: row for row in related.filter(team__in={team for stake, team, _ in wanted if not stake})}
     return {whose: stakes[whose[0]] if whose[0] else teams[whose[1]] for whose in wanted}
-
-
-def _awards(wanted: Iterable[_Whose]) -> dict[int, Award]:
-    named = {award for _, _, award in wanted if award is not None}
-    return Award.objects.select_related("stake__defense").in_bulk(named) if named else {}
 
 
 def _decided(decisions: Iterable[BoardDecision]) -> int:
@@ -181,10 +178,8 @@ def money_return(
 
 def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
     """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
-    found = withheld_of(of, team, award)
-    if found is None:
-        raise Conflict("Nothing of this account is withheld any more. Reload the page.", "nothing_withheld")
-    return found
+    words = "Nothing of this account is withheld any more. Reload the page."
+    return required(withheld_of(of, team, award), Conflict(words, "nothing_withheld"))
 
 
 def withhold_check(of: Account, cents: int) -> None:
@@ -206,6 +201,70 @@ def subject_of(of: Account, team: Team | None, award: Award | None = None) -> di
     if of.stake_id is None:
         raise InvalidInput("Only the money of a team or of a stake can be withheld.", "invalid", field="account")
     if team is None:
-        words = "Choose the team whose share of the stake it is: all others have theirs whole."
-        raise InvalidInput(words, "invalid", field="team")
+        raise InvalidInput(
+            "Choose the team whose share of the stake it is: all others have theirs whole.", "invalid", field="team"
+        )
     return {"stake": [of.stake_id], "team": [final_team(team).pk]}
+
+
+# What of an award is withheld or taken for good, by the ledger --------------------------------------------------------
+
+
+def awards_of(decision: BoardDecision) -> set[int]:
+    """Return the numbers of the awards that were given by one decision."""
+    return set(Award.objects.filter(decision=decision).values_list("pk", flat=True))
+
+
+def forfeited_of(decision: BoardDecision) -> dict[int, int]:
+    """Return team -> the cents of an award that the board took for good; merged teams count as one."""
+    parts = list(_forfeited(awards_of(decision)))
+    teams = Team.objects.in_bulk({team for team, _ in parts})
+    return _by_team((teams[number], cents) for number, cents in parts)
+
+
+def forfeited_of_award(award: Award) -> int:
+    """Return the cents of one award that the board took for good."""
+    return sum(cents for _, cents in _forfeited({award.pk}))
+
+
+def _forfeited(awards: set[int]) -> Iterator[tuple[int, int]]:
+    rows = LedgerEntry.objects.filter(source__kind=AccountKind.WITHHELD, target__kind=AccountKind.DEFENDERS)
+    for causes, cents in rows.values_list("causes", "cents"):
+        if awards.intersection(causes["award"]):
+            yield causes["team"][0], cents
+
+
+def entries_of(award: Award) -> QuerySet[LedgerEntry]:
+    """Return the entries of an award: what was given and went back by its decision, and what was taken aside or
+    for good."""
+    aside = LedgerEntry.objects.filter(rule="R38").values_list("pk", "causes")
+    named = [pk for pk, causes in aside if award.pk in causes.get("award", ())]
+    return LedgerEntry.objects.filter(Q(decision=award.decision) | Q(pk__in=named))
+
+
+def withheld_by_team(decision: BoardDecision) -> dict[int, int]:
+    """Return team -> what is withheld of its accounts now that may be of this award; merged teams count as one.
+
+    What names another award is that one's.
+    """
+    awards = awards_of(decision)
+    rows = [each for each in withheld_amounts() if each.award is None or each.award.pk in awards]
+    return _by_team((each.account.team, each.cents) for each in rows if each.account.team is not None)
+
+
+def set_aside_by_award(of: Account) -> Mapping[int, int]:
+    """Return award -> what was taken aside of it from an account and not given back: withheld, or gone for good."""
+    out_or_back = Q(source=of, target__kind=AccountKind.WITHHELD) | Q(target=of, source__kind=AccountKind.WITHHELD)
+    found = Counter[int]()
+    rows = LedgerEntry.objects.filter(out_or_back, rule="R38")
+    for source, cents, causes in rows.values_list("source", "cents", "causes"):
+        for award in causes.get("award", ()):
+            found[award] += cents if source == of.pk else -cents
+    return found
+
+
+def _by_team(parts: Iterable[tuple[Team, int]]) -> dict[int, int]:
+    found = Counter[int]()
+    for team, cents in parts:
+        found[final_team(team).pk] += cents
+    return found

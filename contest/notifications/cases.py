@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef
 
-from contest.appeals.letters import notify_late_appeals
+from contest.appeals.services import notify_late_appeals
 from contest.board.case_messages import notify_case_decided, notify_panel_ruled, notify_ruling_changed
 from contest.board.cases import newest_ruling_of
 from contest.board.models import CaseDecision, CaseParty

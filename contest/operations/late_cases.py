@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Count, Min, Q
 
 from contest.board.case_messages import DUE_SOON
-from contest.board.reminders import reminded_lately
+from contest.board.case_sweep import reminded_lately
 from contest.core.enums import CaseState
 from contest.core.models import Case
 

@@ -8,7 +8,7 @@ from contest.board.conflicts import conflicts_find
 from contest.core import breaks
 from contest.defenses.entries import defenses_publish
 from contest.defenses.stake_ends import stakes_end
-from contest.ledger.nightly_check import ledger_check_periodically
+from contest.ledger.services import ledger_check_periodically
 from contest.notifications.sweeps import notify_of_facts_periodically
 from contest.outbox.sending import messages_send
 from contest.prizes.sweeps import prizes_settle

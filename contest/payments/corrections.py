@@ -13,16 +13,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet, Sum
 
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from common.typed import clean_words
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Team
 from contest.core.teams import final_team
 from contest.defenses.stake_ends import lock_stake, stake_end, stake_refresh
-from contest.ledger.deposits import HALVES
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import MOST_CENTS, MOST_WORDS, account, lock_accounts, move
+from contest.ledger.services import HALVES, MOST_CENTS, MOST_WORDS, account, lock_accounts, move
 from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 
@@ -111,8 +110,11 @@ def correction_request(*, entry: int, cents: int, reason: str, by: User, now: da
     said = clean_words(reason, field="reason", ask=_ASK, most=MOST_WORDS)
     found = movement(entry)
     if found is None:
-        words = "Give the number of an entry that came in or went out, and is no correction itself."
-        raise InvalidInput(words, "invalid", field="entry")
+        raise InvalidInput(
+            "Give the number of an entry that came in or went out, and is no correction itself.",
+            "invalid",
+            field="entry",
+        )
     _refuse_sum(found, cents)
     return _asked(Correction(corrects=found.entry, cents=cents, reason=said, asked_by=by, asked_at=now))
 
@@ -125,8 +127,7 @@ def _refuse_sum(found: Movement, cents: int) -> None:
             "Give a sum of one cent at least, and no more than what is left of the entry.", "invalid", field="cents"
         )
     if found.kind is MovementKind.RECEIPT and cents != found.entry.cents:
-        words = "A stake is taken back whole: give the sum of the entry."
-        raise InvalidInput(words, "invalid", field="cents")
+        raise InvalidInput("A stake is taken back whole: give the sum of the entry.", "invalid", field="cents")
 
 
 def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: datetime) -> Correction:
@@ -145,8 +146,7 @@ def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: dat
 
 def _refuse_more_than_owed(team: Team, cents: int) -> None:
     if sum(each.cents for each in owed_by_teams() if each.team == team) < cents:
-        words = f"Team {team.name} owes less than that. Reload the page for what it owes."
-        raise Conflict(words, "less_owed")
+        raise Conflict(f"Team {team.name} owes less than that. Reload the page for what it owes.", "less_owed")
 
 
 def _asked(correction: Correction) -> Correction:
@@ -234,8 +234,9 @@ def _receipt_back(correction: Correction, found: Movement, by: User, now: dateti
     stake = lock_stake(found.entry.target.stake_id)
     stake_refresh(stake, now=now)
     if stake.ended_at is not None:
-        words = f"The stake on {stake.defense.name} is over: {stake.end}. Its money follows from that."
-        raise Conflict(words, "stake_over")
+        raise Conflict(
+            f"The stake on {stake.defense.name} is over: {stake.end}. Its money follows from that.", "stake_over"
+        )
     lock_accounts([found.entry.source, found.entry.target])
     entry = _back(correction, found, by, now)
     stake_end(stake, StakeEnd.WITHDRAWN, now=now, by=by)
@@ -278,9 +279,8 @@ def _record(action: str, correction: Correction, by: User, now: datetime) -> Non
 
 def _open_under_lock(correction_id: int) -> Correction:
     rows = Correction.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
-    correction = rows.filter(pk=correction_id).first()
-    if correction is None:
-        raise NotFound("There is no correction with this number.", "not_found")
+    missing = NotFound("There is no correction with this number.", "not_found")
+    correction = required(rows.filter(pk=correction_id).first(), missing)
     if correction.confirmed_at is not None:
         raise Conflict("This correction is confirmed already. Nothing was recorded twice.", "correction_over")
     if correction.cancelled_at is not None:

@@ -94,13 +94,13 @@ def _payables(accounts: QuerySet[Account], now: datetime) -> list[Payable]:
     rows = [(row.team, row.balance_cents) for row in accounts.order_by("pk") if row.team is not None]
     finals = {team.pk: final_team(team).pk for team, _ in rows}
     waits = _waiting(set(finals.values()), now)
-    found_rows = []
+    found = []
     for team, balance in rows:
         waiting = waits.get(finals[team.pk], _Waiting(0, set(), []))
         weeks, shares = tuple(sorted(waiting.weeks)), tuple(waiting.shares)
         cents = waiting.taken_from(balance)
-        found_rows.append(Payable(team, balance, cents, weeks if cents else (), shares if cents else ()))
-    return found_rows
+        found.append(Payable(team, balance, cents, weeks if cents else (), shares if cents else ()))
+    return found
 
 
 def _waiting(teams: set[int], now: datetime) -> dict[int, _Waiting]:
@@ -165,17 +165,16 @@ def _over(needed: MoneyFlows, team: int) -> int:
 
 def _of_stakes(teams: set[int]) -> Iterator[_Got]:
     stakes = begun_stakes()
-    got = {pk: _positive(cents, teams) for pk, cents in received_from_stakes(stakes).items()}
+    got = {
+        pk: {team: cents for team, cents in by_team.items() if cents > 0 and team in teams}
+        for pk, by_team in received_from_stakes(stakes).items()
+    }
     rows = stakes_with_breaks([stake for stake in stakes if got.get(stake.pk)])
     at = positions(rows)
     for row in rows:
         needed, times = flows(row.due.teams, row.due.held, at[row.stake.pk]), _times(row)
         for team, cents in got[row.stake.pk].items():
             yield _Got(team, row.stake.defense.name, cents, _over(needed, team), times)
-
-
-def _positive(got: dict[int, int], teams: set[int]) -> dict[int, int]:
-    return {team: cents for team, cents in got.items() if cents > 0 and team in teams}
 
 
 def _times(row: StakeWithBreaks) -> list[_Time]:
@@ -193,8 +192,8 @@ def _times(row: StakeWithBreaks) -> list[_Time]:
             return [_Time(stake.defense, [week_called(earliest_week(each.fact for each in row.breaks))])]
         case StakeOutcome.RETURNED if stake.end == StakeEnd.WON:
             return [_Time(stake.defense, _weeks_of_its_time(stake), until=unbroken_until(stake))]
-    weeks = list(weeks_between(_begun(stake), deciding_week(row).start))
-    return [_Time(stake.defense, weeks, _begun(stake) if row.due.week else None)]
+    weeks = list(weeks_between(stake.begun_at, deciding_week(row).start))
+    return [_Time(stake.defense, weeks, stake.begun_at if row.due.week else None)]
 
 
 def _of_awards(teams: set[int]) -> Iterator[_Got]:
@@ -210,19 +209,14 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
         needed = award_change(decision).flows
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:
-                times = [_time_of_winner(each) for each in stakes]
+                times = [
+                    _Time(each.defense, _weeks_of_its_time(each), each.begun_at, unbroken_until(each))
+                    for each in stakes
+                ]
                 names = ", ".join(each.defense.name for each in stakes)
                 yield _Got(team, names, got[team], _over(needed, team), times)
 
 
-def _time_of_winner(stake: Stake) -> _Time:
-    return _Time(stake.defense, _weeks_of_its_time(stake), _begun(stake), unbroken_until(stake))
-
-
 def _weeks_of_its_time(stake: Stake) -> list[Week]:
     until = unbroken_until(stake)
-    return [] if until is None else list(weeks_between(_begun(stake), until))
-
-
-def _begun(stake: Stake) -> datetime:
-    return stake.staked_at or stake.asked_at
+    return [] if until is None else list(weeks_between(stake.begun_at, until))

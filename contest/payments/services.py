@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from contest.core.enums import AccountKind
 from contest.core.models import Team
 from contest.ledger.letters import notify_paid
@@ -40,10 +40,8 @@ def payments_to(teams: Iterable[Team]) -> QuerySet[Payment]:
 
 def payment_numbered(number: int) -> Payment:
     """Return the payment with this number; NotFound when there is none."""
-    row = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number).first()
-    if row is None:
-        raise NotFound("There is no payment with this number.", "not_found")
-    return row
+    rows = Payment.objects.select_related("team", "asked_by", "paid_by").filter(pk=number)
+    return required(rows.first(), NotFound("There is no payment with this number.", "not_found"))
 
 
 def payment_request(*, team: Team, by: User, now: datetime) -> Payment:
@@ -74,14 +72,21 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     """
     said = reference.replace("\x00", "").strip()
     if not said or len(said) > MOST_REFERENCE:
-        words = f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters."
-        raise InvalidInput(words, "invalid", field="reference")
+        raise InvalidInput(
+            f"Give the bank's reference of the payment, in at most {MOST_REFERENCE} characters.",
+            "invalid",
+            field="reference",
+        )
     payment = _open_under_lock(payment_id)
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
     own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
     lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
-    _refuse_less(payment, now)
+    if payable(payment.team, now=now).due < payment.cents:
+        raise Conflict(
+            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
+            "less_due",
+        )
     causes = {"payment": [payment.pk]}
     why = f"Paid to team {payment.team.name}."
     payment.entry = move(own, outside, payment.cents, rule="R34", why=why, causes=causes, by=by, now=now)
@@ -90,14 +95,6 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     notify_paid(payment, now=now)
     _record("payment.pay", payment, by, now)
     return payment
-
-
-def _refuse_less(payment: Payment, now: datetime) -> None:
-    if payable(payment.team, now=now).due < payment.cents:
-        raise Conflict(
-            "Nothing was recorded: less is due to this team than was asked for. Cancel the payment and ask again.",
-            "less_due",
-        )
 
 
 @transaction.atomic
@@ -118,9 +115,8 @@ def _record(action: str, payment: Payment, by: User, now: datetime) -> None:
 
 def _open_under_lock(payment_id: int) -> Payment:
     rows = Payment.objects.select_for_update(of=("self",)).select_related("team", "asked_by")
-    payment = rows.filter(pk=payment_id).first()
-    if payment is None:
-        raise NotFound("There is no payment with this number.", "not_found")
+    missing = NotFound("There is no payment with this number.", "not_found")
+    payment = required(rows.filter(pk=payment_id).first(), missing)
     if payment.paid_at is not None:
         raise Conflict("This payment is marked as paid already. Nothing was recorded twice.", "payment_over")
     if payment.cancelled_at is not None:

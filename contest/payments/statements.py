@@ -15,8 +15,8 @@ from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.visibility import EntryVisibility, LedgerView
-from contest.ledger.withholding import WithheldAmount, has_withholdings, withheld_amounts
-from contest.prizes.awards import award_change
+from contest.ledger.withholding import WithheldAmount, ever_withheld, withheld_amounts
+from contest.prizes.awards import award_change, decisions_on_awards
 from contest.prizes.settlement import settlement_differences
 
 ENTRIES_SHOWN = 50
@@ -145,8 +145,8 @@ def money_overview(*, told_at: datetime | None) -> MoneyOverview:
 
 
 def _accounts(also: Collection[int]) -> list[Account]:
-    rows = Account.objects.exclude(kind=AccountKind.OUTSIDE)
-    rows = rows.filter(Q(balance_cents__gt=0) | Q(kind__in=SINGLE) | Q(pk__in=also))
+    rows = Account.objects.filter(Q(balance_cents__gt=0) | Q(kind__in=SINGLE) | Q(pk__in=also))
+    rows = rows.exclude(kind=AccountKind.OUTSIDE)
     return list(rows.select_related("team", "stake__defense", "stake__paid_by", "stake__batch").order_by("pk"))
 
 
@@ -175,12 +175,11 @@ def _awards_told(telling: LedgerView | None) -> Iterator[AwardRow]:
 
 def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
     """Yield what is withheld by the entries that are told, with the decisions about it."""
-    for each in has_withholdings():
+    for each in ever_withheld():
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
         cents = each.cents - telling.hidden_of(each)
         if cents > 0 and decisions:
-            told = tuple(row for row in decisions if telling.tells(row))
-            yield replace(each, cents=cents, decisions=told)
+            yield replace(each, cents=cents, decisions=tuple(row for row in decisions if telling.tells(row)))
 
 
 # Debts --------------------------------------------------------------------------------------------------------------
@@ -198,7 +197,7 @@ def _debts() -> Iterator[tuple[TeamDebt, set[int]]]:
         for team, cents in row.flows.owed.items():
             broke = {each.proof.pk for each in row.found.deciding}
             yield TeamDebt(Team.objects.get(pk=team), row.found.stake, cents), broke
-    for decision in BoardDecision.objects.filter(awards__isnull=False).distinct().order_by("pk"):
+    for decision in decisions_on_awards():
         change = award_change(decision)
         for team, cents in change.flows.owed.items():
             if (lost := change.lost_by(team)) is not None:
@@ -303,12 +302,8 @@ def _causes(
 ) -> tuple[EntryCause, ...]:
     found = [known[each] for each in wanted if each in known]
     if row.corrects_id is not None and told is not EntryVisibility.WITHOUT_TEAM:
-        found.append(EntryCause(f"entry {row.corrects_id}", _entry_url(row.corrects_id)))
+        found.append(_entry_cause(row.corrects_id))
     return tuple(dict.fromkeys(found))
-
-
-def _entry_url(number: int) -> str:
-    return f"{reverse('money')}?before={number + 1}#entry-{number}"
 
 
 def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection[Team]) -> _Known:
@@ -320,11 +315,12 @@ def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection
     if told_at:
         _keep(numbers, "attack", Attack.objects.filter(_attacks_told(to, told_at)))
         _keep(numbers, "break", recorded_mistakes().filter(_breaks_told(to, told_at)))
-    return {
-        (table, number): cause
-        for table, read in _READ.items()
+    known = {("ledger_entry", number): _entry_cause(number) for number in numbers.pop("ledger_entry", ())}
+    return known | {
+        (table, row.pk): _cause(row)
+        for table, rows in _tables().items()
         if table in numbers
-        for number, cause in read(numbers[table])
+        for row in rows.filter(pk__in=numbers[table])
     }
 
 
@@ -335,8 +331,7 @@ def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None
 
 def _attacks_told(to: Collection[Team], now: datetime) -> Q:
     """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
-    own = Q(pk__in=_own_of(to, now).values("pk"))
-    return (attacks_public(now=now) & released("image__")) | own
+    return (attacks_public(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
 
 
 def _breaks_told(to: Collection[Team], now: datetime) -> Q:
@@ -348,53 +343,37 @@ def _own_of(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     return Attack.objects.filter(attacks_public(now=now), team__in=teams, copy_of=None)
 
 
-def _stakes(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for row in Stake.objects.filter(pk__in=numbers).select_related("defense"):
-        yield row.pk, EntryCause(f"stake on {row.defense.name}", reverse("defense", args=[row.defense.public_id]))
-
-
-def _breaks(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
+def _tables() -> dict[str, QuerySet[Any]]:
+    """Return the rows that entries follow from, by the names of their tables."""
     # One of the organizers' pictures may have broken a defense before its page is there for everybody.
     sent = Attack.objects.filter(withdrawn_at__isnull=True, image=OuterRef("image"))
     has_page = Case(When(released("image__") | Q(Exists(sent)), then=True), default=False)
-    rows = recorded_mistakes().filter(pk__in=numbers).annotate(has_page=has_page)
-    for row in rows.select_related("defense", "image"):
-        page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
-        words = f"break of {row.defense.name} by picture {row.image.public_id}"
-        yield row.pk, EntryCause(words, reverse(page[0], args=[page[1]]))
+    return {
+        "stake": Stake.objects.select_related("defense"),
+        "break": recorded_mistakes().annotate(has_page=has_page).select_related("defense", "image"),
+        "attack": Attack.objects.all(),
+        "team": Team.objects.all(),
+        "award": Award.objects.select_related("stake__defense"),
+        "payment": Payment.objects.select_related("team"),
+    }
 
 
-def _attacks(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for row in Attack.objects.filter(pk__in=numbers):
-        yield row.pk, EntryCause(f"attack {row.public_id}", reverse("attack", args=[row.public_id]))
+def _cause(row: Any) -> EntryCause:
+    match row:
+        case Stake():
+            return EntryCause(f"stake on {row.defense.name}", reverse("defense", args=[row.defense.public_id]))
+        case Attack():
+            return EntryCause(f"attack {row.public_id}", reverse("attack", args=[row.public_id]))
+        case Team():
+            return EntryCause(f"team {row.name}", reverse("team-public", args=[row.public_id]))
+        case Award():
+            return EntryCause(f"award for {row.stake.defense.name}", f"{reverse('money')}#award-{row.pk}")
+        case Payment():
+            return EntryCause(f"payment {row.pk} to team {row.team.name}", "")
+    page = ("picture-record", row.image.public_id) if row.has_page else ("defense", row.defense.public_id)
+    words = f"break of {row.defense.name} by picture {row.image.public_id}"
+    return EntryCause(words, reverse(page[0], args=[page[1]]))
 
 
-def _teams(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for row in Team.objects.filter(pk__in=numbers):
-        yield row.pk, EntryCause(f"team {row.name}", reverse("team-public", args=[row.public_id]))
-
-
-def _awards(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for row in Award.objects.filter(pk__in=numbers).select_related("stake__defense"):
-        yield row.pk, EntryCause(f"award for {row.stake.defense.name}", f"{reverse('money')}#award-{row.pk}")
-
-
-def _payments(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for row in Payment.objects.filter(pk__in=numbers).select_related("team"):
-        yield row.pk, EntryCause(f"payment {row.pk} to team {row.team.name}", "")
-
-
-def _entries(numbers: set[int]) -> Iterator[tuple[int, EntryCause]]:
-    for number in numbers:
-        yield number, EntryCause(f"entry {number}", _entry_url(number))
-
-
-_READ: dict[str, Any] = {
-    "stake": _stakes,
-    "break": _breaks,
-    "attack": _attacks,
-    "team": _teams,
-    "award": _awards,
-    "payment": _payments,
-    "ledger_entry": _entries,
-}
+def _entry_cause(number: int) -> EntryCause:
+    return EntryCause(f"entry {number}", f"{reverse('money')}?before={number + 1}#entry-{number}")

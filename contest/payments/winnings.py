@@ -30,8 +30,7 @@ def winnings_of(teams: Collection[Team], *, now: datetime) -> list[Won]:
     it back.
     """
     found = dict(_told(teams))
-    rows = with_causes(list(found), told_at=now)
-    return [Won(row, found[row.entry]) for row in rows]
+    return [Won(row, found[row.entry]) for row in with_causes(list(found), told_at=now)]
 
 
 def winnings_with(attack: Attack, teams: Collection[Team], *, now: datetime) -> list[Won]:

@@ -1,4 +1,4 @@
-"""Awards: given by the board when every condition is met, and recomputed after a late break (R36-R38)."""
+"""Awards: given when every condition is met, recomputed after a late break, and the stakes that they end (R36-R38)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,23 +7,25 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
-from common.errors import Conflict
+from common.errors import Conflict, required
 from common.typed import clean_words
 from contest.core.breaks import SupposedRuling
 from contest.core.decisions import MotionMandate, record_decision
-from contest.core.enums import AccountKind, DecisionKind, StakeEnd
+from contest.core.enums import AccountKind, DecisionKind, StakeEnd, StakeKind
 from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team
-from contest.defenses.selectors import is_paid_for, owner_of
-from contest.defenses.stake_ends import lock_stakes, stake_end
+from contest.defenses.selectors import forfeited_stakes, is_paid_for, owner_of
+from contest.defenses.stake_ends import lock_stake, lock_stakes, stake_end
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
 from contest.ledger.services import MOST_WORDS, Causes, account, lock_accounts
-from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, sharing
-from contest.prizes.condition import AwardCondition
+from contest.ledger.withholding import forfeited_of, withheld_by_team
+from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, never_reason, sharing
+from contest.prizes.conditions import AwardCondition
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
 from contest.prizes.settlement import (
@@ -35,7 +37,6 @@ from contest.prizes.settlement import (
     teams_share,
 )
 from contest.prizes.shares import StakeOutcome, defender_shares
-from contest.prizes.withheld_awards import forfeited_of, withheld_by_team
 from policy.numbers import Policy
 from scoring import reruns
 from scoring.models import Rerun
@@ -272,3 +273,59 @@ def _why_taken(change: AwardChange, team: int, causes: Causes) -> dict[str, Any]
 
 def _names(rows: Iterable[StakeWithBreaks]) -> str:
     return ", ".join(row.stake.defense.name for row in rows) or "a defense"
+
+
+# Stakes of the board that lost the race, or can no longer win it ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RaceEnding:
+    """How the board may end a stake, and why."""
+
+    end: StakeEnd
+    why: str
+
+
+def race_ending(stake: Stake, *, now: datetime) -> RaceEnding | None:
+    """Return how the board may end a stake of its own that is in force; None while it may still be the first to win.
+
+    One that can never win is taken back; one beside which another won is overtaken, while that one has it: an award
+    that was lost, or of which anything was taken for good, is to be won again.
+    """
+    if stake.kind != StakeKind.BOARD or stake.staked_at is None or stake.ended_at is not None:
+        return None
+    if never := never_reason(stake, now=now):
+        return RaceEnding(StakeEnd.WITHDRAWN, never)
+    won = awards_in_force(Award.objects.filter(awarded_at__gte=stake.staked_at))
+    if not won:
+        return None
+    return RaceEnding(StakeEnd.OVERTAKEN, f"{won[0].stake.defense.name} was awarded the prize while this was at stake.")
+
+
+def awards_in_force(among: QuerySet[Award] | None = None) -> list[Award]:
+    """Return the awards, of all or among these, whose defense has the prize by the facts of now, oldest first: neither
+    lost (R27, R37) nor taken for good (R38)."""
+    given = (Award.objects.all() if among is None else among).exclude(stake__in=forfeited_stakes())
+    rows = list(given.select_related("decision", "stake__defense").order_by("awarded_at", "pk"))
+    kept = {row.stake for decision in {each.decision for each in rows} for row in award_change(decision).kept}
+    return [each for each in rows if each.stake in kept]
+
+
+def ending_check(stake: Stake, *, now: datetime) -> RaceEnding:
+    """Return how the board may end a stake; Conflict (`may_win`) where it may not."""
+    words = f"The stake on {stake.defense.name} is not the board's to end: it is over, or it may still win."
+    return required(race_ending(stake, now=now), Conflict(words, "may_win"))
+
+
+@transaction.atomic
+def race_close(*, stake: Stake, reason: str, by: MotionMandate, now: datetime) -> Stake:
+    """End a stake of the board by a decision; its money goes to the attackers' half, unless it was broken (R36).
+
+    Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`may_win`) for one that
+    is over, that a team paid for, or that may still win.
+    """
+    found = lock_stake(stake.pk)
+    ending = ending_check(found, now=now)
+    subject = {"stake": [found.pk], "defense": [found.defense_id]}
+    decision = record_decision(DecisionKind.END, subject=subject, reason=reason, by=by, now=now, end=ending.end.value)
+    return stake_end(found, ending.end, now=now, by=by.member, decision=decision)

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from accounts.roles import REVIEW_BOARD
 from common.times import absolute, distance, hours_span, to_the_second
-from contest.core.enums import AccountKind, StakeKind
+from contest.core.enums import StakeKind
 from contest.core.models import Member, Stake
 from contest.core.settled_weeks import Weeks
 from contest.defenses.selectors import (
@@ -21,12 +21,18 @@ from contest.defenses.selectors import (
     unbroken_until,
 )
 from contest.ledger.amounts import money
-from contest.ledger.models import Account
+from contest.ledger.selectors import defenders_cents
 from contest.prizes.award_order import PrizeGroup, StakeTime, prize_groups, waits_for
-from contest.prizes.condition import MOST_NAMED, TEAM, AwardCondition, ConditionOwner, in_order
+from contest.prizes.conditions import (
+    MOST_NAMED,
+    TEAM,
+    AwardCondition,
+    ConditionOwner,
+    in_order,
+    rerun_condition,
+    week_conditions,
+)
 from contest.prizes.examined_pictures import examined_share
-from contest.prizes.rerun_conditions import rerun_condition
-from contest.prizes.week_conditions import week_conditions
 from policy.numbers import Policy
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -55,13 +61,6 @@ def conditions_of_others(name: str) -> bool:
     return name in ("first", "batch")
 
 
-def stakes_beside(stake: Stake, due: Sequence[Stake]) -> list[Stake]:
-    """Return the stakes that the conditions about others tell of, given the contenders: those that share the prize, and
-    those before it."""
-    place = race_place(stake, due)
-    return [*place.group, *place.before]
-
-
 def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks | None = None) -> list[AwardCondition]:
     """Return the conditions that are about one defense alone; `known` as of `award_checklist`."""
     return [
@@ -78,16 +77,14 @@ def own_conditions(stake: Stake, *, policy: Policy, now: datetime, known: Weeks 
 def contenders(*, now: datetime) -> list[Stake]:
     """Return the stakes in force whose time is over and that can win, those of the earliest group first."""
     due = {stake.pk: stake for stake in stakes_in_force() if is_due(stake, now) and not never_reason(stake, now=now)}
-    groups = prize_groups(map(time_of, due.values()), now=now)
-    return [due[number] for group in groups for number in group.stakes]
+    return [due[number] for group in prize_groups(map(time_of, due.values()), now=now) for number in group.stakes]
 
 
 def time_of(stake: Stake) -> StakeTime:
     """Return a stake that began as the order of awards sees it; whether it can win is for the caller to say."""
-    begun = stake.staked_at or stake.asked_at
-    clock = stake.clock_from or begun
+    clock = stake.clock_from or stake.begun_at
     # A stake that is shared by its batch began with it, at one instant.
-    return StakeTime(stake.pk, stake.batch_id, begun, clock, unbroken_until(stake))
+    return StakeTime(stake.pk, stake.batch_id, stake.begun_at, clock, unbroken_until(stake))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +120,7 @@ def _rows(group: PrizeGroup, rows: Mapping[int, Stake]) -> tuple[Stake, ...]:
 
 def sharing(stake: Stake, *, now: datetime) -> list[Stake]:
     """Return the stakes that share the prize, itself included: those of its group whose time is over (R36)."""
-    return sharing_of(stake, contenders(now=now))
-
-
-def sharing_of(stake: Stake, due: Iterable[Stake]) -> list[Stake]:
-    """Return the same, given the contenders: for whom asks about them more than once."""
-    return list(race_place(stake, due).group)
+    return list(race_place(stake, contenders(now=now)).group)
 
 
 def never_reason(stake: Stake, *, now: datetime) -> str:
@@ -175,9 +167,6 @@ def _team(stake: Stake, now: datetime) -> AwardCondition:
     words = never or f"Team {owner.name if owner else ''}."
     # An association or a membership that is recorded in error is for the organizers to correct.
     return AwardCondition("team", "The team can be paid", not never, words, who=(ConditionOwner.ORGANIZERS,))
-
-
-# The weeks ------------------------------------------------------------------------------------------------------------
 
 
 # Run again, examined, unbroken ----------------------------------------------------------------------------------------
@@ -235,8 +224,7 @@ def _shared(stake: Stake, place: RacePlace, policy: Policy, now: datetime, known
 
 
 def _half(stake: Stake, policy: Policy) -> AwardCondition:
-    row = Account.objects.filter(kind=AccountKind.DEFENDERS).first()
-    cents = row.balance_cents if row else 0
+    cents = defenders_cents()
     figures = f"{money(cents, policy.currency)} in the defenders' half."
     if not cents and stake.kind == StakeKind.TEAM:
         figures += " The captain of its team can ask the board for the stake back, on the page of the team's defense."

@@ -83,5 +83,4 @@ def fully_examined(now: datetime, defense: Defense) -> Q:
     member = Coalesce(F("confirmed_by"), -F("pk"), output_field=BigIntegerField())
     rows = confirmations_in_force(defense).order_by().values("image")
     counted = rows.annotate(members=Count(member, distinct=True))
-    confirmed = counted.filter(members__gte=needed).values("image")
-    return Q(pk__in=confirmed) & ~Q(pk__in=open_cases().values("image"))
+    return Q(pk__in=counted.filter(members__gte=needed).values("image")) & ~Q(pk__in=open_cases().values("image"))

@@ -14,14 +14,12 @@ from common.errors import Conflict
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award
-from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, lock_accounts, move
-from contest.ledger.withholding import money_withhold, withheld_of
+from contest.ledger.withholding import awards_of, forfeited_of, money_withhold, set_aside_by_award, withheld_of
 from contest.prizes.awards import award_change
-from contest.prizes.settlement import NetReceived, moved_by_award, teams_share
-from contest.prizes.withheld_awards import awards_of, forfeited_of, set_aside_by_award
+from contest.prizes.settlement import NetReceived, accounts_of_teams, moved_by_award, teams_share
 
 _Part = tuple[Account, int]
 
@@ -56,9 +54,7 @@ def _got(award: Award) -> list[NetReceived]:
 
 def _accounts(award: Award) -> list[Account]:
     owner = owner_of(award.stake.defense)
-    if owner is None:
-        return []
-    return list(Account.objects.filter(team__in=teams_counted_together(owner)).order_by("pk"))
+    return accounts_of_teams([owner]) if owner is not None else []
 
 
 def _paid_since(award: Award, of: Account) -> int:
@@ -69,8 +65,7 @@ def _paid_since(award: Award, of: Account) -> int:
     given = LedgerEntry.objects.filter(decision=award.decision, target=of, corrects=None).order_by("pk").first()
     assert given is not None, "the account got something by this decision"
     paid = LedgerEntry.objects.filter(source=of, target__kind=AccountKind.OUTSIDE, corrects=None, pk__gt=given.pk)
-    back = LedgerEntry.objects.filter(corrects__in=paid)
-    return _sum_of(paid) - _sum_of(back)
+    return _sum_of(paid) - _sum_of(LedgerEntry.objects.filter(corrects__in=paid))
 
 
 def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
@@ -81,8 +76,9 @@ def withhold_check(award: Award) -> list[_Part]:
     """Return what can be withheld of an award; Conflict (`nothing_left`) where nothing can."""
     parts = _left_of(award)
     if not parts:
-        words = "Nothing of this award is on the team's account: it was paid out, withheld or taken back."
-        raise Conflict(words, "nothing_left")
+        raise Conflict(
+            "Nothing of this award is on the team's account: it was paid out, withheld or taken back.", "nothing_left"
+        )
     return parts
 
 
@@ -126,8 +122,9 @@ def forfeit_check(award: Award) -> list[_Part]:
     """Return what can be taken for good; Conflict (`nothing_withheld`) where nothing is withheld."""
     parts = _withheld_of(award)
     if not parts:
-        words = "Nothing of this award is withheld. Withhold the prize first, with the reason."
-        raise Conflict(words, "nothing_withheld")
+        raise Conflict(
+            "Nothing of this award is withheld. Withhold the prize first, with the reason.", "nothing_withheld"
+        )
     return parts
 
 
@@ -139,8 +136,7 @@ def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime
     nothing of this award is withheld.
     """
     lock_accounts([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
-    parts = forfeit_check(award)
-    return [_forfeit(award, of, cents, reason, by, now) for of, cents in parts]
+    return [_forfeit(award, of, cents, reason, by, now) for of, cents in forfeit_check(award)]
 
 
 def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionMandate, now: datetime) -> LedgerEntry:

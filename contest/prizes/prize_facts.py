@@ -104,7 +104,7 @@ class _Teams:
 
 
 def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> StakeWithBreaks:
-    own = {known.final(team) for team in (_maker(stake), stake.paid_by_id) if team is not None}
+    own = {known.final(team.pk) for team in (owner_of(stake.defense), stake.paid_by) if team is not None}
     stake_fact = _fact(stake, known)
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]
     rows = [row for row in rows if stake_fact.is_hit_by(row.fact)]
@@ -125,30 +125,19 @@ def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], k
 def _with_pay(row: CreditedBreak, known: _Teams) -> CreditedBreak:
     if row.attack is None:
         return row
-    can_be = known.paid(row.attack.team_id, row.fact.received_at)
-    return replace(row, fact=replace(row.fact, paid=can_be))
-
-
-def _maker(stake: Stake) -> int | None:
-    owner = owner_of(stake.defense)
-    return owner.pk if owner else None
-
-
-def _begun(stake: Stake) -> datetime:
-    return stake.staked_at or stake.asked_at
-
-
-def is_self_staked(stake: Stake) -> bool:
-    """Say whether the team that pays for the stake is the one whose defense it is (R36)."""
-    return stake.paid_by is not None and final_team(stake.paid_by) == owner_of(stake.defense)
+    return replace(row, fact=replace(row.fact, paid=known.paid(row.attack.team_id, row.fact.received_at)))
 
 
 def _fact(stake: Stake, known: _Teams) -> StakeInput:
-    unbroken_to_the_end = stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
-    payer = stake.paid_by_id if not unbroken_to_the_end or is_self_staked(stake) else None
+    paid_for_another = (  # a team that stakes on its own defense has its money back (R36)
+        stake.end in (StakeEnd.WON, StakeEnd.OVERTAKEN)
+        and stake.paid_by is not None
+        and final_team(stake.paid_by) != owner_of(stake.defense)
+    )
+    payer = None if paid_for_another else stake.paid_by_id
     return StakeInput(
         cents=stake.cents,
-        week=week_at(_begun(stake)).name,
+        week=week_at(stake.begun_at).name,
         until=_until(stake),
         over=stake.ended_at is not None,
         broken=stake.end == StakeEnd.BROKEN,
@@ -158,8 +147,27 @@ def _fact(stake: Stake, known: _Teams) -> StakeInput:
 
 def _until(stake: Stake) -> datetime | None:
     """Return from when on attacks were not against this stake: its 90 days were over, or it ended, or another began."""
-    later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=_begun(stake))
+    later = Stake.objects.filter(defense=stake.defense_id, staked_at__gt=stake.begun_at)
     ends = [unbroken_until(stake), later.aggregate(at=Min("staked_at"))["at"]]
     if stake.end in (StakeEnd.WITHDRAWN, StakeEnd.OVERTAKEN):
         ends.append(stake.ended_at)
     return min((each for each in ends if each is not None), default=None)
+
+
+# Breaks that are never paid -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBreak:
+    """A team whose attack broke its own staked defense, or the stake it pays for: it takes no share."""
+
+    stake: Stake
+    team: Team
+    attack: str
+
+
+def conflicts() -> list[OwnBreak]:
+    """Return every break of a deciding week by the team whose own defense or stake it is, the oldest stake first, for
+    organizers to review (R27)."""
+    found = ((row.stake, each.attack) for row in stakes_with_breaks(begun_stakes()) for each in row.conflicts)
+    return [OwnBreak(stake, attack.team, attack.public_id) for stake, attack in found if attack is not None]

@@ -6,11 +6,6 @@ from contest.core.models import Award, BoardDecision, Stake
 
 
 def award_of(stake: Stake) -> Award | None:
-    """Return the award that was given for a stake, None before."""
-    return Award.objects.filter(stake=stake).select_related("decision", "stake__defense__entry__team").first()
-
-
-def award_with_decider(stake: Stake) -> Award | None:
     """Return the award that was given for a stake with who confirmed the decision, None before."""
     rows = Award.objects.select_related("decision__decided_by", "stake__defense__entry__team")
     return rows.filter(stake=stake).first()

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-import structlog
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.db.models import Q, Sum
 
 from contest.core.calendar import Week
@@ -20,17 +20,15 @@ from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
 from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
-from contest.ledger.dry_run import LEDGER, Ledger
+from contest.ledger.dry_run import LEDGER, Attempts, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import Causes, account, lock_accounts
-from contest.ledger.stake_money import stake_account
 from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
 from contest.prizes.shares import StakeOutcome
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +55,13 @@ def stakes_to_settle(weeks: Weeks) -> bool:
     return any(each.flows and _may_post(each.found, weeks) for each in settlement_differences())
 
 
-class StakeSettlement:
+class StakeSettlement(Attempts):
     """Stakes whose money is brought to where the facts ask for it. The facts are read once: in one transaction nothing
-    changes them, where the stakes and their accounts are held, or on paper.
-
-    `changed` are the numbers of those with entries, `failed` the errors of those that could not be settled.
-    """
+    changes them, where the stakes and their accounts are held, or on paper."""
 
     def __init__(self, book: Ledger, rows: Sequence[StakeWithBreaks], *, weeks: Weeks, now: datetime) -> None:
-        self._book, self._now = book, now
-        self._rows = [row for row in rows if _may_post(row, weeks)]
-        self.changed: set[int] = set()
-        self.failed: dict[int, Exception] = {}
+        super().__init__(book, "stake_not_settled", "stake")
+        self._rows, self._now = [row for row in rows if _may_post(row, weeks)], now
 
     def settle(self) -> None:
         """Post what is missing, again and again until nothing is: what one stake gives a team sets off what the team
@@ -78,24 +71,13 @@ class StakeSettlement:
         """
         for _ in range(MOST_ROUNDS):
             rows = [row for row in self._rows if row.stake.pk not in self.failed]
-            due = [each.found for each in _differences(rows, self._book) if each.flows]
+            due = [each.found for each in _differences(rows, self.book) if each.flows]
             if not due:
                 return
             for row in due:
-                self._try(row)
+                self.settle_one(row.stake.pk, partial(_settled, row, self.book, self._now))
         # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
-
-    def _try(self, row: StakeWithBreaks) -> None:
-        try:
-            with self._book.attempt():
-                if _settled(row, self._book, self._now):
-                    self.changed.add(row.stake.pk)
-        except OperationalError:  # about the database: a deadlock, for one, is for the whole transaction to repeat
-            raise
-        except Exception as error:  # whatever it is, it is about this stake alone, which is undone
-            log.exception("stake_not_settled", stake=row.stake.pk)
-            self.failed[row.stake.pk] = error
 
 
 def _settled(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
@@ -141,7 +123,8 @@ def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
     due = list(Team.objects.filter(pk__in=[*teams]))
     named = [account(AccountKind.TEAM, team=team) for team in due]
     had = Team.objects.filter(pk__in={each.team_id for each in known if each.team_id is not None})
-    return [stake_account(stake), account(AccountKind.ATTACKERS), *known, *named, *accounts_of_teams([*due, *had])]
+    hubs = [account(AccountKind.STAKE, stake=stake), account(AccountKind.ATTACKERS)]
+    return [*hubs, *known, *named, *accounts_of_teams([*due, *had])]
 
 
 def accounts_of_teams(teams: Iterable[Team]) -> list[Account]:
@@ -283,8 +266,9 @@ class _Posting:
         aside = account(AccountKind.WITHHELD)
         told: list[LedgerEntry] = []
         for team, cents in needed.taken.items():
-            because: dict[str, Any] = {"rule": self.rule, "why": self._taken(), "causes": self._causes()}
-            told += take_back_money(hub, team, cents, **because, now=self.now, book=self.book)
+            told += take_back_money(
+                hub, team, cents, rule=self.rule, why=self._taken(), causes=self._causes(), now=self.now, book=self.book
+            )
         for team, cents in needed.released.items():
             self._withhold(aside, hub, cents, team)
         if needed.advanced:
@@ -331,10 +315,8 @@ class _Posting:
     def _taken(self) -> str:
         if self.row.due.outcome is StakeOutcome.HELD:
             return f"Correction: no break of {self._name} stands any more."
-        return f"Correction: what is due for {self._name} changed{self._by_week()}."
-
-    def _by_week(self) -> str:
-        return f", as it was broken in week {self.row.due.week}" if self.row.due.week else ""
+        by_week = f", as it was broken in week {self.row.due.week}" if self.row.due.week else ""
+        return f"Correction: what is due for {self._name} changed{by_week}."
 
     def _advanced(self, owed: Mapping[int, int]) -> str:
         words = f"Correction: the attackers' half gives what {self._name} asks for"

@@ -5,15 +5,15 @@ from functools import partial
 
 from accounts.roles import TEAMS
 from contest.attacks.near_duplicates import pair_review, unreviewed_pairs
-from contest.board.motion_factories import award_move, grant_move, stakes_move, withhold_move
+from contest.board.motions import award_move, grant_move, stakes_move, withhold_move
 from contest.core.enums import AccountKind, EntitlementState
 from contest.defenses.models import DefenseEntry
 from contest.defenses.selectors import stakeable, stakes_in_force, stakes_requested
 from contest.defenses.staking import stake_receive
 from contest.demo.stakes import private_set_draw
 from contest.demo.voting import award_prepare, vote_through
-from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Account
+from contest.ledger.services import pool_deposit
 from contest.payments.payable import payables
 from contest.payments.services import payment_pay, payment_request, payments_open
 from contest.prizes.checklist import contenders, own_conditions, sharing

@@ -9,7 +9,7 @@ from django.db.models import Q
 from accounts.roles import is_organizer
 from common.audit.chain import moment
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from common.times import absolute
 from common.typed import clean_words
 from contest.core.models import Team
@@ -34,8 +34,9 @@ def association_declare(
     _check_organizer(by)
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
     if since < EARLIEST:
-        words = f"Give a day in {EARLIEST.year} or later: there was no contest before."
-        raise InvalidInput(words, "invalid", field="since")
+        raise InvalidInput(
+            f"Give a day in {EARLIEST.year} or later: there was no contest before.", "invalid", field="since"
+        )
     if until is not None and until <= since:
         raise InvalidInput("The association has to end after it begins.", "invalid", field="until")
     _refuse_overlap(team, since, until)
@@ -114,10 +115,8 @@ def _overlapping(found: Association) -> str:
 
 
 def _held(association_id: int) -> Association:
-    found = Association.objects.select_for_update(of=("self",)).filter(pk=association_id).first()
-    if found is None:
-        raise NotFound("There is no such association.", "not_found")
-    return found
+    rows = Association.objects.select_for_update(of=("self",)).filter(pk=association_id)
+    return required(rows.first(), NotFound("There is no such association.", "not_found"))
 
 
 def _check_organizer(by: User) -> None:

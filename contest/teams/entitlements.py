@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from accounts.roles import is_organizer
 from common.audit.trail import Subject, audit
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
 from common.typed import clean_words
 from contest.core.decisions import MotionMandate, record_decision
 from contest.core.enums import DecisionKind, EntitlementKind, EntitlementState, EntitlementStepKind
@@ -51,27 +51,23 @@ def _check_may_ask(team: Team, now: datetime) -> None:
     if is_entitled(team, now):
         raise Conflict("Your team is entitled already.", "entitled_already")
     if entitlements_of(team).filter(state__in=WAITING).exists():
-        words = "A request of your team is being looked at: wait for its answer, or withdraw it."
-        raise Conflict(words, "asked_already")
+        raise Conflict(
+            "A request of your team is being looked at: wait for its answer, or withdraw it.", "asked_already"
+        )
 
 
 def _paper(typed: str, now: datetime) -> str:
-    found = paper_id(typed, today=now.date())
-    if found is None:
-        words = "Write the paper's arXiv identifier, for example 1809.08352 or hep-th/9901001."
-        raise InvalidInput(words, "invalid", field="arxiv_id")
-    return found
+    words = "Write the paper's arXiv identifier, for example 1809.08352 or hep-th/9901001."
+    return required(paper_id(typed, today=now.date()), InvalidInput(words, "invalid", field="arxiv_id"))
 
 
 def _author(team: Team, typed: str) -> User:
     author = User.objects.filter(membership__team=team, email__iexact=typed.strip()).exclude(email="").first()
-    if author is None:
-        words = (
-            "This has to be the address of a member of your team. Its owner enters it on their account page and "
-            "confirms it by the link we send; then ask again."
-        )
-        raise InvalidInput(words, "not_a_member", field="paper_email")
-    return author
+    words = (
+        "This has to be the address of a member of your team. Its owner enters it on their account page and "
+        "confirms it by the link we send; then ask again."
+    )
+    return required(author, InvalidInput(words, "not_a_member", field="paper_email"))
 
 
 @transaction.atomic
@@ -85,8 +81,7 @@ def entitlement_answer(*, by: User, words: str, now: datetime) -> Entitlement:
 @transaction.atomic
 def entitlement_withdraw(*, by: User, now: datetime) -> Entitlement:
     """Take the team's request back."""
-    asked = _of_team(by, WAITING)
-    return _move(asked, EntitlementState.WITHDRAWN, EntitlementStepKind.WITHDRAWN, "", by, now)
+    return _move(_of_team(by, WAITING), EntitlementState.WITHDRAWN, EntitlementStepKind.WITHDRAWN, "", by, now)
 
 
 @transaction.atomic
@@ -95,8 +90,9 @@ def entitlement_accept(*, number: int, by: User, now: datetime) -> Entitlement:
     asked = _for_organizer(number, by)
     author = asked.author
     if author is None or team_of(author) != final_team(asked.team):
-        words = "The member whose paper this is has left the team: refuse the request, or ask the team."
-        raise Conflict(words, "author_left")
+        raise Conflict(
+            "The member whose paper this is has left the team: refuse the request, or ask the team.", "author_left"
+        )
     _record("entitlement.accept", asked, by, now)
     return _move(asked, EntitlementState.ACCEPTED, EntitlementStepKind.ACCEPTED, "", by, now)
 
@@ -190,12 +186,9 @@ def _refuse_paper(found: Entitlement) -> None:
 
 
 def _accepted(rows: QuerySet[Entitlement], number: int) -> Entitlement:
-    found = rows.filter(pk=number).first()
-    if found is None:
-        raise NotFound("There is no such entitlement.", "not_found")
+    found = required(rows.filter(pk=number).first(), NotFound("There is no such entitlement.", "not_found"))
     if found.state != EntitlementState.ACCEPTED:
-        words = f"This is not in force, so that nothing can be revoked: it is {found.state}."
-        raise Conflict(words, "not_accepted")
+        raise Conflict(f"This is not in force, so that nothing can be revoked: it is {found.state}.", "not_accepted")
     return found
 
 
@@ -210,17 +203,14 @@ def _revoked(found: Entitlement, words: str, by: User, now: datetime) -> Entitle
 def _of_team(by: User, states: tuple[EntitlementState, ...]) -> Entitlement:
     family = teams_counted_together(lock_captain(by))
     rows = Entitlement.objects.select_for_update(of=("self",)).filter(team__in=family, state__in=states)
-    found = rows.order_by("asked_at", "pk").first()
-    if found is None:
-        raise Conflict("Your team has no request that waits for this now. Look at the page again.", "nothing_waits")
-    return found
+    nothing = Conflict("Your team has no request that waits for this now. Look at the page again.", "nothing_waits")
+    return required(rows.order_by("asked_at", "pk").first(), nothing)
 
 
 def _for_organizer(number: int, by: User) -> Entitlement:
     _check_organizer(by)
-    found = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number).first()
-    if found is None:
-        raise NotFound("There is no such request.", "not_found")
+    rows = Entitlement.objects.select_for_update(of=("self",)).filter(pk=number)
+    found = required(rows.first(), NotFound("There is no such request.", "not_found"))
     if found.state not in WAITING:
         raise Conflict(f"This request is {found.state} already: nothing was changed.", "decided_already")
     return found

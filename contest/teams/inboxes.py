@@ -19,8 +19,7 @@ def inbox(address: str) -> str:
     if not at or domain not in _PROVIDERS:
         return name + at + domain
     provider, ignored = _PROVIDERS[domain]
-    before = name.partition("+")[0]
-    return "".join(letter for letter in before if letter not in ignored) + "@" + provider
+    return "".join(letter for letter in name.partition("+")[0] if letter not in ignored) + "@" + provider
 
 
 # Where anybody gets an address: two people there have nothing in common.

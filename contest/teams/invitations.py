@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from accounts.addresses import clean_address
 from accounts.invitations import InvitationState, digest_of
-from common.errors import Conflict, InvalidInput, NotFound, TooMany
+from common.errors import Conflict, InvalidInput, NotFound, TooMany, required
 from common.mail import send_in_background
 from contest.core.models import Member, Team
 from contest.teams.letters import notify_team, team_invitation_letter
@@ -75,29 +75,38 @@ def _check(team: Team, address: str) -> None:
     if team.members.filter(user__email=address).exists():
         raise Conflict("This is the address of a member of your team.", "is_member", field="email")
     if _unfinished(team).filter(email=address).exists():
-        words = "This address is invited already: withdraw that invitation to send another one."
-        raise Conflict(words, "invited_already", field="email")
+        raise Conflict(
+            "This address is invited already: withdraw that invitation to send another one.",
+            "invited_already",
+            field="email",
+        )
     if _unfinished(team).count() >= MOST_OPEN:
-        words = f"A team has {MOST_OPEN} open invitations at most: withdraw one first."
-        raise Conflict(words, "too_many", field="email")
+        raise Conflict(
+            f"A team has {MOST_OPEN} open invitations at most: withdraw one first.", "too_many", field="email"
+        )
 
 
 def _refuse_flood(team: Team, address: str, now: datetime) -> None:
     today = TeamInvitation.objects.filter(invited_at__gt=now - _DAY)
     if today.filter(email=address).count() >= MOST_TO_ONE_A_DAY:
-        words = f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow."
-        raise TooMany(words, "letters_today", field="email")
+        raise TooMany(
+            f"This address got {MOST_TO_ONE_A_DAY} letters in the last 24 hours: invite it tomorrow.",
+            "letters_today",
+            field="email",
+        )
     if today.filter(team=team).count() >= MOST_A_DAY:
-        words = f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow."
-        raise TooMany(words, "letters_today", field="email")
+        raise TooMany(
+            f"Your team sent {MOST_A_DAY} invitations in the last 24 hours, which is the most. Go on tomorrow.",
+            "letters_today",
+            field="email",
+        )
 
 
 @transaction.atomic
 def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> TeamInvitation:
     """End an invitation of the captain's team; its link opens nothing any more."""
-    found = _unfinished(lock_captain(by)).filter(pk=invitation_id).first()
-    if found is None:
-        raise Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
+    over = Conflict("This invitation is over: it was accepted or withdrawn meanwhile.", "invitation_over")
+    found = required(_unfinished(lock_captain(by)).filter(pk=invitation_id).first(), over)
     found.withdrawn_at = now
     found.save(update_fields=["withdrawn_at"])
     return found
@@ -140,8 +149,10 @@ def team_invitation_register(
     """Make an account and join with it; its address counts as confirmed, because the link came by it."""
     invitation = team_invitation_of(secret, now=now)
     if has_account(invitation):
-        words = "There is an account with the address this letter went to: sign in with it, then open the link again."
-        raise InvalidInput(words, "has_account")
+        raise InvalidInput(
+            "There is an account with the address this letter went to: sign in with it, then open the link again.",
+            "has_account",
+        )
     user = researcher_make(username=username, password=password, email=invitation.email)
     team_invitation_accept(secret=secret, user=user, now=now, joined_at=joined_at)
     return user

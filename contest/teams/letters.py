@@ -29,20 +29,33 @@ def link_to(name: str, *arguments: Any) -> str:
 
 def register_letter(address: str, token: str, days: int) -> EmailMessage:
     """Return the letter with the link that makes a researcher's account."""
-    link = link_to("register-confirm", token)
-    return render_letter("researcher_register", to=address, language=LANGUAGE, link=link, days=days)
+    return render_letter(
+        "researcher_register", to=address, language=LANGUAGE, link=link_to("register-confirm", token), days=days
+    )
 
 
 def known_letter(user: User) -> EmailMessage:
     """Return the letter to an address that has an account already."""
-    context = {"username": user.get_username(), "sign_in": link_to("sign-in"), "reset": link_to("password-reset")}
-    return render_letter("researcher_known", to=user.email, language=LANGUAGE, **context)
+    return render_letter(
+        "researcher_known",
+        to=user.email,
+        language=LANGUAGE,
+        username=user.get_username(),
+        sign_in=link_to("sign-in"),
+        reset=link_to("password-reset"),
+    )
 
 
 def team_invitation_letter(invitation: TeamInvitation, secret: str) -> EmailMessage:
     """Return the letter with the link that accepts `invitation`."""
-    context = {"team": invitation.team, "link": link_to("team-join", secret), "until": invitation.ends_at}
-    return render_letter("team_invitation", to=invitation.email, language=LANGUAGE, **context)
+    return render_letter(
+        "team_invitation",
+        to=invitation.email,
+        language=LANGUAGE,
+        team=invitation.team,
+        link=link_to("team-join", secret),
+        until=invitation.ends_at,
+    )
 
 
 def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None:
@@ -83,8 +96,15 @@ def notify_step(step: EntitlementStep) -> None:
         "step": {"kind": step.kind, "words": step.words},
         "entitlement": {"kind": entitlement.kind, "arxiv_id": entitlement.arxiv_id, "team": _named(entitlement.team)},
     }
-    told: dict[str, Any] = {"still_entitled": is_entitled(team, now), "attacks": link_to("attacks")}
-    notify(team, MessageKind.ENTITLEMENT, about=reverse("team"), now=now, **told, **facts)
+    notify(
+        team,
+        MessageKind.ENTITLEMENT,
+        about=reverse("team"),
+        now=now,
+        still_entitled=is_entitled(team, now),
+        attacks=link_to("attacks"),
+        **facts,
+    )
     if step.by_team:
         about = reverse("organizer-entitlement", args=[entitlement.pk])
         notify(ORGANIZERS, MessageKind.REQUEST, about=about, now=now, **facts)

@@ -4,7 +4,7 @@ Only what is kept anyway is looked at, and the figures hold no address: what is 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import combinations
 from typing import Any
@@ -45,7 +45,11 @@ def same_persons_find(*, now: datetime, by: User | None = None) -> int:
         for pair, figures in pairs()
         if not competing.isdisjoint(pair)
     }
-    new = [_row(key, figures, now) for key, figures in found.items() if key not in known]
+    new = [
+        SamePersonHint(first_id=first, second_id=second, by=look, figures=figures, found_at=now)
+        for (first, second, look), figures in found.items()
+        if (first, second, look) not in known
+    ]
     SamePersonHint.objects.bulk_create(new, ignore_conflicts=True)
     if by is not None:
         audit("same_person.look", by=by, subject={}, now=now, private={"new": len(new)})
@@ -61,11 +65,6 @@ def same_persons() -> QuerySet[SamePersonHint]:
     """Return what was found, newest first, with both accounts and what they are."""
     roles = [f"{side}__{row}" for side in ("first", "second") for row in ("account_role", "membership__team", "tasker")]
     return SamePersonHint.objects.select_related(*roles).order_by("-found_at", "-pk")
-
-
-def _row(key: Key, figures: Mapping[str, Any], now: datetime) -> SamePersonHint:
-    first, second, by = key
-    return SamePersonHint(first_id=first, second_id=second, by=by, figures=figures, found_at=now)
 
 
 def _pairs(accounts: Iterable[int]) -> Iterator[Pair]:

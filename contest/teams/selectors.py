@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from common.errors import NotFound
+from common.errors import NotFound, required
 from contest.core.enums import EntitlementKind, EntitlementState
 from contest.core.models import Member, Team
 from contest.core.teams import final_team, teams_counted_together
@@ -24,11 +24,6 @@ def all_teams() -> QuerySet[Any]:
 def teams_matching(rows: QuerySet[Any], text: str) -> QuerySet[Any]:
     """Return the teams with `text` in their name, or as their ID."""
     return rows.filter(Q(name__icontains=text) | Q(public_id__iexact=text))
-
-
-def teams_to_merge_into(team: Team) -> QuerySet[Team]:
-    """Return the other teams that are no part of another one, in the order of their names."""
-    return Team.objects.filter(merged_into=None).exclude(pk=team.pk).order_by("name")
 
 
 def other_teams(numbers: Collection[int]) -> QuerySet[Team]:
@@ -122,8 +117,7 @@ def associations_of(team: Team) -> QuerySet[Association]:
 
 def requests_waiting() -> QuerySet[Entitlement]:
     """Return the requests that wait for an organizer or for the team's answer, the oldest first."""
-    rows = Entitlement.objects.filter(state__in=WAITING).select_related("team", "author")
-    return rows.order_by("asked_at", "pk")
+    return Entitlement.objects.filter(state__in=WAITING).select_related("team", "author").order_by("asked_at", "pk")
 
 
 def pending_requests() -> QuerySet[Entitlement]:
@@ -141,8 +135,7 @@ def teams_without_grant(*, but: Collection[int]) -> list[Team]:
     """Return the teams that have no grant in force (R25) and are no part of another one, but those with these numbers,
     in the order of their names."""
     in_force = Entitlement.objects.filter(kind=EntitlementKind.GRANT, state=EntitlementState.ACCEPTED)
-    rest = Team.objects.filter(merged_into=None).exclude(pk__in=but)
-    return list(rest.exclude(entitlements__in=in_force).order_by("name"))
+    return list(other_teams(but).exclude(entitlements__in=in_force))
 
 
 def entitlement_by_number(number: int) -> Entitlement | None:
@@ -154,9 +147,7 @@ def entitlement_numbered(number: int) -> Entitlement:
     """Return a request or grant with every step of it; NotFound when there is none with this number."""
     rows = Entitlement.objects.select_related("team", "author", "asked_by", "decision")
     found = rows.prefetch_related("steps__made_by").filter(pk=number).first()
-    if found is None:
-        raise NotFound("There is no such request.", "not_found")
-    return found
+    return required(found, NotFound("There is no such request.", "not_found"))
 
 
 def entitlements_alike(entitlement: Entitlement) -> QuerySet[Entitlement]:

@@ -1,17 +1,24 @@
-"""Creating, joining, leaving and leading teams (R8, R25). Each change locks the team's row."""
+"""Creating, joining, leaving, leading and merging teams (R8, R25). Each change locks the team's row."""
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
-from accounts.roles import TEAMS, role_give
-from common.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from accounts.roles import TEAMS, is_organizer, role_give
+from common.audit.trail import audit
+from common.errors import Conflict, InvalidInput, NotAllowed, NotFound, required
+from common.typed import clean_words
 from contest.core.models import Member, Team
+from contest.outbox.writing import person_forget
 from contest.teams import names
-from contest.teams.letters import notify_team
-from contest.teams.models import PastMember
+from contest.teams.letters import notify_merged, notify_team
+from contest.teams.models import Entitlement, PastMember, TeamInvitation, TeamMerge
 from contest.teams.selectors import members_of, speaks_for
+
+MOST_REASON_CHARACTERS = 1_000
 
 
 @transaction.atomic
@@ -44,8 +51,9 @@ def member_add(*, team: Team, user: User, now: datetime, captain: bool = False) 
         with transaction.atomic():
             return Member.objects.create(team=team, user=user, captain=captain, joined_at=now)
     except IntegrityError:
-        words = f"{user.username} is in a team: a person is in one at a time. Leave that team first."
-        raise Conflict(words, "in_a_team") from None
+        raise Conflict(
+            f"{user.username} is in a team: a person is in one at a time. Leave that team first.", "in_a_team"
+        ) from None
 
 
 @transaction.atomic
@@ -53,8 +61,9 @@ def member_leave(*, user: User, now: datetime) -> Team:
     """Leave one's team. Conflict (`hand_over_first`) for a captain who would leave others without one."""
     member = lock_member(user)
     if member.captain and member.team.members.exclude(pk=member.pk).exists():
-        words = "A team has one captain: hand the captaincy over to another member, then leave."
-        raise Conflict(words, "hand_over_first")
+        raise Conflict(
+            "A team has one captain: hand the captaincy over to another member, then leave.", "hand_over_first"
+        )
     lost = speaks_for(user, member.team, now)
     member_end(member, now=now)
     notify_team(member.team, "left", now=now, who=user.username, not_entitled=lost)
@@ -123,9 +132,8 @@ def member_end(member: Member, *, now: datetime, forgotten: bool = False) -> Non
 
 def _other_member(by: User, member_id: int) -> Member:
     team = lock_captain(by)
-    other = team.members.select_related("user").filter(pk=member_id).exclude(user=by).first()
-    if other is None:
-        raise NotFound("There is no such other member of your team now.", "not_found")
+    rows = team.members.select_related("user").filter(pk=member_id).exclude(user=by)
+    other = required(rows.first(), NotFound("There is no such other member of your team now.", "not_found"))
     other.team = team
     return other
 
@@ -133,3 +141,70 @@ def _other_member(by: User, member_id: int) -> Member:
 def _captain_make(member: Member) -> None:
     member.team.members.filter(captain=True).update(captain=False)
     member.team.members.filter(pk=member.pk).update(captain=True)
+
+
+# Merging two teams ----------------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime) -> TeamMerge:
+    """Make `team` part of `into`; it stays in the record, with all that it sent. There is no way back.
+
+    Conflict when they are one team already (`same_team`, `merged`); InvalidInput (`reason`) without a reason.
+    """
+    if not is_organizer(by):
+        raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
+    said = clean_words(reason, field="reason", ask="Give the reason: both teams read it.", most=MOST_REASON_CHARACTERS)
+    gone, stays = _both_held(team, into)
+    notify_merged(gone, stays, reason=said, now=now)
+    _move_members(gone, stays, now)
+    gone.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
+    Team.objects.filter(pk=gone.pk).update(merged_into=stays, merged_at=now)
+    audit("team.merge", by=by, subject={"team": [gone.public_id, stays.public_id]}, why=said, now=now)
+    return TeamMerge.objects.create(team=gone, into=stays, reason=said, merged_by=by, merged_at=now)
+
+
+def _both_held(team: Team, into: Team) -> tuple[Team, Team]:
+    if team.pk == into.pk:
+        raise Conflict("A team is not merged with itself: choose another one.", "same_team", field="into")
+    # In the order of their numbers, so that two mergings at once wait for each other and never both.
+    held = {number: lock_team(number) for number in sorted((team.pk, into.pk))}
+    for each in held.values():
+        if each.merged_into_id is not None:
+            raise Conflict(f"Team {each.name} is part of another one already: choose that one.", "merged", field="into")
+    return held[team.pk], held[into.pk]
+
+
+def _move_members(gone: Team, stays: Team, now: datetime) -> None:
+    moving = list(gone.members.all())
+    PastMember.objects.bulk_create(
+        PastMember(team=gone, user_id=each.user_id, joined_at=each.joined_at, left_at=now) for each in moving
+    )
+    # A team that everybody had left is led by who leads the one that joins it.
+    led = stays.members.exists()
+    for each in moving:
+        Member.objects.filter(pk=each.pk).update(team=stays, captain=each.captain and not led, joined_at=now)
+
+
+# An account that is deleted -------------------------------------------------------------------------------------------
+
+
+def account_forget(sender: Any, *, user: User, now: datetime, **_: Any) -> None:
+    """End the membership, pass the captaincy on, and forget the person's addresses. Answers `account_leaving`."""
+    person_forget(user)
+    if Member.objects.filter(user=user).exists():
+        member = lock_member(user)
+        lost = speaks_for(user, member.team, now)
+        member_end(member, now=now, forgotten=True)
+        notify_team(member.team, "left", now=now, who="A member, whose account was deleted,", not_entitled=lost)
+    _forget_addresses(user, now)
+
+
+def _forget_addresses(user: User, now: datetime) -> None:
+    papers = Q(author=user)
+    if user.email:
+        invitations = TeamInvitation.objects.filter(email__iexact=user.email)
+        invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
+        invitations.update(email="")
+        papers |= Q(email__iexact=user.email)
+    Entitlement.objects.filter(papers).update(author=None, email="")

@@ -14,10 +14,9 @@ from contest.core.models import Team
 from contest.teams.associations import association_declare
 from contest.teams.entitlements import entitlement_grant, entitlement_question, entitlement_request
 from contest.teams.invitations import team_invite
-from contest.teams.merging import teams_merge
 from contest.teams.models import Entitlement
 from contest.teams.same_person import same_persons_find
-from contest.teams.services import member_add, team_create
+from contest.teams.services import member_add, team_create, teams_merge
 from tests import factories
 from tests.browser.looking import Look, organizer, push, shows
 from tests.factories import mandate

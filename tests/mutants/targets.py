@@ -10,7 +10,7 @@ TARGETS = {
     "contest/core/calendar.py": ("tests/contest/core/test_calendar.py",),
     "contest/prizes/shares.py": ("tests/contest/ledger/test_prizes.py", "tests/contest/ledger/test_settlement.py"),
     "contest/prizes/differences.py": ("tests/contest/ledger/test_prizes.py",),
-    "contest/ledger/stake_money.py": ("tests/contest/ledger", "tests/contest/defenses"),
+    "contest/ledger/services.py": ("tests/contest/ledger", "tests/contest/defenses"),
     "contest/attacks/quota.py": ("tests/contest/attacks",),
     "scoring/rules.py": _RUNS,
     "scoring/leases.py": _RUNS,

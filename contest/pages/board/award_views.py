@@ -21,24 +21,22 @@ from contest.core.enums import DecisionKind
 from contest.core.models import Award, Stake
 from contest.core.roles import roles_of
 from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
+from contest.ledger.withholding import entries_of, forfeited_of_award
 from contest.pages.board.motion_forms import AwardForm, EndStakeForm, ForfeitForm, WithholdAwardForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import with_causes
-from contest.prizes.awards import award_change, rerun_begin, shares_now
+from contest.prizes.awards import award_change, awards_in_force, race_ending, rerun_begin, shares_now
 from contest.prizes.checklist import (
     award_checklist,
     conditions_of_others,
     contenders,
     is_ready_for_award,
     never_reason,
-    sharing_of,
-    stakes_beside,
+    race_place,
 )
+from contest.prizes.conditions import reruns_after
 from contest.prizes.forfeits import forfeitable, withholdable
-from contest.prizes.lost_races import awards_in_force, race_ending
-from contest.prizes.rerun_conditions import reruns_after
-from contest.prizes.selectors import award_with_decider, awards_of_stakes, stakes_awarded_by
-from contest.prizes.withheld_awards import entries_of, forfeited_of_award
+from contest.prizes.selectors import award_of, awards_of_stakes, stakes_awarded_by
 from contest.web.page_context import money_context
 from monitoring.access import reviewer_of
 from scoring.models import Rerun
@@ -108,7 +106,7 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motion
         "organizer": roles_of(reviewer).organizer,
         "quorum": framed["policy"].board_quorum,
     }
-    given = award_with_decider(stake)
+    given = award_of(stake)
     seen = set(stakes_known_to(reviewer, now=now).values_list("pk", flat=True))
     context |= _given(given, seen) if given else _open(stake, framed["policy"], seen, now)
     if not context["organizer"]:
@@ -119,8 +117,8 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motion
 def _open(stake: Stake, policy: Any, seen: Set[int], now: datetime) -> dict[str, Any]:
     due = contenders(now=now)
     conditions = award_checklist(stake, policy=policy, now=now, among=due)
-    beside = {each.pk for each in stakes_beside(stake, due)}
-    group = sharing_of(stake, due)
+    place = race_place(stake, due)
+    group, beside = place.group, {each.pk for each in (*place.group, *place.before)}
     shares = shares_now(group)
     return {
         "ending": race_ending(stake, now=now),

@@ -9,15 +9,12 @@ from django.urls import reverse
 from contest.board.case_messages import MOTION_WORDS
 from contest.board.impact_preview import ChangedStake, Impact
 from contest.board.selectors import (
-    awards_moved,
-    defenses_moved,
     grant_moved,
-    stakes_moved,
     sums_moved,
-    teams_moved,
 )
+from contest.core.decisions import rows_named
 from contest.core.enums import DecisionKind, StakeEnd
-from contest.core.models import Case, Team
+from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.stake_rows import ENDS
 from contest.ledger.amounts import money
 from contest.ledger.models import LedgerEntry
@@ -70,14 +67,14 @@ def sums_awarded(case: Case, *, currency: str) -> list[Sentence]:
 
 
 def _rows(case: Case) -> Iterator[Sentence]:
-    for defense in defenses_moved(case):
+    for defense in rows_named(case.subject, Defense).order_by("name"):
         link = reverse("defense", args=[defense.public_id]) if defense.published_at else ""
         yield Sentence(f"Defense {defense.name} ({defense.public_id})", link)
-    for team in teams_moved(case):
+    for team in rows_named(case.subject, Team).order_by("name"):
         yield Sentence(f"Team {team.name} ({team.public_id})", reverse("team-public", args=[team.public_id]))
-    for stake in stakes_moved(case):
+    for stake in rows_named(case.subject, Stake).select_related("defense").order_by("pk"):
         yield Sentence(f"The stake on {stake.defense.name}", reverse("award", args=[stake.pk]))
-    for award in awards_moved(case):
+    for award in rows_named(case.subject, Award).select_related("stake__defense"):
         yield Sentence(f"The award for {award.stake.defense.name}", reverse("award", args=[award.stake_id]))
 
 

@@ -21,7 +21,7 @@ from contest.board.conflicts import (
     declare_ties,
 )
 from contest.board.models import Affiliations
-from contest.board.selectors import cases_not_closed, conflict_of, conflicts_of
+from contest.board.selectors import cases_not_closed, conflicts_of
 from contest.core.conflicts import board_members
 from contest.core.enums import ConflictKind
 from contest.core.models import ConflictOfInterest, Team
@@ -131,7 +131,7 @@ class EndOwnConflictForm(RowForm):
 
     def save(self, *, by: User) -> str:
         """End it; NotFound for a conflict of another member."""
-        if conflict_of(by, self.cleaned_data["conflict"]) is None:
+        if not conflicts_of(by).filter(pk=self.cleaned_data["conflict"]).exists():
             raise NotFound("There is no such conflict of yours.", "not_found")
         ended = self.end(by)
         return (

@@ -12,7 +12,7 @@ from common.domain_clock import domain_now
 from common.errors import InvalidInput, NotFound
 from common.typed import whole_number
 from common.web.forms import Form, RowForm, RowNumberField, TextField
-from contest.board import motion_factories
+from contest.board import motions
 from contest.board.recusal import teams_stepped_aside_for
 from contest.core.decisions import MOST_REASON_CHARACTERS
 from contest.core.models import Case, Stake, Team
@@ -88,7 +88,7 @@ class GrantForm(MotionForm):
         team = team_by_id(self.cleaned_data["team"])
         if team is None:
             raise InvalidInput(_NO_TEAM, "invalid", field="team")
-        return motion_factories.grant_move(team, by=by, **self.moved())
+        return motions.grant_move(team, by=by, **self.moved())
 
 
 class RevokeGrantForm(MotionForm, RowForm):
@@ -103,7 +103,7 @@ class RevokeGrantForm(MotionForm, RowForm):
         grant = entitlement_by_number(self.cleaned_data["grant"])
         if grant is None:
             raise InvalidInput("Choose a grant of the list.", "invalid")
-        return motion_factories.revoke_move(grant, by=by, **self.moved())
+        return motions.revoke_move(grant, by=by, **self.moved())
 
 
 # Stakes ---------------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ class StakeMotionForm(MotionForm):
         if not chosen:
             raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
         moved = self.moved()
-        return motion_factories.stakes_move(chosen, self.cleaned_data["criteria"], moved.pop("reason"), by=by, **moved)
+        return motions.stakes_move(chosen, self.cleaned_data["criteria"], moved.pop("reason"), by=by, **moved)
 
 
 class ReturnAnswerForm(MotionForm, RowForm):
@@ -170,7 +170,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
         """Move the answer."""
         assert self._asked_back is not None, "clean refuses it"
         granted = self.cleaned_data["granted"] == "yes"
-        return motion_factories.answer_move(self._asked_back, granted=granted, by=by, **self.moved())
+        return motions.answer_move(self._asked_back, granted=granted, by=by, **self.moved())
 
 
 # Withheld prizes ------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class WithholdForm(MoneyForm, MotionForm):
     def save(self, *, by: User) -> Case:
         """Move to withhold it."""
         account, team = account_and_team(self.cleaned_data, by)
-        return motion_factories.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.moved())
+        return motions.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.moved())
 
 
 class ReturnWithheldForm(MotionForm, RowForm):
@@ -216,7 +216,7 @@ class ReturnWithheldForm(MotionForm, RowForm):
         """Move to give it back."""
         account, team = account_and_team(self.cleaned_data, by)
         award = award_by_number(self.cleaned_data["award"])
-        return motion_factories.return_move(account, team=team, award=award, by=by, **self.moved())
+        return motions.return_move(account, team=team, award=award, by=by, **self.moved())
 
 
 def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | None]:
@@ -258,7 +258,7 @@ class AwardForm(OneStakeMotionForm):
     """That the stake wins the prize."""
 
     button = "Move to award it"
-    service = staticmethod(motion_factories.award_move)
+    service = staticmethod(motions.award_move)
     field_order = ["statement", "reason"]
     statement = TextField("Public statement", most=MOST_WORDS, rows=4)
 
@@ -271,18 +271,18 @@ class EndStakeForm(OneStakeMotionForm):
     """That a stake which lost the race ends."""
 
     action, button, look = "end", "Move to end it", "secondary"
-    service = staticmethod(motion_factories.end_move)
+    service = staticmethod(motions.end_move)
 
 
 class WithholdAwardForm(OneStakeMotionForm):
     """That the stake's award is withheld."""
 
     action, button, look = "withhold", "Move to withhold it", "secondary"
-    service, of_award = staticmethod(motion_factories.award_withhold_move), True
+    service, of_award = staticmethod(motions.award_withhold_move), True
 
 
 class ForfeitForm(OneStakeMotionForm):
     """That what is withheld of the award goes back into the defenders' half."""
 
     action, button, look = "forfeit", "Move to put it back", "final"
-    service, of_award = staticmethod(motion_factories.forfeit_move), True
+    service, of_award = staticmethod(motions.forfeit_move), True

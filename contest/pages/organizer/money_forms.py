@@ -9,9 +9,8 @@ from common.domain_clock import domain_now
 from common.web.forms import Form, TextField, WholeNumberField
 from contest.core.teams import team_by_id
 from contest.ledger.amounts import money
-from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Correction, LedgerEntry, Payment
-from contest.ledger.services import MOST_WORDS
+from contest.ledger.services import MOST_WORDS, pool_deposit
 from contest.payments import corrections
 from contest.payments.services import payment_cancel, payment_pay
 from contest.payments.statements import TeamDebt

@@ -27,7 +27,7 @@ from contest.payments.services import (
     payments_over,
 )
 from contest.payments.statements import entries, money_overview
-from contest.prizes.unpaid_breaks import conflicts
+from contest.prizes.prize_facts import conflicts
 from contest.web.page_context import money_context, page_end, sum_words
 from policy.selectors import policy_in_force
 

@@ -16,7 +16,7 @@ from common.domain_clock import domain_now
 from common.errors import Conflict
 from common.web.form_fields import SeeOther
 from common.web.page import page
-from contest.board.reminders import case_remind
+from contest.board.case_sweep import case_remind
 from contest.core.weeks import existing_week
 from contest.operations.deadlines import UnfinishedPicture, deadlines
 from contest.operations.disagreement import disagreement

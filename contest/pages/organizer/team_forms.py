@@ -10,8 +10,8 @@ from common.domain_clock import domain_now
 from common.web.forms import DayField, Form, RowForm, RowNumberField, TextField
 from contest.core.models import Team
 from contest.core.teams import team_by_id
-from contest.teams import associations, entitlements, merging
-from contest.teams.selectors import teams_to_merge_into
+from contest.teams import associations, entitlements, services
+from contest.teams.selectors import other_teams
 from policy.selectors import policy_in_force
 
 _NO_TEAM = "Choose the team it becomes part of."
@@ -92,11 +92,11 @@ class MergeForm(OrganizerTeamForm):
     """The team that this one becomes part of."""
 
     into = forms.ChoiceField(label="Team that stays", error_messages={"required": _NO_TEAM, "invalid_choice": _NO_TEAM})
-    reason = TextField("Reason (both teams read it)", most=merging.MOST_CHARACTERS, rows=2)
+    reason = TextField("Reason (both teams read it)", most=services.MOST_REASON_CHARACTERS, rows=2)
 
     def for_team(self, team: Team) -> "MergeForm":
         """Offer the teams that `team` may become part of."""
-        choices = ((each.public_id, f"{each.name} ({each.public_id})") for each in teams_to_merge_into(team))
+        choices = ((each.public_id, f"{each.name} ({each.public_id})") for each in other_teams([team.pk]))
         self.fields["into"].choices = [("", "Choose a team"), *choices]  # type: ignore[attr-defined]
         return self
 
@@ -104,7 +104,7 @@ class MergeForm(OrganizerTeamForm):
         """Merge the teams for good."""
         into = team_by_id(self.cleaned_data["into"])
         assert into is not None, "it is one of the choices"
-        merging.teams_merge(team=team, into=into, reason=self.cleaned_data["reason"], by=by, now=domain_now())
+        services.teams_merge(team=team, into=into, reason=self.cleaned_data["reason"], by=by, now=domain_now())
         return f"Team {team.name} is now part of team {into.name}. Both were notified."
 
 

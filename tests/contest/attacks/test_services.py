@@ -28,7 +28,7 @@ from contest.core.embargo import public_attacks
 from contest.core.models import Attack, Team
 from contest.core.weeks import week_called
 from contest.releases.services import release_week
-from contest.teams.merging import teams_merge
+from contest.teams.services import teams_merge
 from labeling.dealing import panels_deal
 from labeling.enums import Origin
 from labeling.models import Image, KnownPicture

@@ -8,16 +8,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from contest.board import motion_factories
+from contest.board import motions
 from contest.core.enums import AccountKind
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import open_stake_of
 from contest.ledger.models import Account
 from contest.ledger.services import account, move
-from contest.ledger.withholding import money_return, money_withhold, withheld_amounts
+from contest.ledger.withholding import forfeited_of_award, money_return, money_withhold, withheld_amounts
 from contest.prizes.awards import award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
-from contest.prizes.withheld_awards import forfeited_of_award
 from contest.teams.entitlements import entitlement_grant, grant_revoke
 from contest.teams.models import Association, Entitlement
 from contest.teams.selectors import is_entitled
@@ -70,7 +69,7 @@ def staking(rita: User, olga: User) -> Motion:
     return Motion(
         kind="stake",
         team=team,
-        move=lambda by: motion_factories.stakes_move([defense], "open source", REASON, by=by, now=NOW),
+        move=lambda by: motions.stakes_move([defense], "open source", REASON, by=by, now=NOW),
         done=lambda: open_stake_of(defense) is not None and balance(AccountKind.ATTACKERS) == HALF - 100_000,
         spoil=lambda: cast.broken(defense, cast.attack(cast.team("red"))),
         refused="broken",
@@ -86,7 +85,7 @@ def _returning(olga: User, granted: bool, done: Callable[[Stake], bool]) -> Moti
     return Motion(
         kind="return",
         team=team,
-        move=lambda by: motion_factories.answer_move(stake, granted=granted, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.answer_move(stake, granted=granted, reason=REASON, by=by, now=NOW),
         done=lambda: done(Stake.objects.get(pk=stake.pk)),
         spoil=lambda: Stake.objects.update(return_asked_at=None, return_reason=""),
         refused="not_asked",
@@ -113,7 +112,7 @@ def ending(rita: User, olga: User) -> Motion:
     return Motion(
         kind="end",
         team=team,
-        move=lambda by: motion_factories.end_move(stake, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.end_move(stake, reason=REASON, by=by, now=NOW),
         done=lambda: Stake.objects.get(pk=stake.pk).end == "withdrawn",
         spoil=lambda: Association.objects.filter(pk=tied.pk).update(until=BEFORE + timedelta(1)),
         refused="may_win",
@@ -128,7 +127,7 @@ def granting(rita: User, olga: User) -> Motion:
     return Motion(
         kind="grant",
         team=team,
-        move=lambda by: motion_factories.grant_move(team, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.grant_move(team, reason=REASON, by=by, now=NOW),
         done=lambda: is_entitled(team, NOW),
         spoil=lambda: entitlement_grant(team=team, reason="x", by=mandate("grant", rita, NOW), now=NOW),
         refused="entitled_already",
@@ -144,7 +143,7 @@ def revoking(rita: User, olga: User) -> Motion:
     return Motion(
         kind="revoke",
         team=team,
-        move=lambda by: motion_factories.revoke_move(grant, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.revoke_move(grant, reason=REASON, by=by, now=NOW),
         done=lambda: Entitlement.objects.get(pk=grant.pk).state == "revoked",
         spoil=lambda: grant_revoke(number=grant.pk, reason="x", by=mandate("revoke", rita, NOW), now=NOW),
         refused="not_accepted",
@@ -161,7 +160,7 @@ def awarding(rita: User, olga: User) -> Motion:
     return Motion(
         kind="award",
         team=team,
-        move=lambda by: motion_factories.award_move(stake, statement="It stood.", reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.award_move(stake, statement="It stood.", reason=REASON, by=by, now=NOW),
         done=lambda: Award.objects.filter(stake=stake).exists() and balance(team) == HALF,
         spoil=lambda: cast.ruled(cast.attack(cast.team("red")).image, ""),
         refused="not_yet",
@@ -177,7 +176,7 @@ def withholding(rita: User, olga: User) -> Motion:
     return Motion(
         kind="withhold",
         team=team,
-        move=lambda by: motion_factories.withhold_move(of, 500, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.withhold_move(of, 500, reason=REASON, by=by, now=NOW),
         done=lambda: [each.cents for each in withheld_amounts()] == [500] and balance(team) == WON - 500,
         spoil=lambda: cast.paid_out(team, WON, now=NOW),
         refused="not_enough",
@@ -194,7 +193,7 @@ def withholding_a_share(rita: User, olga: User) -> Motion:
     return Motion(
         kind="withhold",
         team=team,
-        move=lambda by: motion_factories.withhold_move(of, 500, team=team, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.withhold_move(of, 500, team=team, reason=REASON, by=by, now=NOW),
         done=lambda: [(each.team, each.cents) for each in withheld_amounts()] == [(team, 500)],
         spoil=lambda: move(
             of, account(AccountKind.ATTACKERS), cast.PRIZE - 499, rule="R36", why="x", causes={}, now=NOW
@@ -213,7 +212,7 @@ def giving_back(rita: User, olga: User) -> Motion:
     return Motion(
         kind="return",
         team=team,
-        move=lambda by: motion_factories.return_move(of, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.return_move(of, reason=REASON, by=by, now=NOW),
         done=lambda: withheld_amounts() == [] and balance(team) == WON,
         spoil=lambda: money_return(of=of, reason="x", by=mandate("return", rita, NOW), now=NOW),
         refused="nothing_withheld",
@@ -249,7 +248,7 @@ def withholding_an_award(rita: User, olga: User) -> Motion:
     return _of_award(
         award,
         "withhold",
-        move=lambda by: motion_factories.award_withhold_move(award, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.award_withhold_move(award, reason=REASON, by=by, now=NOW),
         done=lambda: withholdable(award) == 0 and [each.award for each in withheld_amounts()] == [award],
         spoil=lambda: award_withhold(award=award, reason="x", by=mandate("withhold", rita, NOW), now=NOW),
         refused="nothing_left",
@@ -263,7 +262,7 @@ def giving_an_award_back(rita: User, olga: User) -> Motion:
     return _of_award(
         award,
         "return",
-        move=lambda by: motion_factories.return_move(of, award=award, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.return_move(of, award=award, reason=REASON, by=by, now=NOW),
         done=lambda: withholdable(award) == HALF,
         spoil=lambda: award_forfeit(award=award, reason="x", by=mandate("forfeit", rita, NOW), now=NOW),
         refused="nothing_withheld",
@@ -277,7 +276,7 @@ def forfeiting(rita: User, olga: User) -> Motion:
     return _of_award(
         award,
         "forfeit",
-        move=lambda by: motion_factories.forfeit_move(award, reason=REASON, by=by, now=NOW),
+        move=lambda by: motions.forfeit_move(award, reason=REASON, by=by, now=NOW),
         done=lambda: forfeited_of_award(award) == HALF and balance(AccountKind.DEFENDERS) == HALF,
         spoil=lambda: money_return(of=of, award=award, reason="x", by=mandate("return", rita, NOW), now=NOW),
         refused="nothing_withheld",

@@ -15,10 +15,10 @@ from django.test import Client
 from common.errors import InvalidInput
 from contest.appeals import services
 from contest.appeals.services import case_of_party
-from contest.board.case_visibility import teams_informed
 from contest.board.decisions import cases_close
 from contest.board.models import Appeal, AppealStatement
 from contest.board.recusal import recused_from, teams_of
+from contest.board.selectors import teams_informed
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
 from contest.core.settled_weeks import Weeks
@@ -28,7 +28,7 @@ from contest.outbox.grouped_facts import NEWS
 from contest.outbox.models import Message
 from contest.outbox.sending import messages_send
 from contest.pages.team.appeal_rows import cases_of
-from contest.teams.merging import teams_merge
+from contest.teams.services import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import captain
 from tests.contest.board import cast as board

@@ -13,18 +13,17 @@ from django.test import Client
 from common.models import AuditEntry
 from contest.board import case_sweep
 from contest.board.case_messages import retract_messages
-from contest.board.case_sweep import sweep_cases
+from contest.board.case_sweep import case_remind, sweep_cases
 from contest.board.cases import count_of, parties_add
 from contest.board.conflicts import conflict_declare, conflict_end
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.board.recusal import DISCLOSURE_VALID_FOR, cases_seen_by, judges_for, recused_from, undisclosed
-from contest.board.reminders import case_remind
 from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, ConflictOfInterest, Team
 from contest.outbox.models import Message
 from contest.pages.board.case_list import rows_of
-from contest.teams.merging import teams_merge
+from contest.teams.services import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import main_of
 from tests.contest.board import case_cast, cast

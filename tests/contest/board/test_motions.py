@@ -14,7 +14,7 @@ from django.http import Http404
 from django.test import Client
 
 from common.models import AuditEntry
-from contest.board import motion_factories, motion_handlers
+from contest.board import motion_handlers, motions
 from contest.board.cases import count_of, disclose, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.motions import motion_drop, motions_open
@@ -205,10 +205,10 @@ def test_a_motion_about_several_teams_is_seen_by_who_steps_aside_for_none(rita: 
     makers, others = cast.team("makers"), cast.team("others")
     both = [cast.defense("net", makers), cast.defense("other", others)]
     conflict(ron, makers)
-    refused("recused", motion_factories.stakes_move, both, "c", REASON, by=ron, now=NOW)
-    motion_factories.stakes_move(both, "c", REASON, by=rita, now=NOW)
+    refused("recused", motions.stakes_move, both, "c", REASON, by=ron, now=NOW)
+    motions.stakes_move(both, "c", REASON, by=rita, now=NOW)
     assert open_motions_for(ron) == []
-    assert motion_factories.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
+    assert motions.stakes_move(both[1:], "c", REASON, by=ron, now=NOW).opened_by == ron, "the other one alone"
 
 
 @pytest.fixture
@@ -225,13 +225,13 @@ def batch(olga: User) -> list[Stake]:
 @pytest.mark.parametrize(("days", "teams"), [(0, {"makers"}), (30, {"makers", "others"})])
 def test_an_award_is_moved_about_those_who_share_it(days: int, teams: set[str], batch: list[Stake], rita: User) -> None:
     now = NOW + timedelta(days=days)
-    case = motion_factories.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
+    case = motions.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=now)
     assert {party.team.name for party in case.parties.all()} == teams
 
 
 def test_an_award_that_others_would_share_by_now_is_refused(batch: list[Stake], rita: User, ron: User) -> None:
     """Who votes for an award votes for those that share it: another one is another motion."""
-    case = motion_factories.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
+    case = motions.award_move(batch[0], statement="It stood.", reason=REASON, by=rita, now=NOW)
     refused("others_share", confirmed, voted(case, ron, NOW), ron, NOW + timedelta(days=30))
     assert not Award.objects.exists() and not Stake.objects.exclude(ended_at=None).exists()
 
@@ -250,15 +250,13 @@ REASONS = [
 def test_a_reason_that_says_something_is_asked_for_at_once(rita: User) -> None:
     lab = cast.team("lab")
     for reason, code, why in REASONS:
-        assert refused(code, motion_factories.grant_move, lab, reason=reason, by=rita, now=NOW).field == "reason", why
+        assert refused(code, motions.grant_move, lab, reason=reason, by=rita, now=NOW).field == "reason", why
     assert not Case.objects.exists()
-    assert motion_factories.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
+    assert motions.grant_move(lab, reason="It is a lab of Graz.", by=rita, now=NOW).reason, "short, and enough"
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
-    refused(
-        "invalid", motion_factories.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW
-    )
+    refused("invalid", motions.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
     assert not Case.objects.exists()
 
 

@@ -19,7 +19,7 @@ from contest.core.models import Attack, Award, BoardDecision, Release, Stake, St
 from contest.core.publication import published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
-from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import pool_deposit
 from contest.releases import archive, builds, folders, services, tables
 from contest.releases.builds import due_weeks_release
 from contest.releases.models import ReleaseBuild

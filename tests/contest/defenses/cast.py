@@ -13,7 +13,7 @@ from contest.core.models import Attack, Break, Stake, StakeBatch, Team
 from contest.core.weeks import week_at
 from contest.defenses import entries, selectors, staking
 from contest.defenses.models import DefenseEntry
-from contest.ledger.deposits import pool_deposit
+from contest.ledger.services import pool_deposit
 from contest.teams.services import member_add, team_create
 from labeling.enums import Label
 from labeling.models import Image

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from contest.board.motion_factories import answer_move, stakes_move
+from contest.board.motions import answer_move, stakes_move
 from contest.core.breaks import breaks_record
 from contest.core.enums import AccountKind, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Attack, BoardDecision, Break, Stake, StakeBatch

@@ -13,9 +13,9 @@ from contest.core.models import Attack, Award, BoardDecision, Break, Release, St
 from contest.core.weeks import week_at
 from contest.defenses import stake_ends, staking
 from contest.defenses.models import DefenseEntry
-from contest.ledger import deposits, stake_money, withholding
+from contest.ledger import withholding
 from contest.ledger.models import Account, Correction, LedgerEntry, Payment
-from contest.ledger.services import account, move
+from contest.ledger.services import account, move, pool_deposit, stake_funded
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes.sweeps import prizes_settle
@@ -39,7 +39,7 @@ def team(name: str) -> Team:
 
 def deposit(cents: int, by: User, now: datetime = BEFORE) -> LedgerEntry:
     factories.policy_version()
-    return deposits.pool_deposit(cents=cents, reason="A gift.", by=by, now=now)
+    return pool_deposit(cents=cents, reason="A gift.", by=by, now=now)
 
 
 def defense(name: str, of: Team | None = None, *, opened: bool = True, received: datetime = BEFORE) -> Defense:
@@ -70,7 +70,7 @@ def staked(
     if by is None:
         told["batch"] = of or batch(at)
     stake = Stake.objects.create(defense=on, cents=cents, asked_at=at, staked_at=at, clock_from=at, **told)
-    stake_money.stake_funded(stake, now=at)
+    stake_funded(stake, now=at)
     return stake
 
 

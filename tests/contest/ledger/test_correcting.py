@@ -22,9 +22,8 @@ from contest.core.models import Stake, Team
 from contest.core.weeks import week_at
 from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
-from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.services import account, check_ledger_sums, move, pool_deposit
 from contest.payments import exports, statements
 from contest.payments.corrections import (
     correction_cancel,

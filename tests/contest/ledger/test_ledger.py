@@ -18,7 +18,7 @@ from hypothesis.extra.django import TestCase
 from common.errors import Conflict
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Case, Member, Team
-from contest.ledger import deposits, nightly_check, stake_money
+from contest.ledger import services as ledger
 from contest.ledger.amounts import cents_of, money
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.ledger.services import account, check_ledger_sums, move
@@ -50,7 +50,7 @@ def test_a_deposit_needs_a_sum_and_a_reason(olga: User, now: datetime) -> None:
     wrong = [(0, "A gift.", "cents"), (-5, "A gift.", "cents"), (10**15, "A gift.", "cents"), (5, " \x00", "reason"),
              (5, "x" * 1001, "reason")]  # fmt: skip
     for cents, reason, field in wrong:
-        assert refused("invalid", deposits.pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
+        assert refused("invalid", ledger.pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
     assert not LedgerEntry.objects.exists()
 
 
@@ -69,7 +69,7 @@ def test_what_a_team_stakes_comes_from_outside_and_goes_back_to_its_account() ->
     red = cast.team("red")
     stake = cast.staked(cast.defense("own", red), by=red)
     assert (balance(stake), balance(OUTSIDE)) == (PRIZE, -PRIZE)
-    entry, nothing = (stake_money.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
+    entry, nothing = (ledger.stake_refunded(stake, why="Taken back.", now=cast.SETTLED) for _ in range(2))
     assert (entry.rule, entry.why, nothing, balance(stake), balance(red)) == ("R36", "Taken back.", None, 0, PRIZE)
 
 
@@ -91,8 +91,8 @@ def test_the_command_says_whether_all_adds_up(olga: User, now: datetime) -> None
 def test_the_nightly_check_runs_once_a_day(olga: User, now: datetime) -> None:
     cast.deposit(100, olga, now)
     Account.objects.filter(kind=POOL).update(balance_cents=7)
-    hours = (now, now + nightly_check.CHECK_EVERY / 2, now + nightly_check.CHECK_EVERY)
-    assert [nightly_check.ledger_check_periodically(now=each) for each in hours] == [2, 0, 2]
+    hours = (now, now + ledger.CHECK_EVERY / 2, now + ledger.CHECK_EVERY)
+    assert [ledger.ledger_check_periodically(now=each) for each in hours] == [2, 0, 2]
 
 
 # Properties -----------------------------------------------------------------------------------------------------------

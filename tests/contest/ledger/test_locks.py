@@ -24,7 +24,6 @@ from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.stake_ends import stake_end, stakes_end
 from contest.defenses.staking import stake_batch
-from contest.ledger import deposits
 from contest.ledger import services as ledger
 from contest.ledger.models import Account, LedgerEntry, Payment
 from contest.payments.services import payment_pay, payment_request
@@ -206,7 +205,7 @@ def test_an_award_and_a_deposit_at_once(
 ) -> None:
     all_met(stake)
     award_has_its_half, deposit_has_the_attackers = Event(), Event()
-    end, move = awards.stake_end, deposits.move
+    end, move = awards.stake_end, ledger.move
 
     def ends(*given: Any, **more: Any) -> Stake:
         award_has_its_half.set()
@@ -221,10 +220,10 @@ def test_an_award_and_a_deposit_at_once(
 
     def deposit() -> None:
         award_has_its_half.wait(LONG)
-        deposits.pool_deposit(cents=1_000, reason="A gift.", by=olga, now=AWARDED)
+        ledger.pool_deposit(cents=1_000, reason="A gift.", by=olga, now=AWARDED)
 
     monkeypatch.setattr(awards, "stake_end", ends)
-    monkeypatch.setattr(deposits, "move", moves)
+    monkeypatch.setattr(ledger, "move", moves)
     with ThreadPoolExecutor(2) as pool:
         both = [beside(pool, act) for act in (lambda: give(stake, rita), deposit)]
         assert codes([each.result(2 * LONG) for each in both]) == ["", ""]

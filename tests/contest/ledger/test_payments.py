@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from contest.board.motion_factories import withhold_move
+from contest.board.motions import withhold_move
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.defenses.stake_ends import stakes_end

@@ -21,8 +21,8 @@ from contest.operations.tasks import settle_prizes
 from contest.pages.board.case_words import impact_sentences
 from contest.payments import statements
 from contest.prizes import prize_facts, settlement
+from contest.prizes.prize_facts import conflicts
 from contest.prizes.sweeps import prizes_settle
-from contest.prizes.unpaid_breaks import conflicts
 from contest.teams.associations import association_mistaken
 from contest.teams.models import Association
 from labeling.models import Image

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, transaction
 
 from contest.board.examinations import queue_of
-from contest.board.motion_factories import award_move
+from contest.board.motions import award_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Attack, Award, Break, Member, Stake, Team
 from contest.defenses.models import DefenseEntry

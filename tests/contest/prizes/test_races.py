@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from contest.board.motion_factories import award_move, award_withhold_move, end_move
+from contest.board.motions import award_move, award_withhold_move, end_move
 from contest.core.enums import AccountKind, DefenseStanding, StakeEnd
 from contest.core.models import Award, BoardDecision, Case, Stake, Team
 from contest.defenses.models import StakeChange
@@ -16,11 +16,11 @@ from contest.defenses.selectors import defense_state_of, staked
 from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.services import account, move
-from contest.ledger.withholding import withholdings
+from contest.ledger.withholding import forfeited_of, withholdings
 from contest.prizes import awards as services
-from contest.prizes import checklist, withheld_awards
+from contest.prizes import checklist
+from contest.prizes.awards import awards_in_force, race_close, race_ending
 from contest.prizes.forfeits import award_forfeit, award_withhold, forfeitable, withholdable
-from contest.prizes.lost_races import awards_in_force, race_close, race_ending
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
 from contest.record.leaderboard.tables import tables as leaderboard
@@ -333,7 +333,7 @@ def test_a_break_found_after_it_makes_no_debt(withheld: Award, stake: Stake, rit
     found_late(stake, cast.team("red"))
     sweep()
     change = services.award_change(withheld.decision)
-    assert (change.flows.owed, withheld_awards.forfeited_of(withheld.decision)) == (
+    assert (change.flows.owed, forfeited_of(withheld.decision)) == (
         {},
         {stake.defense.entry.team_id: HALF},
     )
@@ -356,7 +356,7 @@ def test_the_board_takes_it_for_good_by_the_page(withheld: Award, board: Client)
     assert board.post(address, form | {"reason": ""}).status_code == 400
     done = board.post(address, form | MOVE, follow=True).content.decode()
     assert "A motion to take a prize for good: net. Moved by you, 1 of 2 votes" in done
-    assert 'name="forfeit"' not in done and withheld_awards.forfeited_of(withheld.decision) == {}
+    assert 'name="forfeit"' not in done and forfeited_of(withheld.decision) == {}
     factories.carried(Case.objects.get(motion="forfeit", state="open"), rosa(), NOW)
     done = read(board, address)
     assert "USD 500.01 of this award were withheld for good" in done and "the defense has not won" in done

@@ -25,7 +25,7 @@ from adjudication.verifier import release_format as form
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest.attacks import attack_states
-from contest.board import motion_factories
+from contest.board import motions
 from contest.board.cases import count_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
@@ -33,8 +33,8 @@ from contest.core.breaks import breaks_in_force, mistakes_outside, recorded_mist
 from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
 from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
-from contest.ledger.deposits import pool_deposit
 from contest.ledger.models import Account, LedgerEntry
+from contest.ledger.services import pool_deposit
 from contest.prizes.models import Examination
 from contest.record.rebuild import services
 from contest.record.timeline.attack import attack_timeline
@@ -105,9 +105,7 @@ def _grant_and_revoke() -> None:
     waits, later = Team.objects.get(name="waits"), cast.LATER + timedelta(hours=4)
     _carried(cast.grant(waits, ada), ben, cast.LATER)
     why = "They left the lab and asked for it themselves."
-    _carried(
-        motion_factories.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later
-    )
+    _carried(motions.revoke_move(Entitlement.objects.get(team=waits), reason=why, by=ada, now=later), ben, later)
 
 
 def _carried(motion: Case, member: User, now: datetime) -> None:

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from accounts.leaving import account_delete
-from contest.board.motion_factories import grant_move, revoke_move
+from contest.board.motions import grant_move, revoke_move
 from contest.core.models import BoardDecision, Member, Team
 from contest.teams.arxiv import ARCHIVES, paper_id
 from contest.teams.entitlements import (

@@ -19,10 +19,9 @@ from contest.core.models import Case, Member, Team
 from contest.core.teams import team_of
 from contest.teams.entitlements import entitlement_answer, entitlement_grant, entitlement_question, entitlement_request
 from contest.teams.invitations import MOST_TO_ONE_A_DAY, team_invite
-from contest.teams.merging import teams_merge
 from contest.teams.models import Association, Entitlement, SamePersonHint, TeamInvitation
 from contest.teams.selectors import is_entitled, is_paid
-from contest.teams.services import team_create
+from contest.teams.services import team_create, teams_merge
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.pages import one_line, shows

@@ -24,7 +24,6 @@ from contest.teams.entitlements import (
 )
 from contest.teams.inboxes import inbox
 from contest.teams.invitations import team_invite
-from contest.teams.merging import teams_merge
 from contest.teams.models import (
     Association,
     AssociationMistake,
@@ -36,7 +35,7 @@ from contest.teams.models import (
 )
 from contest.teams.same_person import MOST_SHARING, same_persons, same_persons_find, same_persons_find_periodically
 from contest.teams.selectors import captain_of, is_entitled, is_paid, is_paid_throughout
-from contest.teams.services import captain_hand_over, member_add, member_leave, team_create
+from contest.teams.services import captain_hand_over, member_add, member_leave, team_create, teams_merge
 from labeling.models import Tasker
 from tests import factories
 from tests.contest.board.at_once import at_once, codes

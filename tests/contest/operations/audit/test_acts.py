@@ -31,15 +31,16 @@ from contest.core.decisions import record_decision
 from contest.core.enums import DecisionKind
 from contest.core.weeks import week_called
 from contest.defenses import staking as stakes
-from contest.ledger import deposits
+from contest.ledger.services import pool_deposit
 from contest.operations.audit_words import DID
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes import sweeps
 from contest.record.leaderboard.snapshots import boards_remake
 from contest.releases.builds import build_request
-from contest.teams import associations, entitlements, merging, same_person
+from contest.teams import associations, entitlements, same_person
 from contest.teams.models import Entitlement
+from contest.teams.services import teams_merge
 from labeling.enums import MonitoringAction, ReportDecision, ReportKind
 from labeling.learning.services import instructions_publish
 from labeling.models import MonitoringRule, Report
@@ -306,7 +307,7 @@ ACTS: dict[str, Act] = {
         by=by,
         now=money.CLOSED,
     ),
-    "pool.deposit": lambda by, now: deposits.pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
+    "pool.deposit": lambda by, now: pool_deposit(cents=1_000, reason="A gift.", by=by, now=now),
     "question.answer": lambda by, now: question_answer(
         question_id=question_send(tasker=factories.tasker("tina"), text="Is a toy real?", now=now).pk,
         answer="No.",
@@ -351,7 +352,7 @@ ACTS: dict[str, Act] = {
         actions.action_take(tasker=tasker, action=MonitoringAction.PAUSE, reason="A pause.", by=by, now=now),
         actions.tasker_return(tasker=tasker, reason="All is well.", by=by, now=now),
     ),
-    "team.merge": lambda by, now: merging.teams_merge(
+    "team.merge": lambda by, now: teams_merge(
         team=staking.team("red"), into=staking.team(), reason="One lab.", by=by, now=now
     ),
     "trial.ask": lambda by, now: trials.trial_request(
