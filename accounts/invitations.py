@@ -44,7 +44,7 @@ class NewInvitation:
     secret: str
 
 
-def state_of(invitation: Invitation, *, now: datetime) -> InvitationState:
+def invitation_state(invitation: Invitation, *, now: datetime) -> InvitationState:
     """Return what has become of an invitation."""
     if invitation.accepted_at is not None:
         return InvitationState.ACCEPTED
@@ -126,7 +126,7 @@ def invitation_of(secret: str, *, now: datetime, lock: bool = False) -> Invitati
     """Return the open invitation of a link; NotFound for every other link, whatever is wrong with it."""
     rows = Invitation.objects.select_for_update(of=("self",), no_key=True) if lock else Invitation.objects
     invitation = rows.filter(digest=digest_of(secret)).first()
-    if invitation is None or state_of(invitation, now=now) is not InvitationState.OPEN:
+    if invitation is None or invitation_state(invitation, now=now) is not InvitationState.OPEN:
         raise NotFound(
             _(
                 "This link does not open anything any more. It works once, for 7 days: ask the organizer who invited "

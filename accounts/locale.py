@@ -29,7 +29,7 @@ class PersonMiddleware:
             if tasker.language in dict(settings.LANGUAGES):
                 stack.enter_context(translation.override(tasker.language))
                 setattr(request, "LANGUAGE_CODE", tasker.language)  # noqa: B010 - as LocaleMiddleware does
-            if zone := zone_of(tasker.time_zone):
+            if zone := parse_zone(tasker.time_zone):
                 stack.enter_context(timezone.override(zone))
             response = self.get_response(request)
             response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
@@ -49,6 +49,6 @@ def zone_names() -> tuple[str, ...]:
     return ("UTC", *sorted(named))
 
 
-def zone_of(name: str) -> tzinfo | None:
+def parse_zone(name: str) -> tzinfo | None:
     """Return the time zone, None for one that is not known (any more)."""
     return ZoneInfo(name) if name in zone_names() else None

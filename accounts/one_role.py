@@ -185,6 +185,6 @@ def _step(statements: Statements) -> Callable[[StateApps, BaseDatabaseSchemaEdit
     return execute
 
 
-def run(statements: Statements, backwards: Statements = lambda vendor: []) -> migrations.RunPython:
+def sql_step(statements: Statements, backwards: Statements = lambda vendor: []) -> migrations.RunPython:
     """Return the migration step that runs `statements` for the database at hand, and `backwards` to undo them."""
     return migrations.RunPython(_step(statements), _step(backwards))

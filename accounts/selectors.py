@@ -6,7 +6,7 @@ from django.db.models import Q, QuerySet
 from accounts.models import Invitation
 
 
-def accounts_found(words: str) -> QuerySet[User]:
+def search_accounts(words: str) -> QuerySet[User]:
     """Return the accounts that have `words` in their name or address, or for their tasker ID, in the order of their
     names; all of them for no words."""
     rows = User.objects.select_related("tasker", "account_role").order_by("username")

@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
-from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack
+from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, UnreadableFile, read_bytes, read_json
@@ -127,7 +127,7 @@ def _bring(release: ListedRelease, url: str, folder: Path, progress: Progress) -
 def _unpacked(release: ListedRelease, archive: Path, folder: Path, progress: Progress) -> Iterator[str]:
     """Unpack a zip. One that is not the release listed makes room for another, and stays to be looked at."""
     try:
-        unpack(archive, release, folder, progress)
+        unpack_release(archive, release, folder, progress)
     except DamagedZip as error:
         aside = archive.with_suffix(".zip.damaged")
         os.replace(archive, aside)
@@ -236,10 +236,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="where the copy lies; made when it is not there")
     parser.add_argument("--quiet", action="store_true", help="print differences alone")
     options = parser.parse_args(arguments)
-    return run(options.url, options.folder, quiet=options.quiet)
+    return mirror_and_report(options.url, options.folder, quiet=options.quiet)
 
 
-def run(url: str, folder: Path, *, quiet: bool = False) -> int:
+def mirror_and_report(url: str, folder: Path, *, quiet: bool = False) -> int:
     """Mirror, print what differs, and return the exit status."""
     try:
         differences = mirror(url, folder, _Told() if not quiet else lambda *_: None)

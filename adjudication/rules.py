@@ -13,7 +13,7 @@ from typing import Any
 from adjudication.enums import Reason, Verdict
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 from policy.numbers import Policy as ContestPolicy
 
@@ -109,7 +109,7 @@ _SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
 
 
 def _asked(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
-    return [each for each in opinions if outline_asked_of(each.bird, each.bicycle, policy.outline_gate)]
+    return [each for each in opinions if class_to_outline(each.bird, each.bicycle, policy.outline_gate)]
 
 
 def _uncertain(opinions: _Opinions) -> bool:

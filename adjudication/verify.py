@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NotARelease as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
-    _tell(findings, quiet=options.quiet)
+    _print_result(findings, quiet=options.quiet)
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
 
 
@@ -191,7 +191,7 @@ def _counter(done: int, total: int) -> None:
         show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)
 
 
-def _tell(findings: Findings, *, quiet: bool) -> None:
+def _print_result(findings: Findings, *, quiet: bool) -> None:
     for difference in findings.all_differences():
         show(difference)
     if quiet:

@@ -16,7 +16,7 @@ import psycopg2
 
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from bench.forms import form
-from labeling.answers import FormAnswers, read_answers
+from labeling.answers import FormAnswers, read_form
 from picture_files.png import encode_png, pixels_sha256
 from policy.enums import OutlineGate
 
@@ -126,7 +126,7 @@ def _tasker(picture: int, number: int) -> int:
 
 def _answers(rng: Random, side: int) -> FormAnswers:
     said = form(rng, side)
-    return read_answers(said, width=side, height=side, gate=OutlineGate.BEST_GUESS_YES)
+    return read_form(said, width=side, height=side, gate=OutlineGate.BEST_GUESS_YES)
 
 
 def _said(answers: Sequence[FormAnswers], picture: int, number: int) -> FormAnswers:

@@ -60,7 +60,7 @@ def signed_in_refusal(request: Any) -> NotAllowed | None:
     return refusal_for(getattr(request, "user", AnonymousUser()), address)
 
 
-class TokenAuthentication(tokens.TokenAuthentication):
+class AudienceTokenAuthentication(tokens.TokenAuthentication):
     """`Authorization: Token …`, which opens to a tasker what the session does."""
 
     def authenticate(self, request: Request) -> tuple[Any, ApiToken] | None:

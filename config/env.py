@@ -86,7 +86,7 @@ def email(name: str, default: str) -> dict[str, Any]:
     }
 
 
-def address(name: str) -> str:
+def email_address(name: str) -> str:
     """Read `name` as one e-mail address; empty when it is not set."""
     value = os.environ.get(name, "").strip()
     if value and not _ADDRESS.fullmatch(value):
@@ -94,7 +94,7 @@ def address(name: str) -> str:
     return value
 
 
-def count(name: str) -> int:
+def whole_number(name: str) -> int:
     """Read `name` as a whole number that is not negative; 0 when it is not set."""
     value = os.environ.get(name, "") or "0"
     if not (value.isascii() and value.isdigit()):

@@ -169,7 +169,7 @@ AXES_CLIENT_STR_CALLABLE = "accounts.rate_limits.logged_client"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "ip_address", "otp", "proof", "passkey", "code"]
 AXES_SENSITIVE_PARAMETERS += ["new_password", "credential", "csrfmiddlewaretoken"]
 # Behind a proxy every request has the proxy's address: one stranger could close anybody's account for everybody.
-TRUSTED_PROXIES = env.count("TRUSTED_PROXIES")
+TRUSTED_PROXIES = env.whole_number("TRUSTED_PROXIES")
 AXES_CLIENT_IP_CALLABLE = "accounts.rate_limits.counted_address"
 EMAIL = env.email("EMAIL_URL", f"file://{DATA_DIR / 'mail'}" if DEMO else "console://")
 EMAIL_BACKEND = EMAIL["EMAIL_BACKEND"]
@@ -180,7 +180,7 @@ EMAIL_USE_SSL, EMAIL_USE_TLS = EMAIL.get("EMAIL_USE_SSL", False), EMAIL.get("EMA
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = env.read.str("EMAIL_FROM", default=f"Unanimous <no-reply@{urlparse(PUBLIC_URL).hostname}>")
 # Where people reach the organizers; pages that say "write to an organizer" show it.
-CONTACT_EMAIL = env.address("CONTACT_EMAIL")
+CONTACT_EMAIL = env.email_address("CONTACT_EMAIL")
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -215,7 +215,7 @@ CONTENT_SECURITY_POLICY = {
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "accounts.tokens.SessionAuthentication",
-        "config.audience.TokenAuthentication",
+        "config.audience.AudienceTokenAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -15,7 +15,7 @@ class ContestConfig(AppConfig):
         from django.db.models.signals import pre_save
 
         from accounts.signals import account_leaving
-        from contest.core.embargo import attack_pictures
+        from contest.core.embargo import pictures_of_public_attacks
         from contest.core.publication import published_images
         from contest.demo.trusted_runner import known_runner
         from contest.ledger.currency_lock import currency_keep
@@ -25,7 +25,7 @@ class ContestConfig(AppConfig):
         from scoring.trusted_programs import register_trusted_programs
 
         register_published(published_images)
-        register_attacks(attack_pictures)
+        register_attacks(pictures_of_public_attacks)
         register_trusted_programs(known_runner)
         account_leaving.connect(account_forget)
         pre_save.connect(currency_keep, sender=PolicyVersion)

@@ -158,7 +158,7 @@ def over_limit(limits: Verdict, scratch: str) -> Verdict | None:
     return None
 
 
-def sweep(group: int) -> None:
+def kill_group(group: int) -> None:
     """Kill and reap every process that is left below this one."""
     for _ in range(SWEEPS):
         kill(group, os.killpg)  # at once for the whole group, so that a fork bomb cannot outrun it
@@ -227,7 +227,7 @@ def main() -> None:
         preexec_fn=partial(_bound, bounds(task["limits"])),
     )
     verdict = watch(program.pid, task["limits"], task["scratch"])
-    sweep(program.pid)
+    kill_group(program.pid)
     if verdict:
         print(json.dumps(verdict), flush=True)
     remove_tree(task["scratch"])

@@ -36,7 +36,7 @@ def labeling_tasker(user: Any, *, now: datetime) -> Tasker:
     return tasker
 
 
-def assignment_of(tasker: Tasker, assignment_id: UUID) -> Assignment:
+def assignment_of_tasker(tasker: Tasker, assignment_id: UUID) -> Assignment:
     """Return the tasker's own assignment with its image; NotFound for anybody else's."""
     found = Assignment.objects.select_related("image").filter(public_id=assignment_id, tasker=tasker).first()
     if found is None:

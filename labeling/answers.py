@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from common.errors import InvalidInput, WrongFields
 from labeling.enums import Answer, Label
 from labeling.marking import STATEMENTS
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 from labeling.outlines import Outline, read_outline
 from policy.enums import OutlineGate
 
@@ -54,7 +54,7 @@ class FormAnswers:
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> FormAnswers:
+def read_form(data: Mapping[str, Any], *, width: int, height: int, gate: OutlineGate) -> FormAnswers:
     """Read a form for a `width` x `height` pixel image; WrongFields names everything that has to change."""
     wrong = {name: _("The field '%(name)s' is not known.") % {"name": name} for name in sorted(set(data) - FIELDS)}
     answers = {name: _answer(data, name, wrong) for name in QUESTIONS}
@@ -62,7 +62,7 @@ def read_answers(data: Mapping[str, Any], *, width: int, height: int, gate: Outl
     milliseconds = _milliseconds(data.get("seconds", 0), wrong)
     if wrong or bird is None or bicycle is None:
         raise WrongFields(wrong)
-    asked = outline_asked_of(bird, bicycle, gate)
+    asked = class_to_outline(bird, bicycle, gate)
     statements = {name: _statement(data.get(name), name, asked, wrong) for name in STATEMENTS}
     outline = _outline(data, asked, width, height, wrong)
     if wrong:

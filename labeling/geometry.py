@@ -93,7 +93,7 @@ def on_one_line(ring: Sequence[Corner]) -> bool:
     return all((x - x0) * far[1] == (y - y0) * far[0] for x, y in ring)
 
 
-def pixels(hundredths: int) -> str:
+def coordinate_text(hundredths: int) -> str:
     """A coordinate in pixels with as few digits as it needs: 1250 is "12.5", 300 is "3"."""
     whole, rest = divmod(abs(hundredths), HUNDREDTHS_PER_PIXEL)
     sign = "-" if hundredths < 0 else ""
@@ -102,5 +102,5 @@ def pixels(hundredths: int) -> str:
 
 def canonical_json(rings: Iterable[Sequence[Corner]]) -> str:
     """The one way to write an outline: rings of [x,y] in pixels, orientation and first corner as drawn."""
-    written = (",".join(f"[{pixels(x)},{pixels(y)}]" for x, y in ring) for ring in rings)
+    written = (",".join(f"[{coordinate_text(x)},{coordinate_text(y)}]" for x, y in ring) for ring in rings)
     return "[" + ",".join(f"[{ring}]" for ring in written) + "]"

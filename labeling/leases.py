@@ -53,7 +53,7 @@ def assignment_next(
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
-def assignment_of(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+def lease_panel(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
     """Lease the picture of this panel to a tasker who holds none; None where it is not open to them any more (R8).
 
     For the demo's people, who answer only the pictures that they know. Everybody else gets what comes next.
@@ -179,10 +179,10 @@ def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
     Panels that miss more answers than a new one has places are left over from another policy. And a clock that was
     set back may have put a panel before a mark; a mark never hides work.
     """
-    yield from selectors.candidates(tasker, range(1, policy.panel_size + 1))
-    yield from selectors.candidates(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
+    yield from selectors.claimable_panels(tasker, range(1, policy.panel_size + 1))
+    yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
     if tasker.passed:
-        yield from selectors.candidates(tasker, from_marks=False)
+        yield from selectors.claimable_panels(tasker, from_marks=False)
 
 
 def _take_place(panel_id: int) -> bool:

@@ -9,7 +9,7 @@ _GUESSED = {
 }
 
 
-def outline_asked_of(bird: Answer, bicycle: Answer, gate: OutlineGate) -> Label | None:
+def class_to_outline(bird: Answer, bicycle: Answer, gate: OutlineGate) -> Label | None:
     """Return the class questions 3 and 4 are asked about, or None when they are not asked (R10)."""
     if bicycle is Answer.DEFINITELY_NO and bird in _GUESSED[gate]:
         return Label.BIRD

@@ -72,7 +72,7 @@ _DEFAULTS = {action.name: action.key for action in ACTIONS}
 _FINEST, _COARSEST = 0.25, 6.0
 
 
-def keys_of(tasker: Tasker | None) -> dict[str, str]:
+def key_bindings(tasker: Tasker | None) -> dict[str, str]:
     """Return the key of every action, the tasker's own where they chose one."""
     chosen = tasker.preferences.get("keys", {}) if tasker else {}
     return {name: chosen.get(name, key) for name, key in _DEFAULTS.items()}
@@ -80,7 +80,7 @@ def keys_of(tasker: Tasker | None) -> dict[str, str]:
 
 def key_hints(tasker: Tasker | None) -> dict[str, str]:
     """Return the key of every action as it is shown on the page."""
-    return {name: hint_of(key) for name, key in keys_of(tasker).items()}
+    return {name: hint_of(key) for name, key in key_bindings(tasker).items()}
 
 
 def hint_of(key: str) -> str:
@@ -107,14 +107,14 @@ def preferences_change(*, tasker: Tasker, data: Mapping[str, Any]) -> dict[str, 
     row.preferences |= chosen
     Tasker.objects.filter(pk=row.pk).update(preferences=row.preferences)
     tasker.preferences = row.preferences
-    return preferences_of(row)
+    return tasker_preferences(row)
 
 
-def preferences_of(tasker: Tasker) -> dict[str, Any]:
+def tasker_preferences(tasker: Tasker) -> dict[str, Any]:
     """Return all preferences: what was chosen, and what holds where nothing was."""
     chosen = tasker.preferences
     return {
-        "keys": keys_of(tasker),
+        "keys": key_bindings(tasker),
         "instructions": instructions_read(tasker),
         "smoothing": chosen.get("smoothing", True),
         "simplify": chosen.get("simplify", 1),

@@ -165,7 +165,7 @@ def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> d
     return {"tasker": tasker.pk, **since}
 
 
-def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> list[tuple[int, Image]]:
+def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> list[tuple[int, Image]]:
     """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
     What the board waits for first (R19), then fewest missing answers, then oldest; within a block of WINDOW panels each
@@ -187,7 +187,7 @@ def candidates(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool =
 
 
 def panels_open_to(tasker: Tasker) -> QuerySet[Panel]:
-    """Return every panel that `candidates` may offer to this tasker, however long the queue is. For the demo."""
+    """Return every panel that `claimable_panels` may offer to this tasker, however long the queue is. For the demo."""
     room = Panel.objects.filter(state=PanelState.OPEN, size__gt=models.F("answered") + models.F("leased"))
     of_picture = Assignment.objects.filter(image=models.OuterRef("image"))
     found = room.exclude(models.Exists(of_picture.filter(tasker=tasker)))

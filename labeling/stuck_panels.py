@@ -57,7 +57,7 @@ def stuck_panels(*, now: datetime) -> list[StuckPanel]:
     """Return the open panels that cannot become full with today's taskers, the longest waiting first."""
     crew = _Crew.read(now)
     panels = _may_be_stuck(crew, now)
-    asked = _asked_about(panels)
+    asked = _taskers_assigned(panels)
     found = (_stuck(panel, asked.get(panel.image_id, []), crew, now) for panel in panels)
     return [each for each in found if each is not None]
 
@@ -149,7 +149,7 @@ class _AssignedTasker:
     known: bool
 
 
-def _asked_about(panels: Iterable[Panel]) -> dict[int, list[_AssignedTasker]]:
+def _taskers_assigned(panels: Iterable[Panel]) -> dict[int, list[_AssignedTasker]]:
     """Return picture -> whoever was asked about it, gold included."""
     images = {panel.image_id for panel in panels}
     columns = ("image_id", "tasker_id", "tasker__person", "state", "problem", "panel_id", "known_id")
@@ -167,7 +167,7 @@ def _stuck(panel: Panel, asked: list[_AssignedTasker], crew: _Crew, now: datetim
     """Return the panel with its cause; None where enough people may be asked."""
     over = {each.tasker for each in asked if each.resumes != panel.pk}
     accounts = [tasker for tasker in crew.able if tasker not in over]
-    people = {crew.able[tasker] for tasker in accounts if not _linked_was_asked(tasker, crew.able[tasker], asked)}
+    people = {crew.able[tasker] for tasker in accounts if not _linked_tasker_assigned(tasker, crew.able[tasker], asked)}
     places = panel.missing - panel.leased
     linked, paused = len(accounts) - len(people), len(crew.paused - over)
     requalifying, away = len(crew.requalifying - over), len(people - crew.present)
@@ -183,7 +183,7 @@ def _stuck(panel: Panel, asked: list[_AssignedTasker], crew: _Crew, now: datetim
     return StuckPanel(panel, cause, places, count, linked, paused, requalifying, seen, away)
 
 
-def _linked_was_asked(tasker: int, person: int, asked: list[_AssignedTasker]) -> bool:
+def _linked_tasker_assigned(tasker: int, person: int, asked: list[_AssignedTasker]) -> bool:
     return any(each.person == person and each.tasker != tasker and not each.known for each in asked)
 
 

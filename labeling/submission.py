@@ -18,7 +18,7 @@ from common.database.deadlocks import retry_on_deadlock
 from common.database.lookups import Parameter, PreparedUpdate
 from common.errors import Conflict
 from labeling import selectors, signals
-from labeling.answers import FormAnswers, read_answers
+from labeling.answers import FormAnswers, read_form
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
 from labeling.gold import mark_gold
 from labeling.leases import own_assignment
@@ -83,7 +83,7 @@ def _submit(
     assignment = own_assignment(tasker, assignment_id, lease_token)
     image = assignment.image
     gate = outline_gate_of(assignment, policy_at)
-    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
+    answers = read_form(data, width=image.width, height=image.height, gate=gate)
     if assignment.state == AssignmentState.ANSWERED:
         return _repeated(assignment, answers)
     response = _keep(assignment, answers, now, counts=tasker.state == TaskerState.QUALIFIED)
@@ -209,7 +209,7 @@ def _receipt(assignment: Assignment, answers: FormAnswers, now: datetime) -> str
 
 
 def _move_marks(tasker: Tasker, now: datetime) -> None:
-    """Let the tasker's next claims begin where the panels new to them begin (see selectors.candidates)."""
+    """Let the tasker's next claims begin where the panels new to them begin (see selectors.claimable_panels)."""
     if tasker.passed_at is not None and now - tasker.passed_at < MARK_AGE:
         return
     latest = now - MARK_AGE

@@ -130,14 +130,14 @@ class CopyingSearch:
             shared=tally.shared,
             outlines=tally.outlines,
             alike=tally.alike,
-            outlines_chance=at_least(tally.alike, tally.outlines, ALIKE_BY_CHANCE),
+            outlines_chance=chance_of_at_least(tally.alike, tally.outlines, ALIKE_BY_CHANCE),
             splits=splits,
             sided=tally.sided,
-            sides_chance=at_least(tally.sided, splits, self._expected_sides(pair, tally.against)),
+            sides_chance=chance_of_at_least(tally.sided, splits, self._expected_sides(pair, tally.against)),
             usual_lag_seconds=round(lag, 1),
             lags_near=near,
             # The usual lag is one of the lags: that one is near to itself whatever they do.
-            lags_chance=at_least(near - 1, tally.shared - 1, NEAR_BY_CHANCE),
+            lags_chance=chance_of_at_least(near - 1, tally.shared - 1, NEAR_BY_CHANCE),
             seconds_correlation=correlation,
             seconds_chance=correlation_chance(correlation, usual, tally.shared),
             limit=limit,
@@ -212,7 +212,7 @@ def _near_on_average(corners: Sequence[Corner], to: Sequence[Corner]) -> bool:
     return True
 
 
-def at_least(times: int, of: int, chance: float) -> float:
+def chance_of_at_least(times: int, of: int, chance: float) -> float:
     """Return the chance of at least `times` in `of` tries of `chance` each; never 0, so that it can be compared."""
     if times <= 0 or of <= 0:
         return 1.0

@@ -18,7 +18,7 @@ from labeling.enums import Answer, KnownUse, PanelState, Topic
 from labeling.marking import STATEMENTS
 from labeling.models import GoldMark, KnownPicture, Panel
 from labeling.more_taskers import newest_panel_locked
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 from labeling.outlines import read_outline
 from monitoring.answer_rows import AnswerRow, answer_rows, by_panel, company_of, counted_on_complete_panels
 from monitoring.rules import majority_of
@@ -55,7 +55,7 @@ class GoldCandidate:
     answers: int
 
 
-def candidates(panels: QuerySet[Panel]) -> list[GoldCandidate]:
+def panels_for_gold(panels: QuerySet[Panel]) -> list[GoldCandidate]:
     """Return the newest of these `free_panels` that have counted answers, unanimous ones first."""
     latest = list(panels.select_related("image").order_by("-full_at", "-pk")[:MOST_CANDIDATES])
     said = counted_answers([panel.pk for panel in latest])
@@ -168,7 +168,7 @@ def _checked(expected: GoldAnswers, panel: Panel, gate: OutlineGate) -> str:
         wrong["topic"] = "Choose what the picture tests."
     if not 1 <= expected.min_iou_percent <= 100:
         wrong["min_iou_percent"] = "Give a whole number from 1 to 100."
-    if not wrong and not _follow_up_asked(expected, gate):
+    if not wrong and not _leads_to_outline(expected, gate):
         wrong |= _not_asked(expected)
     try:
         outline = canonical_outline(expected.outline, panel)
@@ -179,10 +179,10 @@ def _checked(expected: GoldAnswers, panel: Panel, gate: OutlineGate) -> str:
     return outline
 
 
-def _follow_up_asked(expected: GoldAnswers, gate: OutlineGate) -> bool:
+def _leads_to_outline(expected: GoldAnswers, gate: OutlineGate) -> bool:
     """Whether some accepted pair of answers leads to questions 3 and 4 (R10)."""
     pairs = ((Answer(bird), Answer(other)) for bird in expected.accepts_bird for other in expected.accepts_bicycle)
-    return any(outline_asked_of(bird, other, gate) for bird, other in pairs)
+    return any(class_to_outline(bird, other, gate) for bird, other in pairs)
 
 
 def _not_asked(expected: GoldAnswers) -> dict[str, str]:

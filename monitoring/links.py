@@ -151,7 +151,7 @@ def link_declare(*, first: Tasker, second: Tasker, reason: str, by: User, now: d
     return _link(first, second, LinkKind.DECLARED, _reason(reason), {}, by, now)
 
 
-def link_end(*, link: TaskerLink, reason: str, by: User, now: datetime) -> TaskerLink:
+def end_tasker_link(*, link: TaskerLink, reason: str, by: User, now: datetime) -> TaskerLink:
     """End a link: from now on the two may be on one panel, unless other links join them. InvalidInput without a
     reason; Conflict (`link_ended`) when it was ended before."""
     because = _reason(reason)

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import takewhile
 
-from monitoring.statistics import chance_of_so_few, mean, spread, wilson
+from monitoring.statistics import chance_of_so_few, coefficient_of_variation, mean, wilson
 from policy.numbers import Policy
 
 # An answer quicker than this was hardly looked at: questions 1 and 2 alone take two presses.
@@ -206,7 +206,7 @@ def fast_share(seen: TaskerHistory, window: int, policy: Policy) -> CollectorVal
 def even_rhythm(seen: TaskerHistory, window: int, policy: Policy) -> CollectorValue | None:
     """Return how much the time per answer varies, in multiples of its mean: people vary, programs hardly."""
     times = [look.milliseconds for look in seen.looks[-window:]]
-    varies = spread(times)
+    varies = coefficient_of_variation(times)
     if varies is None:
         return None
     return CollectorValue(varies, len(times), {"mean_seconds": round(sum(times) / len(times) / 1000, 2)})

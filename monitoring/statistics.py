@@ -54,7 +54,7 @@ def mean(values: Sequence[float]) -> float | None:
     return fmean(values) if values else None
 
 
-def spread(values: Sequence[float]) -> float | None:
+def coefficient_of_variation(values: Sequence[float]) -> float | None:
     """Return the coefficient of variation, the standard deviation in multiples of the mean; None with fewer than two
     values or a mean of zero."""
     average = mean(values)

@@ -119,7 +119,7 @@ COLUMNS = (
 )
 
 
-def as_columns(row: TaskerRow) -> list[str]:
+def tasker_columns(row: TaskerRow) -> list[str]:
     """Return a line of the list for a file, numbers with a point and empty where there is none."""
     week, interval = row.week, row.week.gold.interval or (None, None)
     return [

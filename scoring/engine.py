@@ -151,7 +151,7 @@ class RunWork:
     def _ask(self, heartbeat: Heartbeat) -> tuple[list[DefensePrediction], str]:
         """Return the run's answers, not yet saved, and the device that made them."""
         session = self._warm.session(self._run, self._size, cancelled=heartbeat.is_lost)
-        batches = list(plan.batches(self._items, batch_size=self._run.batch_size))
+        batches = list(plan.picture_batches(self._items, batch_size=self._run.batch_size))
         answered: list[DefensePrediction] = []
         for batch, answers, nanoseconds in converse(session, batches, self._load, heartbeat.check):
             answered += self._answered(batch, answers, min(nanoseconds // 1000, _LONGEST_LATENCY))

@@ -68,7 +68,7 @@ def renew(work: Leased, *, now: datetime) -> None:
         raise LeaseLost(work)
 
 
-def end(work: Leased, state: RunState, **values: object) -> None:
+def end_lease(work: Leased, state: RunState, **values: object) -> None:
     """Leave RUNNING for `state`; LeaseLost when the attempt is stale."""
     if state not in NEXT_RUN_STATE[RunState.RUNNING]:
         raise ValueError(f"running work cannot become {state}")
@@ -86,7 +86,9 @@ def record_fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunS
     again = rules.is_retried(what, tries)
     state = RunState.QUEUED if again else RunState.DEAD
     rest = now + rules.wait_before_retry(tries) if again else None
-    end(work, state, fault=what, fault_text=text, tries=tries, not_before=rest, finished_at=None if again else now)
+    end_lease(
+        work, state, fault=what, fault_text=text, tries=tries, not_before=rest, finished_at=None if again else now
+    )
     return state
 
 

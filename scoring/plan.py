@@ -31,7 +31,7 @@ def permuted(pictures: Sequence[T], *, seed: int) -> list[T]:
     return order
 
 
-def batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[PlannedBatch[T]]:
+def picture_batches(pictures: Sequence[T], *, batch_size: int) -> Iterator[PlannedBatch[T]]:
     """Yield `pictures` in order as batches of exactly `batch_size` rows, numbered from 0.
 
     The last one is padded with pictures from the beginning of the same run, so that a defense meets nothing there

@@ -32,7 +32,7 @@ def replay(prediction: Prediction, *, find_runner: FindRunner, device: str) -> R
     """
     run = prediction.item.run
     items = selectors.run_items(run)
-    batch = next(islice(plan.batches(items, batch_size=prediction.batch_size), prediction.batch, None))
+    batch = next(islice(plan.picture_batches(items, batch_size=prediction.batch_size), prediction.batch, None))
     size = prediction.item.image.width
     images = load_arrays([item.pixels_sha256 for item in batch.rows], size)
     warm = WarmSession(find_runner, device)

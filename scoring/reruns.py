@@ -324,7 +324,7 @@ def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 
 
-def changes(rerun: Rerun) -> list[tuple[DefenseAnswer | None, DefenseAnswer, int]]:
+def answer_changes(rerun: Rerun) -> list[tuple[DefenseAnswer | None, DefenseAnswer, int]]:
     """Return (old answer, new answer, how many) of a re-run so far; the old one is None where there was none."""
     rows = paired_answers(rerun).order_by("old_answer", "answer").values_list("old_answer", "answer")
     counted = rows.annotate(count=Count("pk"))

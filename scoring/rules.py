@@ -17,7 +17,7 @@ PLATFORM_FAULTS = frozenset(fault for fault in Fault if WORDS[fault].payer is Pa
 DEFENSE_FAULTS = frozenset(Fault) - PLATFORM_FAULTS
 
 
-def is_confident_mistake(label: Label, answer: int) -> bool:
+def is_mistaken_outcome(label: Label, answer: int) -> bool:
     """Say whether an Outcome is the other class than the ruling's (R29)."""
     return adjudication.is_confident_mistake(label, _NAMED.get(answer))
 

@@ -195,7 +195,7 @@ def has_answered(defense_id: int) -> bool:
     return Trial.objects.filter(answered, defense=defense_id, state=RunState.FINISHED).exists()
 
 
-def spread(answers: QuerySet[Prediction]) -> AnswerSpread:
+def spread_between_rounds(answers: QuerySet[Prediction]) -> AnswerSpread:
     """Return how far `answers`, all of one defense, lie apart from round to round."""
     ends = {
         "label": Max("answer") - Min("answer"),
@@ -214,7 +214,7 @@ def spread(answers: QuerySet[Prediction]) -> AnswerSpread:
 
 def is_randomised(defense: Defense) -> bool:
     """Say whether a defense gave one picture different labels or scores in different rounds (R29)."""
-    return spread(predictions_in_force().filter(defense=defense)).randomised
+    return spread_between_rounds(predictions_in_force().filter(defense=defense)).randomised
 
 
 def official_predictions() -> QuerySet[Prediction]:

@@ -195,7 +195,7 @@ class DefensePrediction(NamedTuple):
 @transaction.atomic
 def run_finish(run: Run, answers: Sequence[DefensePrediction], *, device: str, now: datetime) -> None:
     """Keep the answers of a whole run and end it, both or neither; LeaseLost when the attempt is stale."""
-    leases.end(run, RunState.FINISHED, device=device[:120], finished_at=now)
+    leases.end_lease(run, RunState.FINISHED, device=device[:120], finished_at=now)
     planned = set(RunItem.objects.filter(run=run).values_list("pk", flat=True))
     if len(answers) != len(planned) or {each.item_id for each in answers} != planned:
         raise ValueError(f"{run} has {len(planned)} pictures and got {len(answers)} answers")
@@ -227,7 +227,7 @@ def run_part(run: Run, items: Sequence[selectors.PlannedPicture], fault: Fault, 
     worked, failures = selectors.has_answered(run.defense_id), selectors.failures_in_a_row(run.defense_id)
     if not rules.is_parted(len(all_items), fault, worked=worked, failures=failures):
         return False
-    leases.end(run, RunState.QUEUED, fault=fault, fault_text=text, not_before=now, splits=run.splits + 1)
+    leases.end_lease(run, RunState.QUEUED, fault=fault, fault_text=text, not_before=now, splits=run.splits + 1)
     other = Run.objects.create(
         defense_id=run.defense_id,
         rerun_id=run.rerun_id,

@@ -541,7 +541,7 @@ def test_a_setting_is_read_or_named(
     name: str, value: str, read: object, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    reader = {"TRUSTED_PROXIES": env.count, "CONTACT_EMAIL": env.address}[name]
+    reader = {"TRUSTED_PROXIES": env.whole_number, "CONTACT_EMAIL": env.email_address}[name]
     if read is not None:
         assert reader(name) == read, why
         return

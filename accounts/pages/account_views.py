@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from accounts.access import signed_in
 from accounts.addresses import address_confirm, asked_address
 from accounts.locale import zone_names
-from accounts.pages.forms import DeleteForm, EmailForm, SettingsForm
+from accounts.pages.forms import AccountSettingsForm, DeleteForm, EmailForm
 from accounts.rate_limits import count_wrong_link, may_send_letter
 from accounts.second_factor import has_second_factor, recovery_codes_left
 from accounts.sessions import session_end, sessions_end_others, sessions_of, token_revoke, tokens_of
@@ -35,10 +35,10 @@ def _tasker(user: Any) -> Any:
 @page(signed_in)
 def account(request: HttpRequest, user: User) -> HttpResponse:
     """Show the account as it stands."""
-    return _account_page(request, user, SettingsForm(tasker=_tasker(user), language=get_language() or ""))
+    return _account_page(request, user, AccountSettingsForm(tasker=_tasker(user), language=get_language() or ""))
 
 
-def _account_page(request: HttpRequest, user: User, form: SettingsForm) -> HttpResponse:
+def _account_page(request: HttpRequest, user: User, form: AccountSettingsForm) -> HttpResponse:
     now = timezone.now()
     context = {
         "tasker": _tasker(user),
@@ -58,7 +58,7 @@ def account_settings(request: HttpRequest, user: User) -> HttpResponse:
     tasker = _tasker(user)
     if tasker is None:
         return language(request)
-    form = SettingsForm.of(request, tasker=tasker)
+    form = AccountSettingsForm.of(request, tasker=tasker)
     if not form.submit(tasker=tasker):
         return _account_page(request, user, form)
     with override(tasker.language or None):

@@ -131,7 +131,7 @@ class EmailForm(ConfirmedForm):
         return addresses.address_ask(user=self.user, email=self.cleaned_data["email"])
 
 
-class SettingsForm(Form):
+class AccountSettingsForm(Form):
     """A tasker's language and time zone; the time zone is theirs alone."""
 
     language = forms.ChoiceField(
@@ -211,7 +211,7 @@ class JoinForm(NewPassword, Form):
         )
 
 
-class InviteForm(Form):
+class InvitePersonForm(Form):
     """Who is invited, to what, and in which language."""
 
     email = email_field("E-mail address", "off")

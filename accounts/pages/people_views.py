@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 from django_filters import CharFilter
 
 from accounts.access import organizer_of
-from accounts.invitations import InvitationState, NewInvitation, invitation_of, state_of
+from accounts.invitations import InvitationState, NewInvitation, invitation_of, invitation_state
 from accounts.letters import invitation_letter
 from accounts.models import Invitation
-from accounts.pages.forms import DeleteForm, InviteForm, JoinForm, RenewForm, RevokeForm
+from accounts.pages.forms import DeleteForm, InvitePersonForm, JoinForm, RenewForm, RevokeForm
 from accounts.rate_limits import count_wrong_link
-from accounts.selectors import account_of_tasker, accounts_found, newest_invitations
+from accounts.selectors import account_of_tasker, newest_invitations, search_accounts
 from common import mail
 from common.errors import Conflict, NotFound
 from common.web.form_fields import go_to
@@ -66,7 +66,7 @@ class AccountFilter(ListFilter):
 
     def with_words(self, rows: QuerySet[User], name: str, words: str) -> QuerySet[User]:
         """Filter by text."""
-        return accounts_found(words)
+        return search_accounts(words)
 
 
 @page(organizer_of, "GET POST")
@@ -82,7 +82,7 @@ def people(request: HttpRequest, organizer: User) -> HttpResponse:
     return go_to("people")
 
 
-_FORMS: dict[str, type[Form]] = {"invite": InviteForm, "renew": RenewForm, "revoke": RevokeForm}
+_FORMS: dict[str, type[Form]] = {"invite": InvitePersonForm, "renew": RenewForm, "revoke": RevokeForm}
 
 
 def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
@@ -97,9 +97,9 @@ def _deliver(request: HttpRequest, invited: NewInvitation) -> None:
 
 
 def _people_page(request: HttpRequest, form: Form, sent: Form) -> HttpResponse:
-    now, filtered = timezone.now(), AccountFilter(request, accounts_found(""))
+    now, filtered = timezone.now(), AccountFilter(request, search_accounts(""))
     context = {
-        "invitations": [(each, state_of(each, now=now)) for each in _waiting_first(now)],
+        "invitations": [(each, invitation_state(each, now=now)) for each in _waiting_first(now)],
         "page": page_of(request, filtered.rows, _PER_PAGE),
         "filter": filtered,
         "form": form,
@@ -113,7 +113,9 @@ def _people_page(request: HttpRequest, form: Form, sent: Form) -> HttpResponse:
 
 def _waiting_first(now: Any) -> list[Invitation]:
     rows = newest_invitations(_MOST_INVITATIONS)
-    return sorted(rows, key=lambda each: state_of(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED})
+    return sorted(
+        rows, key=lambda each: invitation_state(each, now=now) not in {InvitationState.OPEN, InvitationState.EXPIRED}
+    )
 
 
 @page(organizer_of, "GET POST")

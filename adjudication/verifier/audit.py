@@ -41,12 +41,12 @@ def _begin(rows: Sequence[Row]) -> ChainEnd:
 
 def _problem(end: ChainEnd, row: Row) -> str:
     try:
-        return problem(end, link_of(row))
+        return problem(end, chain_link_of_row(row))
     except (ValueError, TypeError, RecursionError) as error:
         return f"cannot be read: {error}"
 
 
-def link_of(row: Row) -> ChainRow:
+def chain_link_of_row(row: Row) -> ChainRow:
     """Return a row of `audit.csv` as the chain sees it; raises ValueError for JSON that is none."""
     return ChainRow(int(row["number"]), _public(row), row["private_sha256"], row["previous"], row["sha256"])
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from adjudication.verifier.release_format import picture_file
 from labeling.enums import Answer, Label
-from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box, pixels
+from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box, coordinate_text
 
 # The original layout is defined for three taskers.
 TASKERS_IN_A_ROW = 3
@@ -97,7 +97,7 @@ def _box_json(box: Box | None) -> str:
     if box is None:
         return "{}"
     sides = {"x": box.xmin, "y": box.ymin, "width": box.xmax - box.xmin, "height": box.ymax - box.ymin}
-    return "{" + ", ".join(f'"{name}": {pixels(side)}' for name, side in sides.items()) + "}"
+    return "{" + ", ".join(f'"{name}": {coordinate_text(side)}' for name, side in sides.items()) + "}"
 
 
 def outline_box(outline: str) -> Box:
@@ -169,7 +169,7 @@ def _annotation(image: int, category: int, response: CountedResponse, box: Box) 
     return (
         f'{{"id": {response.response_id}, "image_id": {image}, "category_id": {category}, '
         f'"segmentation": {polygons}, "area": {_area(response.outline)}, '
-        f'"bbox": [{",".join(map(pixels, sides))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
+        f'"bbox": [{",".join(map(coordinate_text, sides))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
     )
 
 

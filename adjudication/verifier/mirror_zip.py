@@ -39,7 +39,7 @@ class DamagedZip(Exception):
     """The zip does not hold the release that is listed; the text says what is wrong with it."""
 
 
-def unpack(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
+def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
     """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
 
     Raises Damaged for a zip that another one should take the place of, NotARelease for a manifest that this program

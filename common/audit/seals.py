@@ -83,7 +83,7 @@ def private_of(entry: AuditEntry) -> dict[str, object]:
     )
 
 
-def link_of(seal: AuditSeal) -> ChainRow:
+def chain_link_of_seal(seal: AuditSeal) -> ChainRow:
     """Return a sealed row as the chain sees it, its public part as it is now."""
     return ChainRow(seal.number, public_of(seal.entry), seal.private_sha256, seal.previous, seal.sha256)
 
@@ -107,7 +107,7 @@ def chain_check(*, now: datetime) -> AuditCheck:
 
 def chain_check_periodically(*, now: datetime) -> int:
     """Check the trail when nobody has for CHECK_EVERY; returns whether something is wrong."""
-    last = newest_check()
+    last = newest_chain_check()
     if last is not None and last.checked_at <= now < last.checked_at + CHECK_EVERY:
         return 0
     found = chain_check(now=now)
@@ -116,13 +116,13 @@ def chain_check_periodically(*, now: datetime) -> int:
     return int(bool(found.wrong))
 
 
-def newest_check() -> AuditCheck | None:
+def newest_chain_check() -> AuditCheck | None:
     """Return what the last check found."""
     return AuditCheck.objects.order_by("-checked_at", "-pk").first()
 
 
 def _problem(end: ChainEnd, seal: AuditSeal, sha256: str) -> str:
-    wrong = problem(end, link_of(seal)) or _private_problem(seal)
+    wrong = problem(end, chain_link_of_seal(seal)) or _private_problem(seal)
     if not wrong and seal.sha256 != sha256:
         wrong = f"had the hash {sha256} when it was checked before, and now another one that fits"
     return f"Row {seal.number:,} {wrong}." if wrong else ""

@@ -26,7 +26,7 @@ from contest.appeals.services import (
     MOST_IN_MARK,
     MOST_MARKS,
     appeal_send,
-    appeals_of,
+    appeals_of_team,
     decision_of,
     is_changed,
 )
@@ -209,7 +209,9 @@ class Appeals(APIView):
     )
     def get(self, request: Request) -> Response:
         """List what the caller's team appealed, newest first, with what became of it."""
-        page = Paginator(appeals_of(own_team_of(request.user)), ON_A_PAGE).get_page(request.query_params.get("page"))
+        page = Paginator(appeals_of_team(own_team_of(request.user)), ON_A_PAGE).get_page(
+            request.query_params.get("page")
+        )
         following = f"{reverse('api-appeals')}?page={page.next_page_number()}" if page.has_next() else None
         results = [appeal_json(each) for each in page.object_list]
         return Response({"count": page.paginator.count, "next": following, "results": results})

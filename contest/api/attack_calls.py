@@ -23,8 +23,8 @@ from common.web.body_limits import limit_body
 from contest.api.bodies import Body
 from contest.attacks import quota
 from contest.attacks.attack_states import AttackState, attack_statuses
-from contest.attacks.receipts import receipt_json, receipt_of, refusal_json
-from contest.attacks.selectors import attacks_of
+from contest.attacks.receipts import attack_receipt, attack_receipt_json, refusal_json
+from contest.attacks.selectors import attacks_by_team
 from contest.attacks.services import LONGEST_NAME, SentBefore, attack_receive
 from contest.attacks.uploads import MOST_ENTRIES
 from contest.core.models import Team
@@ -189,7 +189,7 @@ class Attacks(APIView):
             )
         except SentBefore as error:
             return Response(refusal_json(error, error.attack), status=status.HTTP_409_CONFLICT)
-        receipt = receipt_json(receipt_of(attack, unrestricted=False, now=now))
+        receipt = attack_receipt_json(attack_receipt(attack, unrestricted=False, now=now))
         left = quota.quota_left(team, policy=policy, now=now)
         return Response(receipt | {"quota_left": left}, status=status.HTTP_201_CREATED)
 
@@ -220,7 +220,7 @@ class Attacks(APIView):
     def get(self, request: Request) -> Response:
         """List what the caller's team sent, newest first, with what became of it."""
         team, now = own_team_of(request.user), domain_now()
-        page = Paginator(attacks_of(team), ON_A_PAGE).get_page(request.query_params.get("page"))
+        page = Paginator(attacks_by_team(team), ON_A_PAGE).get_page(request.query_params.get("page"))
         shown = list(page.object_list)
         found = attack_statuses(shown, unrestricted=False, now=now)
         following = f"{reverse('api-attacks')}?page={page.next_page_number()}" if page.has_next() else None
@@ -230,7 +230,8 @@ class Attacks(APIView):
                 "quota_left": quota.quota_left(team, policy=policy_in_force(now).policy, now=now),
                 "next": following,
                 "results": [
-                    receipt_json(receipt_of(each, unrestricted=False, now=now), state=found[each.pk]) for each in shown
+                    attack_receipt_json(attack_receipt(each, unrestricted=False, now=now), state=found[each.pk])
+                    for each in shown
                 ],
             }
         )

@@ -25,7 +25,7 @@ from contest.core.roles import own_team_of, roles_of
 from contest.core.upload_rates import count_refusals
 from contest.defenses import entries, selectors
 from contest.defenses.eligibility import eligibilities_waiting, failures
-from contest.defenses.stake_rows import defense_json, newest_stakes
+from contest.defenses.stake_rows import defense_json, newest_stake_rows
 from contest.record.defense_figures import defense_breaks
 from contest.web.defense_uploads import FILES, MOST_BYTES, TEXTS, expect_upload, read_submission
 from labeling.pages.shapes import ErrorOut
@@ -216,7 +216,8 @@ class Defenses(APIView):
     def get(self, request: Request) -> Response:
         """List the published defenses, your team's own whatever their state, and all of them to organizers."""
         roles, now = roles_of(request.user), domain_now()
-        own = {entry.defense_id for entry in selectors.entries_of(own_team_of(request.user))} if roles.teams else set()
+        submitted = selectors.submissions_of(own_team_of(request.user)) if roles.teams else ()
+        own = {entry.defense_id for entry in submitted}
         rows = [each for each in selectors.defenses_by_name() if each.published_at or roles.organizer or each.pk in own]
         unrestricted = {each.pk for each in rows} if roles.organizer else own
         return Response(_defenses_json(rows, unrestricted, now=now, breaks=defense_breaks(public=not roles.organizer)))
@@ -226,7 +227,7 @@ def _defenses_json(
     rows: Sequence[Defense], unrestricted: Container[int], *, now: datetime, breaks: QuerySet[Break] | None = None
 ) -> list[dict[str, Any]]:
     """Return defenses as the API writes them; of those in `unrestricted` the caller may know all."""
-    known, stakes = eligibilities_waiting(rows, now=now), newest_stakes(rows, now)
+    known, stakes = eligibilities_waiting(rows, now=now), newest_stake_rows(rows, now)
     standings = selectors.defense_states(rows, now=now, breaks=breaks, known=known)
     failed = failures(rows, now=now, known=known)
     return [

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from contest.releases.selectors import listed_releases, newest_part, releases
+from contest.releases.selectors import listed_releases, newest_part, published_releases
 from labeling.pages.shapes import ErrorOut
 
 _EXAMPLE = {
@@ -66,7 +66,7 @@ class Releases(APIView):
         """List every release in the order of publication, which is the order of the chain: each `previous_sha256` is
         the `manifest_sha256` before it. `python3 -m adjudication.mirror` copies and checks all of them.
         """
-        return Response({"releases": [listed_releases(release) for release in releases()]})
+        return Response({"releases": [listed_releases(release) for release in published_releases()]})
 
 
 class ReleaseOfWeek(APIView):

@@ -13,7 +13,12 @@ from common.errors import Conflict, DomainError, NotAllowed
 from common.times import to_the_second
 from contest.board.cases import newest_ruling_of, open_case_of
 from contest.board.models import Appeal
-from contest.core.appeal_window import first_receipts, longest_window, window_closes_at, window_closes_for_senders
+from contest.core.appeal_window import (
+    first_receipts_of_teams,
+    longest_window,
+    window_closes_at,
+    window_closes_for_senders,
+)
 from contest.core.embargo import public_attacks, published
 from contest.core.enums import AppealSide, CaseState, StakeEnd
 from contest.core.models import Attack, Case, Stake, Team
@@ -134,7 +139,7 @@ def _grounds(rulings: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterat
 def _of_senders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iterator[AppealGround]:
     """Who sent a picture appeals its rejection, once its week is over; who sent a copy, from its release on."""
     sent = public_attacks(now=now).filter(team__in=reader.teams, image=OuterRef("image"))
-    first = first_receipts(reader.teams).filter(image=OuterRef("image"))
+    first = first_receipts_of_teams(reader.teams).filter(image=OuterRef("image"))
     rejected = rows.filter(Exists(sent), verdict=Verdict.REJECTED).annotate(first=Exists(first))
     for ruling in rejected.filter(Q(first=True) | released("image__")):
         until = window_closes_for_senders(ruling, sent_first=ruling.first)

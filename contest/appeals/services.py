@@ -17,7 +17,7 @@ from contest.appeals.grounds import appeal_ground
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.cases import case_seen_by, lock_image, open_case_of, parties_add, party_add, picture_case
 from contest.board.models import Appeal, AppealStatement, CaseDecision
-from contest.board.selectors import cases_known_to, teams_informed
+from contest.board.selectors import cases_visible_to, teams_informed
 from contest.core.enums import CaseState, MessageKind, PartyRole
 from contest.core.models import Case, Team
 from contest.core.teams import final_team, teams_counted_together
@@ -194,7 +194,7 @@ def _may_answer(case: Case, now: datetime) -> list[Team]:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def appeals_of(team: Team) -> QuerySet[Appeal]:
+def appeals_of_team(team: Team) -> QuerySet[Appeal]:
     """Return what a team, and those merged into it, appealed; newest first."""
     rows = Appeal.objects.filter(team__in=teams_counted_together(team))
     related = ("case__decision", "case__result", "case__image", "image", "ruling", "defense", "team")
@@ -203,7 +203,7 @@ def appeals_of(team: Team) -> QuerySet[Appeal]:
 
 def appeal_seen_by(public_id: str, team: Team) -> Appeal:
     """Return the team's own appeal with this ID; NotFound for everybody else's."""
-    found = appeals_of(team).filter(public_id=public_id).first() if public_id.isprintable() else None
+    found = appeals_of_team(team).filter(public_id=public_id).first() if public_id.isprintable() else None
     return required(found, NotFound("Your team has no appeal with this ID.", "not_found"))
 
 
@@ -218,7 +218,7 @@ def case_of_appeal(public_id: str, member: User) -> Case:
 def cases_of_party(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases that a team may read: they are about it, it may know of them (R24), and they were appealed or
     decided. What members look at on their own is the board's alone until then."""
-    rows = cases_known_to(team, now=now).filter(Q(appeals__isnull=False) | Q(decision__isnull=False)).distinct()
+    rows = cases_visible_to(team, now=now).filter(Q(appeals__isnull=False) | Q(decision__isnull=False)).distinct()
     return rows.select_related("decision", "result", "image", "ruling__policy", "ruling__panel")
 
 
@@ -240,7 +240,7 @@ class CaseClock:
     closed_at: datetime | None
 
 
-def clock_of(case: Case, now: datetime) -> CaseClock:
+def case_clock(case: Case, now: datetime) -> CaseClock:
     """Return the clock of a case (R19)."""
     decision = decision_of(case)
     state = CaseState(case.state)

@@ -38,7 +38,7 @@ def _block_means(grey: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     return means
 
 
-def signed(bits: int) -> int:
+def as_signed_64_bits(bits: int) -> int:
     """Return 64 bits as the signed number that a database keeps."""
     return bits - (1 << BITS) if bits >> (BITS - 1) else bits
 

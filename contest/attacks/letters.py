@@ -14,7 +14,7 @@ from contest.attacks.selectors import against_all
 from contest.core.enums import MessageKind
 from contest.core.models import Attack
 from contest.core.teams import final_team, team_of
-from contest.core.weeks import week_called, zone_of
+from contest.core.weeks import week_called, zone_of_week
 from contest.outbox.models import Message
 from contest.outbox.writing import notify
 from policy.numbers import Policy
@@ -55,7 +55,7 @@ def _write(attacks: Sequence[Attack], key: str, *, by: User, policy: Policy, now
 def _facts(attacks: Sequence[Attack], by: User, policy: Policy, now: datetime) -> dict[str, Any]:
     first = attacks[0]
     week = week_called(first.week)
-    zone = zone_of(week)
+    zone = zone_of_week(week)
     return {
         "username": by.get_username(),
         "team": first.team.name,
@@ -82,7 +82,7 @@ def notify_withdrawn(attack: Attack, *, by: User, now: datetime) -> None:
                 own=reader == by,
                 by=by.get_username(),
                 team=attack.team.name,
-                withdrawn_at=to_the_second(now, zone_of(week_called(attack.week))),
+                withdrawn_at=to_the_second(now, zone_of_week(week_called(attack.week))),
                 receipt=_receipt(attack, ""),
             )
 

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from common.audit.trail import audit
 from common.errors import NotFound
-from contest.attacks.hashing import Hashes, as_array, difference_hash, near, signed
+from contest.attacks.hashing import Hashes, as_array, as_signed_64_bits, difference_hash, near
 from contest.attacks.models import NearDuplicate, PictureHash
 from contest.core.models import Attack
 from labeling.models import Image
@@ -28,26 +28,26 @@ def near_duplicates_find(*, within: int, now: datetime) -> int:
 
     Returns how many were hashed, HASHED_AT_ONCE at most. A picture that cannot be read is logged and looked at again.
     """
-    hashed = list(_hashed_anew())
+    hashed = list(_rehashed())
     if not hashed:
         return 0
     before = list(PictureHash.objects.order_by("pk").values_list("image", "bits"))
     images = [image.pk for image, _ in hashed]
     known = [image for image, _ in before] + images
-    bits = as_array([each for _, each in before] + [signed(each) for _, each in hashed])
+    bits = as_array([each for _, each in before] + [as_signed_64_bits(each) for _, each in hashed])
     pairs = [
         pair
         for place, (image, own) in enumerate(hashed, start=len(before))
         for pair in _pairs(image, own, known, bits[:place], within, now)
     ]
     with transaction.atomic():
-        rows = [PictureHash(image=image, bits=signed(own)) for image, own in hashed]
+        rows = [PictureHash(image=image, bits=as_signed_64_bits(own)) for image, own in hashed]
         PictureHash.objects.bulk_create(rows, ignore_conflicts=True)
         NearDuplicate.objects.bulk_create(pairs, ignore_conflicts=True)
     return len(hashed)
 
 
-def _hashed_anew() -> Iterator[tuple[Image, int]]:
+def _rehashed() -> Iterator[tuple[Image, int]]:
     new = Attack.objects.filter(image__perceptual_hash__isnull=True).order_by("image").values("image")
     for image in Image.objects.filter(pk__in=new.distinct()[:HASHED_AT_ONCE]).order_by("pk"):
         try:

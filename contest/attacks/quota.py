@@ -12,7 +12,7 @@ from django.db.models import Sum
 from common.errors import TooMany
 from common.times import to_the_second
 from contest.attacks.models import QuotaDay
-from contest.core.calendar import day_of, day_span
+from contest.core.calendar import calendar_day, day_span
 from contest.core.models import Team
 from contest.core.teams import final_team, teams_counted_together
 from policy.numbers import Policy
@@ -27,12 +27,12 @@ def quota_used(team: Team, day: date) -> int:
 
 def quota_left(team: Team, *, policy: Policy, now: datetime) -> int:
     """Return how many pictures the team may still send on the day of `now`."""
-    return max(policy.attacks_per_day - quota_used(team, day_of(now, policy.time_zone)), 0)
+    return max(policy.attacks_per_day - quota_used(team, calendar_day(now, policy.time_zone)), 0)
 
 
 def day_ends(policy: Policy, now: datetime) -> datetime:
     """Return when the day of `now` ends, and with it what was sent on it counts no more."""
-    return day_span(day_of(now, policy.time_zone), policy.time_zone)[1]
+    return day_span(calendar_day(now, policy.time_zone), policy.time_zone)[1]
 
 
 def check_quota(team: Team, *, policy: Policy, now: datetime) -> None:
@@ -46,7 +46,7 @@ def take_quota(whole: Team, *, policy: Policy, now: datetime) -> int:
 
     `whole` is what `lock_team_quota` returned. Raises TooMany (`quota_used`).
     """
-    day = day_of(now, policy.time_zone)
+    day = calendar_day(now, policy.time_zone)
     number = quota_used(whole, day) + 1
     if number > policy.attacks_per_day:
         raise _used_up(policy, now)

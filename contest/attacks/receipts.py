@@ -16,7 +16,7 @@ from contest.attacks.services import UploadResult
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
 from contest.core.embargo import attacks_public
 from contest.core.models import Attack, Team
-from contest.core.weeks import week_called, zone_of
+from contest.core.weeks import week_called, zone_of_week
 from labeling.notices import iso
 from picture_files.decoding import MAX_BYTES, MAX_PIXELS
 from picture_files.refusals import BLACK_AND_WHITE, CMYK, GREYSCALE, LOSSY, PALETTE, REFUSALS
@@ -34,7 +34,7 @@ class Receipt:
     first: Attack | None
 
 
-def receipt_of(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
+def attack_receipt(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
     """Return the receipt; of which other attack it is a copy is told once that one is public, or where `unrestricted`.
 
     Until then it would tell a team what another one has sent (R24).
@@ -48,10 +48,10 @@ def receipt_of(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
     ):
         first = None
     targets = tuple(attack.targets.order_by("public_id").values_list("public_id", flat=True))
-    return Receipt(attack, week.end, zone_of(week), targets, first)
+    return Receipt(attack, week.end, zone_of_week(week), targets, first)
 
 
-def receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) -> dict[str, Any]:
+def attack_receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) -> dict[str, Any]:
     """Return a receipt as the API writes it."""
     attack = receipt.attack
     return {
@@ -94,8 +94,8 @@ def _day_ends(policy: Policy, now: datetime) -> str:
 def _outcome_json(outcome: UploadResult, now: datetime) -> dict[str, Any]:
     told: dict[str, Any] = {"name": outcome.name}
     if outcome.attack is not None:
-        receipt = receipt_of(outcome.attack, unrestricted=False, now=now)
-        told["receipt"] = receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
+        receipt = attack_receipt(outcome.attack, unrestricted=False, now=now)
+        told["receipt"] = attack_receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
     if outcome.refused is not None:
         told["refused"] = refusal_json(outcome.refused, outcome.earlier)
         if outcome.earlier is not None:

@@ -19,7 +19,7 @@ from scoring.models import Defense
 MOST_KNOWN = 2_000
 
 
-def attacks_of(team: Team) -> QuerySet[Attack]:
+def attacks_by_team(team: Team) -> QuerySet[Attack]:
     """Return what the team, and those that became part of it, sent; newest first."""
     rows = Attack.objects.filter(team__in=teams_counted_together(team)).select_related("image", "team")
     return rows.order_by("-received_at", "-pk")
@@ -28,7 +28,7 @@ def attacks_of(team: Team) -> QuerySet[Attack]:
 def attacks_of_pictures(team: Team, images: Iterable[int]) -> QuerySet[Attack]:
     """Return what the team, and those that became part of it, sent of these pictures and did not take back, in the
     order of receipt."""
-    return attacks_of(team).filter(image__in=images, withdrawn_at=None).order_by("received_at", "pk")
+    return attacks_by_team(team).filter(image__in=images, withdrawn_at=None).order_by("received_at", "pk")
 
 
 def attacks_received(week: str = "") -> QuerySet[Attack]:
@@ -98,7 +98,7 @@ def against_all(attack: Attack) -> str:
 
 def known_pixels(team: Team) -> list[str]:
     """Return the pixel hashes of what the team sent, the newest."""
-    newest: Any = attacks_of(team).values_list("image__pixels_sha256", flat=True)[:MOST_KNOWN]
+    newest: Any = attacks_by_team(team).values_list("image__pixels_sha256", flat=True)[:MOST_KNOWN]
     return list(newest)
 
 

@@ -100,7 +100,7 @@ def attack_receive(
             sent_by=by,
         )
         AttackTarget.objects.bulk_create(AttackTarget(attack=attack, defense=each) for each in aimed)
-        _settle_whose_it_is(image)
+        _assign_credit(image)
         attack.refresh_from_db()
         if by is not None:
             write_receipt(attack, by=by, policy=policy, now=now)
@@ -124,7 +124,7 @@ def attack_withdraw(*, attack: Attack, by: User, now: datetime) -> Attack:
         raise Conflict(words, "week_over")
     held.withdrawn_at, held.withdrawn_by = now, by
     held.save(update_fields=["withdrawn_at", "withdrawn_by"])
-    _settle_whose_it_is(image)
+    _assign_credit(image)
     return held
 
 
@@ -199,7 +199,7 @@ def _refuse_example(picture: CanonicalPicture) -> None:
         raise InvalidInput(words, "an_example", field="image")
 
 
-def _settle_whose_it_is(image: Image) -> None:
+def _assign_credit(image: Image) -> None:
     """Let the first attack that was not withdrawn have the credit, and say when the picture is due (R24, R26).
 
     A picture that organizers took in to be labeled keeps its own time; one that was never meant to be labeled, or that

@@ -53,7 +53,7 @@ def sweep_cases(*, now: datetime) -> int:
     return changed
 
 
-def cases_tend_periodically(*, now: datetime) -> int:
+def cases_update_periodically(*, now: datetime) -> int:
     """Close at once what was ruled upon, and look at the others when nobody has for LOOK_EVERY: for sweeps that come
     oftener. Forgetting when that was costs a look."""
     return sweep_cases(now=now) if cache.add(_LAST_LOOK, now, LOOK_EVERY.total_seconds()) else cases_close(now=now)

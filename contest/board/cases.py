@@ -20,7 +20,7 @@ from common.typed import MinimumText, validate_text
 from contest.board.case_messages import notify_case_opened, retract_messages
 from contest.board.conflicts import conflicts_find
 from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure, Vote
-from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of, undisclosed
+from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of_case, undisclosed
 from contest.core.breaks import breaks_in_force
 from contest.core.conflicts import board_members
 from contest.core.embargo import attacks_public
@@ -127,7 +127,7 @@ def case_open(*, image: Image, by: User, now: datetime) -> Case:
 def party_add(case: Case, team: Team, role: PartyRole, *, now: datetime) -> bool:
     """Record that a case is about a team; False where that is on record."""
     final = final_team(team)
-    if final in teams_of(case):
+    if final in teams_of_case(case):
         return False
     CaseParty.objects.create(case=case, team=final, role=role, added_at=now)
     retract_messages(case)
@@ -180,7 +180,7 @@ def _misses_parties(case: Case, now: datetime) -> bool:
     """Say whether the facts of now make a team part of an open case that is not recorded yet."""
     if case.image is None or case.state != CaseState.OPEN:
         return False
-    known = {team.pk for team in teams_of(case)}
+    known = {team.pk for team in teams_of_case(case)}
     return any(final_team(team).pk not in known for team, _ in _parties(case.image, now))
 
 
@@ -266,7 +266,7 @@ class VoteCount:
 
 def count_of(case: Case) -> VoteCount:
     """Count the newest vote of each member who does not step aside, said so, and is on the board still."""
-    recused, teams = recused_from(case), {team.pk for team in teams_of(case)}
+    recused, teams = recused_from(case), {team.pk for team in teams_of_case(case)}
     judges = {member.pk: member for member in board_members().exclude(pk__in=recused)}
     newest = {vote.member_id: vote for vote in Vote.objects.filter(case=case, member__in=judges).order_by("pk")}
     said = [vote for pk, vote in newest.items() if pk is not None and teams <= disclosed([case], judges[pk])[case.pk]]

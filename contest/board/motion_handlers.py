@@ -140,9 +140,9 @@ def motion_check(motion: Case, *, now: datetime) -> None:
 
 def _check_return(motion: Case, now: datetime) -> None:
     if "defense" in motion.subject:
-        stakes.return_check(_stake_of(motion))
+        stakes.require_return_asked(_stake_of(motion))
     else:
-        withholding.return_check(*_money(motion, DryRun()), _award_of(motion))
+        withholding.withheld_to_return(*_money(motion, DryRun()), _award_of(motion))
 
 
 def _check_award(motion: Case, now: datetime) -> None:
@@ -152,9 +152,9 @@ def _check_award(motion: Case, now: datetime) -> None:
 
 def _check_withhold(motion: Case, now: datetime) -> None:
     if award := _award_of(motion):
-        forfeits.withhold_check(award)
+        forfeits.amounts_to_withhold(award)
     else:
-        withholding.withhold_check(_money(motion, DryRun())[0], motion.details["cents"])
+        withholding.require_enough_to_withhold(_money(motion, DryRun())[0], motion.details["cents"])
 
 
 CHECKS: Mapping[DecisionKind, Callable[[Case, datetime], object]] = {

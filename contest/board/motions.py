@@ -20,7 +20,7 @@ from common.typed import clean_words, validate_text
 from contest.board.cases import MINIMUM_TEXT, count_of, counted, disclose, lock_case, motion_case, vote_cast
 from contest.board.models import CaseDecision
 from contest.board.motion_handlers import dry_run
-from contest.board.recusal import recused_from, teams_of
+from contest.board.recusal import recused_from, teams_of_case
 from contest.core.decisions import MOST_REASON_CHARACTERS, rows_named
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Award, Case, Stake, Team
@@ -66,7 +66,7 @@ def motion_open(
     if by.pk in recused_from(case):
         raise NotAllowed("You step aside for a team that this is about, and move nothing about it.", "recused")
     _refuse_moved(case)
-    disclose(case=case, teams=[team.public_id for team in teams_of(case)], by=by, now=now)
+    disclose(case=case, teams=[team.public_id for team in teams_of_case(case)], by=by, now=now)
     vote_cast(case=case, by=by, choice=VoteChoice.IN_FAVOUR, now=now)
     dry_run(case, by=by, now=now)
     return case

@@ -24,7 +24,7 @@ DISCLOSURE_VALID_FOR = timedelta(days=30)
 EVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def _meets(conflict: ConflictOfInterest) -> Q:
+def _cases_of_conflict(conflict: ConflictOfInterest) -> Q:
     """Return the cases that a conflict is with, as a condition."""
     parties = CaseParty.objects.filter(case=OuterRef("pk"), team__in=teams_counted_together(conflict.team))
     still = Q(closed_at=None) | Q(closed_at__gte=conflict.since)
@@ -36,13 +36,13 @@ def cases_seen_by(member: User) -> QuerySet[Case]:
     """Return the cases that a member of the board may know of: all but those they step aside from, counts included."""
     cases = Case.objects.all()
     for conflict in conflicts_in_force([member]).select_related("team"):
-        cases = cases.exclude(_meets(conflict))
+        cases = cases.exclude(_cases_of_conflict(conflict))
     return cases
 
 
 def recused_from(case: Case) -> set[int]:
     """Return who steps aside from a case, by account."""
-    parties = {each.pk for team in teams_of(case) for each in teams_counted_together(team)}
+    parties = {each.pk for team in teams_of_case(case) for each in teams_counted_together(team)}
     rows = conflicts_in_force().filter(Q(until=None) | Q(until__gt=case.opened_at), team__in=parties)
     rows = rows.filter(since__lte=case.closed_at) if case.closed_at is not None else rows
     return set(rows.values_list("member", flat=True))
@@ -71,7 +71,7 @@ def quorum_of(case: Case) -> int:
     return Policy.from_json(case.policy.numbers).board_quorum
 
 
-def teams_of(case: Case) -> list[Team]:
+def teams_of_case(case: Case) -> list[Team]:
     """Return the teams that a case is about, as they are called now, each once."""
     teams = Team.objects.filter(case_parts__case=case).select_related("merged_into").order_by("case_parts__pk")
     return list({team.pk: team for team in map(final_team, teams)}.values())
@@ -83,7 +83,7 @@ def teams_of(case: Case) -> list[Team]:
 def undisclosed(case: Case, member: User) -> list[Team]:
     """Return the teams of a case of which a member did not say yet that nothing ties them: its content waits for it."""
     known = disclosed([case], member)[case.pk]
-    return [team for team in teams_of(case) if team.pk not in known]
+    return [team for team in teams_of_case(case) if team.pk not in known]
 
 
 def cases_undisclosed(cases: Sequence[Case], member: User) -> set[int]:

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from adjudication.models import Ruling
 from common.errors import NotFound, required
 from contest.board.models import Affiliations, Appeal, AppealStatement, CaseParty, Vote
-from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by, teams_of
+from contest.board.recusal import cases_seen_by, judges_for, quorum_of, stakes_seen_by, teams_of_case
 from contest.core.decisions import rows_named
 from contest.core.embargo import public_attacks, public_pictures
 from contest.core.enums import CaseKind, CaseState
@@ -65,7 +65,7 @@ def to_vote_on(member: User) -> QuerySet[Case]:
     return cases_seen_by(member).filter(~Exists(mine), state=CaseState.OPEN).order_by("due_at", "pk")
 
 
-def neighbours(case: Case, member: User) -> tuple[Case | None, Case | None]:
+def neighbouring_cases(case: Case, member: User) -> tuple[Case | None, Case | None]:
     """Return the open cases before and after this one by their clocks, as far as the member may know of them."""
     rows = cases_seen_by(member).filter(state=CaseState.OPEN).exclude(pk=case.pk)
     before = rows.filter(Q(due_at__lt=case.due_at) | Q(due_at=case.due_at, pk__lt=case.pk))
@@ -153,12 +153,12 @@ def pictures_open_to(member: User, among: Iterable[int], *, now: datetime) -> se
 # Motions --------------------------------------------------------------------------------------------------------------
 
 
-def grant_moved(motion: Case) -> Entitlement | None:
+def grant_of_motion(motion: Case) -> Entitlement | None:
     """Return the grant that a motion would take back, with the decision that gave it; None for any other motion."""
     return Entitlement.objects.filter(pk=motion.details.get("grant", 0)).select_related("decision").first()
 
 
-def sums_moved(motion: Case) -> list[tuple[Stake, int]]:
+def sums_of_motion(motion: Case) -> list[tuple[Stake, int]]:
     """Return the stakes of a motion for an award, each with the cents that it would be given of what the defenders'
     half holds now."""
     stakes = rows_named(motion.subject, Stake).select_related("defense__entry__team").order_by("pk")
@@ -195,16 +195,16 @@ def ties_of(member: User) -> Affiliations | None:
 # Stakes, and how their award stands -----------------------------------------------------------------------------------
 
 
-def stakes_known_to(reviewer: User, *, now: datetime) -> QuerySet[Stake]:
+def stakes_visible_to(reviewer: User, *, now: datetime) -> QuerySet[Stake]:
     """Return the stakes of which a reader may know how their award stands: an organizer of all, a member of the board
     of those for whose teams they do not step aside (R21)."""
     return Stake.objects.all() if roles_of(reviewer).organizer else stakes_seen_by(reviewer, now=now)
 
 
-def begun_stake_known_to(reviewer: User, number: int, *, now: datetime) -> Stake:
+def begun_stake_visible_to(reviewer: User, number: int, *, now: datetime) -> Stake:
     """Return the stake with this number whose money was received; NotFound for one that the reader may not know of, as
     for one that is not there (R21)."""
-    rows = stakes_known_to(reviewer, now=now).filter(pk=number, staked_at__isnull=False)
+    rows = stakes_visible_to(reviewer, now=now).filter(pk=number, staked_at__isnull=False)
     stake = rows.select_related("defense__entry__team", "paid_by", "batch").first()
     return required(stake, NotFound("There is no stake with this number.", "not_found"))
 
@@ -217,7 +217,7 @@ def begun_stake_known_to(reviewer: User, number: int, *, now: datetime) -> Stake
 # the case, nor may answer in it.
 
 
-def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
+def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases of pictures that are about a team, or one merged into it, and that it may know of: those that
     it appealed in, those on what it sent itself or what was aimed at its defenses, and all once they are released."""
     together = teams_counted_together(team)
@@ -229,7 +229,7 @@ def cases_known_to(team: Team, *, now: datetime) -> QuerySet[Case]:
 
 def teams_informed(case: Case, *, now: datetime) -> list[Team]:
     """Return the teams that a picture's case is about and that may know of it."""
-    return [team for team in teams_of(case) if cases_known_to(team, now=now).filter(pk=case.pk).exists()]
+    return [team for team in teams_of_case(case) if cases_visible_to(team, now=now).filter(pk=case.pk).exists()]
 
 
 def _told(teams: Sequence[Team], now: datetime) -> Q:

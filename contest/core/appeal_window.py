@@ -37,11 +37,11 @@ def window_closes_for_sender(attack: Attack, ruling: Ruling) -> datetime | None:
 
 
 def window_closes_for_senders(ruling: Ruling, *, sent_first: bool) -> datetime | None:
-    """Return the same for teams that count as one, given whether the picture is one of their `first_receipts`."""
+    """Return the same for teams that count as one; whether they have the picture's first receipt is given."""
     return window_closes_at(ruling) if sent_first else copies_close_at(ruling)
 
 
-def first_receipts(teams: Iterable[int]) -> QuerySet[Attack]:
+def first_receipts_of_teams(teams: Iterable[int]) -> QuerySet[Attack]:
     """Return the attacks of these teams that have the first receipt of their picture (R26)."""
     return Attack.objects.filter(team__in=list(teams), copy_of=None, withdrawn_at=None)
 
@@ -49,7 +49,7 @@ def first_receipts(teams: Iterable[int]) -> QuerySet[Attack]:
 def _sent_first(copy: Attack) -> bool:
     """Say whether a team that sent a copy, or one merged with it, has the first receipt as well."""
     teams = teams_counted_together(final_team(copy.team))
-    return first_receipts(each.pk for each in teams).filter(image=copy.image_id).exists()
+    return first_receipts_of_teams(each.pk for each in teams).filter(image=copy.image_id).exists()
 
 
 def copies_close_at(ruling: Ruling) -> datetime | None:

@@ -21,7 +21,7 @@ from labeling.models import Image
 from scoring import services as scoring
 from scoring.enums import DefenseAnswer, RunState
 from scoring.models import Defense, Prediction
-from scoring.rules import is_confident_mistake
+from scoring.rules import is_mistaken_outcome
 from scoring.selectors import predictions_in_force, predictions_of_run, runs_without_assessment
 
 ASSESSED_AT_ONCE = 100
@@ -147,7 +147,7 @@ def _assess(run_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _break_if_mistaken(prediction: Prediction, ruling: Ruling, now: datetime) -> bool:
-    if not _is_case(prediction, ruling) or not is_confident_mistake(Label(ruling.label), prediction.answer):
+    if not _is_case(prediction, ruling) or not is_mistaken_outcome(Label(ruling.label), prediction.answer):
         return False
     # Who stakes a defense holds it as well: either sees what the other did, never neither.
     Defense.objects.select_for_update(no_key=True).get(pk=prediction.defense_id)

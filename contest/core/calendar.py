@@ -63,7 +63,7 @@ def week_named(name: str, zone: str | Zones) -> Week:
     return _week_starting(friday - timedelta(days=6), zone)
 
 
-def day_of(moment: datetime, zone: str) -> date:
+def calendar_day(moment: datetime, zone: str) -> date:
     """Return the calendar day of `moment` in the zone: what a quota is counted by (R25)."""
     return moment.astimezone(ZoneInfo(zone)).date()
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from contest.core.weeks import week_at, zone_of
+from contest.core.weeks import week_at, zone_of_week
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,4 +47,4 @@ def script_seconds(left: timedelta) -> str:
 def countdown(*, now: datetime) -> Countdown:
     """Return the countdown to the end of the week that contains `now`."""
     week = week_at(now)
-    return Countdown(week.name, week.end, zone_of(week), now)
+    return Countdown(week.name, week.end, zone_of_week(week), now)

@@ -19,7 +19,7 @@ def has_credit() -> Q:
     return Q(copy_of__isnull=True) & was_unknown()
 
 
-def was_already_known(attack: Attack) -> bool:
+def was_to_be_labeled_before(attack: Attack) -> bool:
     """Say whether the picture of an attack was to be labeled anyhow before it was sent."""
     image = attack.image
     return image.origin != Origin.ATTACK and image.label_from is not None and image.label_from <= attack.received_at

@@ -42,6 +42,6 @@ def public_pictures(*, now: datetime) -> QuerySet[Image]:
     return Image.objects.filter(published(now=now))
 
 
-def attack_pictures(now: datetime) -> QuerySet[Image]:
+def pictures_of_public_attacks(now: datetime) -> QuerySet[Image]:
     """Return the pictures that were sent as attacks that everybody may know of, wherever else they came from."""
     return Image.objects.filter(pk__in=public_attacks(now=now).values("image"))

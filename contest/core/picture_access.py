@@ -15,7 +15,7 @@ from common.ids import ALPHABET
 from contest.core.embargo import attacks_public, published
 from contest.core.models import Attack, Release
 from contest.core.publication import is_released, released
-from contest.core.roles import reader_of
+from contest.core.roles import picture_reader
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import week_at
 from labeling.enums import Origin
@@ -34,7 +34,7 @@ class Reader:
     @classmethod
     def of(cls, user: Any) -> "Reader":
         """Return what `user` is."""
-        team, organizer = reader_of(user)
+        team, organizer = picture_reader(user)
         together = teams_counted_together(team) if team is not None else []
         return cls(tuple(each.pk for each in together), organizer)
 

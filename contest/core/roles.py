@@ -124,7 +124,7 @@ def researcher_of(user: User | AnonymousUser) -> User:
     raise NotAllowed(words, "not_a_researcher")
 
 
-def reader_of(user: Any) -> tuple[Team | None, bool]:
+def picture_reader(user: Any) -> tuple[Team | None, bool]:
     """Return the reader's team and whether they organize."""
     roles = roles_of(user)
     return (team_of(user) if roles.teams else None), roles.organizer

@@ -25,6 +25,6 @@ def existing_week(name: str) -> Week:
         raise NotFound(f"{error}.", "unknown_week") from None
 
 
-def zone_of(week: Week) -> str:
+def zone_of_week(week: Week) -> str:
     """Return the IANA zone of a week: the one that held when it began."""
     return zone_at(week.start, time_zones())

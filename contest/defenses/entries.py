@@ -120,7 +120,7 @@ def refuse_beyond_quota(team: Team, policy: Policy, now: datetime) -> None:
 
 def _refuse_taken(name: str, team: Team) -> None:
     """A name is one defense: the next version has one of its own, so that both keep their predictions and states."""
-    others = Defense.objects.filter(name__iexact=name).exclude(entry__in=selectors.entries_of(team), name=name)
+    others = Defense.objects.filter(name__iexact=name).exclude(entry__in=selectors.submissions_of(team), name=name)
     if others.exists():
         raise Conflict(f"There is a defense called {name} already. Give this one a name of its own.", "name_taken")
 
@@ -144,11 +144,11 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
 
 def _known(team: Team, name: str, digest: str) -> DefenseEntry | None:
     """Return the entry that the very same hand-in made before; Conflict for one that was taken back since."""
-    entry = selectors.entries_of(team).filter(defense__name=name, defense__digest=digest).first()
+    entry = selectors.submissions_of(team).filter(defense__name=name, defense__digest=digest).first()
     if entry is not None and entry.withdrawn_at is not None:
         words = f"Your team took {name} back. Give it another name to hand in the same image again."
         raise Conflict(words, "withdrawn_before")
-    if entry is None and selectors.entries_of(team).filter(defense__name=name).exists():
+    if entry is None and selectors.submissions_of(team).filter(defense__name=name).exists():
         raise Conflict(f"Your team has a defense called {name} already. Give this one a name of its own.", "name_taken")
     return entry
 

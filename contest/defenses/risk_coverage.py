@@ -48,12 +48,12 @@ def risk_coverage(ties: Iterable[ConfidenceTie], answers: int) -> list[CurvePoin
     return points
 
 
-def at_least(points: Sequence[CurvePoint], percent: int) -> CurvePoint | None:
+def first_point_covering(points: Sequence[CurvePoint], percent: int) -> CurvePoint | None:
     """Return the first point that covers `percent` of a hundred; None where the defense abstains from more."""
     return next((point for point in points if 100 * point.covered >= percent * point.answers), None)
 
 
-def marks(points: Sequence[CurvePoint]) -> list[CurvePoint]:
+def curve_points(points: Sequence[CurvePoint]) -> list[CurvePoint]:
     """Return the points for a table: at each tenth of coverage, and the last one; each once."""
-    wanted = [at_least(points, percent) for percent in range(10, 101, 10)] + list(points[-1:])
+    wanted = [first_point_covering(points, percent) for percent in range(10, 101, 10)] + list(points[-1:])
     return list(dict.fromkeys(point for point in wanted if point))

@@ -43,7 +43,7 @@ def stakes_requested() -> QuerySet[Stake]:
     return asked.select_related("defense__entry__team", "paid_by").order_by("asked_at", "pk")
 
 
-def batches() -> QuerySet[StakeBatch]:
+def stake_batches() -> QuerySet[StakeBatch]:
     """Return the batches that the board staked, newest first; `defenses` of each is how many it has (R32)."""
     rows = StakeBatch.objects.select_related("decision__decided_by").annotate(defenses=Count("stakes"))
     return rows.order_by("-staked_at")
@@ -208,7 +208,7 @@ def outcome_of(stake: Stake, supposed: SupposedRuling | None = None) -> StakeEnd
 # Entries -------------------------------------------------------------------------------------------------------------
 
 
-def entries_of(team: Team) -> QuerySet[DefenseEntry]:
+def submissions_of(team: Team) -> QuerySet[DefenseEntry]:
     """Return what a team handed in, and what was merged into it, newest first."""
     rows = DefenseEntry.objects.filter(team__in=teams_counted_together(team)).select_related("defense", "team")
     return rows.order_by("-received_at", "-pk")
@@ -216,7 +216,7 @@ def entries_of(team: Team) -> QuerySet[DefenseEntry]:
 
 def entry_of(team: Team, public_id: str) -> DefenseEntry | None:
     """Return the team's own entry of the defense with this ID; None for everybody else's."""
-    return entries_of(team).filter(defense__public_id=public_id).first()
+    return submissions_of(team).filter(defense__public_id=public_id).first()
 
 
 def owner_of(defense: Defense) -> Team | None:
@@ -247,7 +247,7 @@ def last_moment(end: datetime) -> datetime:
 def submissions_left(team: Team, policy: Policy, now: datetime) -> int:
     """Return how many defenses the team may still hand in this week; withdrawn ones count."""
     week = week_at(now)
-    used = entries_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
+    used = submissions_of(team).filter(received_at__gte=week.start, received_at__lt=week.end).count()
     return max(policy.defenses_per_week - used, 0)
 
 

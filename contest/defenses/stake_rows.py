@@ -81,10 +81,10 @@ def stake_row(stake: Stake, now: datetime) -> StakeShown:
     """Return what is told of a stake at `now`."""
     currency = policy_at(stake.asked_at).currency
     forfeited = stake.end == StakeEnd.WON and stake.pk in selectors.forfeited_stakes()
-    return StakeShown(stake, clock_of(stake, now), currency, selectors.is_open(stake.defense), forfeited)
+    return StakeShown(stake, stake_clock(stake, now), currency, selectors.is_open(stake.defense), forfeited)
 
 
-def clock_of(stake: Stake, now: datetime) -> StakeClock | None:
+def stake_clock(stake: Stake, now: datetime) -> StakeClock | None:
     """Return the clock of a stake in force; None where none runs."""
     until = selectors.unbroken_until(stake)
     if until is None or stake.clock_from is None or stake.ended_at is not None:
@@ -113,7 +113,7 @@ def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEn
     rows = list(entries)
     defenses = [row.defense for row in rows]
     known = eligibilities_waiting(defenses, now=now)
-    found, stakes = selectors.defense_states(defenses, now=now, known=known), newest_stakes(defenses, now)
+    found, stakes = selectors.defense_states(defenses, now=now, known=known), newest_stake_rows(defenses, now)
     failed = failures(defenses, now=now, known=known)
     return [
         DefenseEntryRow(row, found[row.defense_id], stakes.get(row.defense_id), failed.get(row.defense_id, ()))
@@ -121,7 +121,7 @@ def entry_rows(entries: Iterable[DefenseEntry], now: datetime) -> list[DefenseEn
     ]
 
 
-def newest_stakes(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
+def newest_stake_rows(defenses: Iterable[Defense], now: datetime) -> dict[int, StakeShown]:
     """Return defense -> the newest stake that began on it, in its words."""
     return {pk: stake_row(stake, now) for pk, stake in selectors.newest_stakes(defenses).items()}
 

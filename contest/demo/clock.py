@@ -48,7 +48,7 @@ _AMOUNT = re.compile(r"\+?(\d{1,6})([hdw])")
 _HOW = "Write how far, for example +12h, +5d, +2w or next-week."
 
 
-def clock_shown() -> str:
+def clock_in_words() -> str:
     """Return the demo's time in words, and where a move that is not finished goes to."""
     refuse_outside_demo()
     words = _time_words()
@@ -116,11 +116,11 @@ def _alone() -> Iterator[None]:
 
 def _begin(amount: str) -> None:
     ahead = demo_ahead()
-    target = int((ahead + span_of(amount, domain_now())).total_seconds())
+    target = int((ahead + parse_span(amount, domain_now())).total_seconds())
     DemoClock.objects.update_or_create(pk=1, defaults={"target_seconds": target})
 
 
-def span_of(amount: str, now: datetime) -> timedelta:
+def parse_span(amount: str, now: datetime) -> timedelta:
     """Return how far `amount` is from `now`, in whole seconds; InvalidInput for what is none."""
     if amount == NEXT_WEEK:
         return _seconds_up(week_at(now).end - now)

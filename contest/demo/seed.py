@@ -38,8 +38,8 @@ from labeling.pictures.intake import import_picture
 from labeling.pictures.manifest import ManifestEntry, Provenance, manifest_entries
 from labeling.submission import response_submit
 from labeling.taskers import tasker_register
-from monitoring.gold_choice import candidates as gold_candidates
 from monitoring.gold_choice import counted_answers, free_panels, gold_add, proposal
+from monitoring.gold_choice import panels_for_gold as gold_candidates
 from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
 from policy.selectors import PolicyInForce, policy_at, policy_in_force

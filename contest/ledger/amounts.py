@@ -19,6 +19,6 @@ def cents_of(text: str) -> int | None:
     return int(found[1].replace(",", "")) * 100 + int((found[2] or "0").ljust(2, "0"))
 
 
-def plain(cents: int) -> str:
+def plain_amount(cents: int) -> str:
     """Return cents as a number for other programs, for example `1234.50`."""
     return f"{'-' if cents < 0 else ''}{abs(cents) // 100}.{abs(cents) % 100:02d}"

@@ -34,7 +34,7 @@ class Ledger:
 
     def account(self, kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
         """Return the account of this kind, made where there was none."""
-        return ledger.account(kind, team=team, stake=stake)
+        return ledger.ledger_account(kind, team=team, stake=stake)
 
     def cents(self, of: Account) -> int:
         """Return the balance of an account, of which the row was read now."""

@@ -31,7 +31,7 @@ Causes = Mapping[str, Sequence[int]]
 log = structlog.get_logger(__name__)
 
 
-def account(kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
+def ledger_account(kind: AccountKind, *, team: Team | None = None, stake: Stake | None = None) -> Account:
     """Return the account of this kind, made where there was none; of a team or a stake where the kind has many."""
     return Account.objects.get_or_create(kind=kind, team=team, stake=stake)[0]
 
@@ -107,14 +107,14 @@ def pool_deposit(*, cents: int, reason: str, by: User, now: datetime) -> LedgerE
     said = clean_words(reason, field="reason", ask=_ASK_SOURCE, most=MOST_WORDS)
     if not 0 < cents <= MOST_CENTS:
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
-    outside, pool = account(AccountKind.OUTSIDE), account(AccountKind.POOL)
-    lock_accounts([outside, pool, *map(account, HALVES)])
+    outside, pool = ledger_account(AccountKind.OUTSIDE), ledger_account(AccountKind.POOL)
+    lock_accounts([outside, pool, *map(ledger_account, HALVES)])
     deposit = move(outside, pool, cents, rule="R34", why=said, causes={}, by=by, now=now)
     causes = {"ledger_entry": [deposit.pk]}
     half = Account.objects.get(pk=pool.pk).balance_cents // 2
     for side in HALVES if half else ():
         why = f"Half of the pool is for the {side.value}."
-        move(pool, account(side), half, rule="R34", why=why, causes=causes, by=by, now=now)
+        move(pool, ledger_account(side), half, rule="R34", why=why, causes=causes, by=by, now=now)
     audit("pool.deposit", by=by, subject=causes, why=said, now=now, private={"cents": cents})
     return deposit
 
@@ -128,8 +128,8 @@ def stake_funded(
     Raises Conflict (`not_enough`) when the attackers' half has less than the board wants to stake.
     """
     return move(
-        account(AccountKind.ATTACKERS if stake.kind == StakeKind.BOARD else AccountKind.OUTSIDE),
-        account(AccountKind.STAKE, stake=stake),
+        ledger_account(AccountKind.ATTACKERS if stake.kind == StakeKind.BOARD else AccountKind.OUTSIDE),
+        ledger_account(AccountKind.STAKE, stake=stake),
         stake.cents,
         rule="R32",
         why=f"Staked on {stake.defense.name} by {f'team {stake.paid_by.name}' if stake.paid_by else 'the board'}.",
@@ -150,8 +150,8 @@ def stake_refunded(
     A team finds it on its own account, from where organizers pay it.
     """
     payer = final_team(stake.paid_by) if stake.paid_by else None
-    target = account(AccountKind.TEAM if payer else AccountKind.ATTACKERS, team=payer)
-    own = account(AccountKind.STAKE, stake=stake)
+    target = ledger_account(AccountKind.TEAM if payer else AccountKind.ATTACKERS, team=payer)
+    own = ledger_account(AccountKind.STAKE, stake=stake)
     money = lock_accounts([own, target])[own.pk]
     if not money.balance_cents:
         return None

@@ -68,7 +68,7 @@ class EmbargoedBreaks:
                     pairs[team, stake] = min(pairs.get((team, stake), found), found)
         since = min((found for *_, found in hidden), default=None)
         breaks = frozenset(number for number, *_ in hidden)
-        told = frozenset(_told_pairs(stakes, teams))
+        told = frozenset(_public_pairs(stakes, teams))
         return cls(breaks, since, pairs, told, _names({team for team, _ in pairs}, teams))
 
     def hides(self, pair: Pair, at: datetime) -> bool:
@@ -109,7 +109,7 @@ def _senders(images: set[int], teams: Mapping[int, Team]) -> dict[int, set[int]]
     return found
 
 
-def _told_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
+def _public_pairs(stakes: _Stakes, teams: Mapping[int, Team]) -> Iterable[Pair]:
     """Yield who may be named with a share of which stake, of those that the board withheld anything of."""
     withheld = LedgerEntry.objects.filter(rule="R38", causes__has_key="stake").values_list("causes", flat=True)
     asked = {stake for causes in withheld for stake in causes["stake"]}

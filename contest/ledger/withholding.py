@@ -22,7 +22,7 @@ from contest.core.models import Award, BoardDecision, Team
 from contest.core.teams import final_team
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, lock_accounts, move
+from contest.ledger.services import ledger_account, lock_accounts, move
 
 # Whose money: the stake, or None for what lies on a team's account; the team; the award that it is of, if it names one.
 _Whose = tuple[int | None, int | None, int | None]
@@ -143,7 +143,7 @@ def money_withhold(
     stake without a team, Conflict (`not_enough`) where less is there.
     """
     subject = subject_of(of, team, award)
-    target = account(AccountKind.WITHHELD)
+    target = ledger_account(AccountKind.WITHHELD)
     lock_accounts([of, target])
     decision = record_decision(DecisionKind.WITHHOLD, subject=subject, reason=reason, by=by, now=now, cents=cents)
     why = "Withheld by the board."
@@ -163,9 +163,9 @@ def money_return(
     alone ends it.
     """
     subject = subject_of(of, team, award)
-    source = account(AccountKind.WITHHELD)
+    source = ledger_account(AccountKind.WITHHELD)
     lock_accounts([of, source])
-    found = return_check(of, team, award)
+    found = withheld_to_return(of, team, award)
     decision = record_decision(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, cents=found.cents)
     if found.cents:
         why = "Given back by the board."
@@ -176,13 +176,13 @@ def money_return(
     return decision
 
 
-def return_check(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
+def withheld_to_return(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount:
     """Return what the board withholds of it; Conflict (`nothing_withheld`) where that is nothing."""
     words = "Nothing of this account is withheld any more. Reload the page."
     return required(withheld_of(of, team, award), Conflict(words, "nothing_withheld"))
 
 
-def withhold_check(of: Account, cents: int) -> None:
+def require_enough_to_withhold(of: Account, cents: int) -> None:
     """Raise Conflict (`not_enough`) where an account has less than the board is to withhold."""
     if of.balance_cents < cents:
         raise Conflict("The account has less than that. Look at its balance.", "not_enough")
@@ -234,7 +234,7 @@ def _forfeited(awards: set[int]) -> Iterator[tuple[int, int]]:
             yield causes["team"][0], cents
 
 
-def entries_of(award: Award) -> QuerySet[LedgerEntry]:
+def award_entries(award: Award) -> QuerySet[LedgerEntry]:
     """Return the entries of an award: what was given and went back by its decision, and what was taken aside or
     for good."""
     aside = LedgerEntry.objects.filter(rule="R38").values_list("pk", "causes")

@@ -136,7 +136,7 @@ def _name(kind: str, each: str | int, names: Mapping[int, str]) -> SubjectLink:
     return SubjectLink(str(each), reverse(_PAGES[kind], args=[each]) if kind in _PAGES else "")
 
 
-def as_columns(row: AuditRow) -> list[str]:
+def audit_columns(row: AuditRow) -> list[str]:
     """Return a row for a file."""
     entry = row.entry
     return [

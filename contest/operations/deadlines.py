@@ -18,7 +18,7 @@ from common.remembered import remembered
 from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.operations.forecast import (
     DAYS,
     HOURS,
@@ -250,7 +250,7 @@ def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iter
         due = week_at(week.end)
         name = week.name
         numbers = (pictures[name], left[name], held[name], missing[name], ahead[name], hopeless[name])
-        yield Deadline(name, due.end, zone_of(due), *numbers)
+        yield Deadline(name, due.end, zone_of_week(due), *numbers)
 
 
 def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], received: str) -> Mapping[str, int]:

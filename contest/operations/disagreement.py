@@ -86,7 +86,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     for panel, public_id in pictures.items():
         members = together.panels.get(panel, [])
         overlap = _overlap(members, together)
-        said = _said(members)
+        said = _answers_in_words(members)
         asked.update([*said, *([] if overlap is None else [OUTLINE])])
         apart = [question for question, answers in said.items() if len(set(answers)) > 1]
         if overlap is not None and overlap < USUAL_IOU_PERCENT:
@@ -98,7 +98,7 @@ def read_disagreement(*, now: datetime) -> Disagreement:
     return Disagreement(len(pictures), questions, tuple(most[:MOST_LISTED]), _chart(questions))
 
 
-def _said(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
+def _answers_in_words(members: Sequence[AnswerRow]) -> dict[str, list[object]]:
     """What was answered to each question that two members or more answered, so that they could differ."""
     forms = zip(QUESTIONS, zip(*(row.form for row in members), strict=True), strict=False)
     given = {question: [value for value in said if value is not None] for question, said in forms}

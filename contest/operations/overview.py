@@ -68,7 +68,7 @@ class Step:
     fragment: str = ""
 
 
-def overview(*, now: datetime) -> dict[str, Any]:
+def organizer_overview(*, now: datetime) -> dict[str, Any]:
     """Return the organizer's page as it stands; the same for all who ask within FRESH_SECONDS."""
     return remembered("overview", FRESH_SECONDS, lambda: read_overview(now=now))
 

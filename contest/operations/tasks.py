@@ -3,7 +3,7 @@
 from common.domain_clock import domain_now
 from common.queues import sweep
 from contest.attacks.near_duplicates import near_duplicates_find
-from contest.board.case_sweep import cases_tend_periodically
+from contest.board.case_sweep import cases_update_periodically
 from contest.board.conflicts import conflicts_find
 from contest.core import breaks
 from contest.defenses.entries import defenses_publish
@@ -44,13 +44,13 @@ def publish_defenses() -> int:
 
 
 @sweep("cases tended", every=15.0)
-def tend_cases() -> int:
+def update_cases() -> int:
     """Update the board's cases: closed panels, parties, quorum, deadlines (R19, R21)."""
-    return cases_tend_periodically(now=domain_now())
+    return cases_update_periodically(now=domain_now())
 
 
 @sweep("messages told", queue="slow", every=300.0)
-def tell_messages() -> int:
+def write_messages() -> int:
     """Write the messages about verdicts, breaks, cases and deadlines (R18, R26)."""
     return notify_of_facts_periodically(now=domain_now())
 

@@ -31,7 +31,7 @@ def groups_for(roles: Roles) -> tuple[MessageGroup, ...]:
     return (MessageGroup.CASES,) if roles.board else _OF_TEAMS
 
 
-def preferences_of(user: User, roles: Roles) -> list[GroupPreference]:
+def letter_preferences(user: User, roles: Roles) -> list[GroupPreference]:
     """Return what a person wishes for each group; at once where they said nothing."""
     said = dict(MessagePreference.objects.filter(user=user).values_list("group", "rate"))
     return [

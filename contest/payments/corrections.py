@@ -21,7 +21,7 @@ from contest.core.teams import final_team
 from contest.defenses.stake_ends import lock_stake, stake_end, stake_refresh
 from contest.ledger.letters import notify_posted
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import HALVES, MOST_CENTS, MOST_WORDS, account, lock_accounts, move
+from contest.ledger.services import HALVES, MOST_CENTS, MOST_WORDS, ledger_account, lock_accounts, move
 from contest.payments.statements import TeamDebt, debts
 from contest.prizes.settlement import accounts_of_teams
 
@@ -77,7 +77,7 @@ def _measured(rows: Iterable[LedgerEntry]) -> list[Movement]:
     return [Movement(row, row.cents - taken.get(row.pk, 0)) for row in entries]
 
 
-def corrections() -> QuerySet[Correction]:
+def visible_corrections() -> QuerySet[Correction]:
     """Return all corrections, the newest first."""
     people = ("asked_by", "confirmed_by", "cancelled_by")
     sides = [f"corrects__{side}" for side in _SIDES]
@@ -86,7 +86,7 @@ def corrections() -> QuerySet[Correction]:
 
 def corrections_open() -> QuerySet[Correction]:
     """Return the corrections that wait for another organizer, the newest first."""
-    return corrections().filter(confirmed_at=None, cancelled_at=None)
+    return visible_corrections().filter(confirmed_at=None, cancelled_at=None)
 
 
 def owed_by_teams() -> list[TeamDebt]:
@@ -193,7 +193,7 @@ def _post(correction: Correction, by: User, now: datetime) -> LedgerEntry:
         return _receipt_back(correction, found, by, now)
     needed = [found.entry.source, found.entry.target]
     if found.kind is MovementKind.DEPOSIT:
-        lock_accounts([*needed, *map(account, HALVES)])
+        lock_accounts([*needed, *map(ledger_account, HALVES)])
         _join_pool(correction, found.entry, by, now)
     lock_accounts(needed)
     return _back(correction, found, by, now)
@@ -219,13 +219,13 @@ def _back(correction: Correction, found: Movement, by: User, now: datetime) -> L
 
 def _join_pool(correction: Correction, deposit: LedgerEntry, by: User, now: datetime) -> None:
     """Bring what is missing in the pool back from its halves, from both the same; an odd cent stays in the pool."""
-    pool = account(AccountKind.POOL)
+    pool = ledger_account(AccountKind.POOL)
     each = -(-max(correction.cents - pool.balance_cents, 0) // 2)
     for side in HALVES:
         if each:
             why = f"Correction of a deposit: half of it comes back from the {side.value}."
             causes = {"correction": [correction.pk], "ledger_entry": [deposit.pk]}
-            move(account(side), pool, each, rule="R34", why=why, causes=causes, by=by, now=now)
+            move(ledger_account(side), pool, each, rule="R34", why=why, causes=causes, by=by, now=now)
 
 
 def _receipt_back(correction: Correction, found: Movement, by: User, now: datetime) -> LedgerEntry:
@@ -249,7 +249,7 @@ def _repaid(correction: Correction, team: Team, by: User, now: datetime) -> Ledg
     It takes it there also for what a team got that was merged into it.
     """
     team = final_team(team)
-    outside, own = account(AccountKind.OUTSIDE), account(AccountKind.TEAM, team=team)
+    outside, own = ledger_account(AccountKind.OUTSIDE), ledger_account(AccountKind.TEAM, team=team)
     lock_accounts([outside, own, *accounts_of_teams([team])])
     _refuse_more_than_owed(team, correction.cents)
     why = f"Team {team.name} gave back what it owes: {correction.reason}"

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from contest.core.enums import AccountKind
 from contest.core.models import Stake
-from contest.ledger.amounts import plain
+from contest.ledger.amounts import plain_amount
 from contest.ledger.models import LedgerEntry, Payment
 from contest.payments.payable import payables
 
@@ -45,10 +45,10 @@ def payable_rows(*, currency: str, now: datetime) -> Iterator[Row]:
                 team.public_id,
                 team.name,
                 currency,
-                plain(each.due),
-                plain(each.waiting),
+                plain_amount(each.due),
+                plain_amount(each.waiting),
                 " ".join(each.weeks),
-                plain(each.balance),
+                plain_amount(each.balance),
                 payment.asked_by.get_username() if payment and payment.asked_by else "",
                 payment.asked_at.isoformat() if payment else "",
             )
@@ -73,7 +73,7 @@ def _receipt(row: LedgerEntry, currency: str) -> Row:
         row.made_at.isoformat(),
         _direction(row),
         currency,
-        plain(row.cents),
+        plain_amount(row.cents),
         row.rule,
         team.public_id if team else "",
         team.name if team else "",

@@ -17,7 +17,7 @@ from contest.ledger.models import Account
 from contest.prizes.awards import award_change
 from contest.prizes.differences import MoneyFlows, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
-from contest.prizes.settlement import deciding_week, moved_by_award, positions, received_from_stakes, teams_share
+from contest.prizes.settlement import deciding_week, positions, received_by_award, received_from_stakes, teams_share
 from contest.prizes.shares import StakeOutcome, earliest_week
 from scoring.models import Defense
 
@@ -205,7 +205,7 @@ def _of_awards(teams: set[int]) -> Iterator[_Got]:
         if owner is not None and owner.pk in teams:
             decided.setdefault(award.decision, {}).setdefault(owner.pk, []).append(award.stake)
     for decision, winners in decided.items():
-        got, _ = teams_share(moved_by_award(decision))
+        got, _ = teams_share(received_by_award(decision))
         needed = award_change(decision).flows
         for team, stakes in winners.items():
             if got.get(team, 0) > 0:

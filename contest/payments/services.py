@@ -13,7 +13,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Team
 from contest.ledger.letters import notify_paid
 from contest.ledger.models import Payment
-from contest.ledger.services import account, lock_accounts, move
+from contest.ledger.services import ledger_account, lock_accounts, move
 from contest.payments.payable import payable
 from contest.prizes.settlement import accounts_of_teams
 
@@ -80,7 +80,7 @@ def payment_pay(*, payment_id: int, reference: str, by: User, now: datetime) -> 
     payment = _open_under_lock(payment_id)
     if payment.asked_by_id == by.pk:
         raise NotAllowed("You asked for this payment: another organizer marks it as paid.", "same_person")
-    own, outside = account(AccountKind.TEAM, team=payment.team), account(AccountKind.OUTSIDE)
+    own, outside = ledger_account(AccountKind.TEAM, team=payment.team), ledger_account(AccountKind.OUTSIDE)
     lock_accounts([own, outside, *accounts_of_teams([payment.team])])  # what waits is told of all of them together
     if payable(payment.team, now=now).due < payment.cents:
         raise Conflict(

@@ -132,14 +132,14 @@ def money_overview(*, told_at: datetime | None) -> MoneyOverview:
     teams = [(of, cents) for of, cents in lying if of.kind == AccountKind.TEAM]
     return MoneyOverview(
         balances={kind.value: single.get(kind.value, 0) for kind in SINGLE},
-        received=_moved("source", "target", telling),
-        paid=_moved("target", "source", telling),
+        received=_net_from_outside("source", "target", telling),
+        paid=_net_from_outside("target", "source", telling),
         stakes=tuple(Staked(of.stake, cents) for of, cents in lying if of.stake is not None and cents),
         teams=tuple(_held(teams, telling.without_team if telling else {})),
         held=sum(cents for _, cents in teams),
-        withheld=tuple(_withheld_told(telling) if telling else withheld_amounts()),
-        debts=tuple(_debts_told(telling) if telling else debts()),
-        awards=tuple(_awards_told(telling)),
+        withheld=tuple(_visible_withholdings(telling) if telling else withheld_amounts()),
+        debts=tuple(_visible_debts(telling) if telling else debts()),
+        awards=tuple(_visible_awards(telling)),
         waits=bool(later),
     )
 
@@ -150,7 +150,7 @@ def _accounts(also: Collection[int]) -> list[Account]:
     return list(rows.select_related("team", "stake__defense", "stake__paid_by", "stake__batch").order_by("pk"))
 
 
-def _moved(outside: str, back: str, telling: LedgerView | None) -> int:
+def _net_from_outside(outside: str, back: str, telling: LedgerView | None) -> int:
     """Return what came from `outside` or went there, less what was recorded wrongly and taken back."""
     rows = LedgerEntry.objects.exclude(pk__in=telling.not_listed() if telling else [])
     moved = _sum(rows, **{f"{outside}__kind": AccountKind.OUTSIDE, "corrects": None})
@@ -167,13 +167,13 @@ def _held(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -
             yield TeamBalance(of.team, told)
 
 
-def _awards_told(telling: LedgerView | None) -> Iterator[AwardRow]:
+def _visible_awards(telling: LedgerView | None) -> Iterator[AwardRow]:
     rows = Award.objects.select_related("stake__defense__entry__team", "decision__decided_by").order_by("-pk")
     for each in rows:
         yield AwardRow(each, each.decision.reason if telling is None or telling.tells(each.decision) else "")
 
 
-def _withheld_told(telling: LedgerView) -> Iterator[WithheldAmount]:
+def _visible_withholdings(telling: LedgerView) -> Iterator[WithheldAmount]:
     """Yield what is withheld by the entries that are told, with the decisions about it."""
     for each in ever_withheld():
         decisions = tuple(row for row in each.decisions if telling.tells_of(each, row))
@@ -205,7 +205,7 @@ def _debts() -> Iterator[tuple[TeamDebt, set[int]]]:
                 yield TeamDebt(Team.objects.get(pk=team), lost.stake, cents), broke
 
 
-def _debts_told(telling: LedgerView) -> Iterator[TeamDebt]:
+def _visible_debts(telling: LedgerView) -> Iterator[TeamDebt]:
     """Yield debts as far as they follow from what is told.
 
     Of a team with money that it may not be named with, as if it had none of that: what was set off is owed still, and
@@ -313,8 +313,8 @@ def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection
         for table, named in row.causes.items():
             numbers.setdefault(table, set()).update(named)
     if told_at:
-        _keep(numbers, "attack", Attack.objects.filter(_attacks_told(to, told_at)))
-        _keep(numbers, "break", recorded_mistakes().filter(_breaks_told(to, told_at)))
+        _keep(numbers, "attack", Attack.objects.filter(_attacks_visible_to(to, told_at)))
+        _keep(numbers, "break", recorded_mistakes().filter(_breaks_visible_to(to, told_at)))
     known = {("ledger_entry", number): _entry_cause(number) for number in numbers.pop("ledger_entry", ())}
     return known | {
         (table, row.pk): _cause(row)
@@ -329,12 +329,12 @@ def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None
         numbers[table] = set(told.filter(pk__in=numbers[table]).values_list("pk", flat=True))
 
 
-def _attacks_told(to: Collection[Team], now: datetime) -> Q:
+def _attacks_visible_to(to: Collection[Team], now: datetime) -> Q:
     """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
     return (attacks_public(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
 
 
-def _breaks_told(to: Collection[Team], now: datetime) -> Q:
+def _breaks_visible_to(to: Collection[Team], now: datetime) -> Q:
     return released("image__") | Q(image__in=_own_of(to, now).values("image"))
 
 

@@ -29,7 +29,7 @@ def winnings_of(teams: Collection[Team], *, now: datetime) -> list[Won]:
     A stake that returns to who paid it is no prize. What the board took aside (R38) counts as taken back until it gives
     it back.
     """
-    found = dict(_told(teams))
+    found = dict(_public_winnings(teams))
     return [Won(row, found[row.entry]) for row in with_causes(list(found), told_at=now)]
 
 
@@ -47,7 +47,7 @@ def _is_about(entry: LedgerEntry, shares: set[int], stakes: set[int]) -> bool:
     return entry.pk in shares or entry.corrects_id in shares or aside
 
 
-def _told(teams: Collection[Team]) -> Iterator[tuple[LedgerEntry, int]]:
+def _public_winnings(teams: Collection[Team]) -> Iterator[tuple[LedgerEntry, int]]:
     of = Q(source__team__in=teams) | Q(target__team__in=teams)
     rows = LedgerEntry.objects.filter(of).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"

@@ -14,7 +14,7 @@ GATES = {
 }
 
 
-def share(of: Fraction) -> str:
+def share_in_words(of: Fraction) -> str:
     """Return a share as a percentage where that is exact to four digits, else as a ratio."""
     percent = of * 100
     if (percent * 10_000).denominator != 1:
@@ -23,7 +23,7 @@ def share(of: Fraction) -> str:
     return f"{whole}.{digits:04d}".rstrip("0").rstrip(".") + " %"
 
 
-def share_of(typed: str) -> Fraction | None:
+def parse_share(typed: str) -> Fraction | None:
     """Return a share that was typed as a percentage or a ratio: more than 0, at most 1; None for anything else."""
     text = typed.strip()
     if found := _PERCENT.fullmatch(text):

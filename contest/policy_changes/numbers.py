@@ -11,7 +11,7 @@ from fractions import Fraction
 from accounts.locale import zone_names
 from common.typed import whole_number
 from contest.ledger.amounts import money
-from contest.policy_changes.number_words import GATES, share, share_of
+from contest.policy_changes.number_words import GATES, parse_share, share_in_words
 from policy.enums import GoldFeedback, OutlineGate
 from policy.numbers import LIMITS, Policy
 
@@ -50,7 +50,7 @@ class PolicyNumber:
         """Return a value as it is typed into its field."""
         if isinstance(value, bool):
             return "yes" if value else "no"
-        return share(value) if isinstance(value, Fraction) else str(value)
+        return share_in_words(value) if isinstance(value, Fraction) else str(value)
 
     def words(self, value: Value, currency: str) -> str:
         """Return a value for reading, with its unit."""
@@ -86,7 +86,7 @@ _READ: Mapping[str, Callable[[str], Value | None]] = {
     "name": lambda text: _matching(_NAME, text),
     "currency": lambda text: _matching(_CURRENCY, text),
     "time_zone": lambda text: text if text in zone_names() else None,
-    "min_box_fraction": share_of,
+    "min_box_fraction": parse_share,
     "outline_gate": {each.value: each for each in OutlineGate}.get,
     "gold_feedback": {each.value: each for each in GoldFeedback}.get,
     "occlusion_allowed": {"yes": True, "no": False}.get,
@@ -363,7 +363,7 @@ class NumberChange:
     new: str
 
 
-def changes(before: Policy, after: Policy) -> tuple[NumberChange, ...]:
+def changed_numbers(before: Policy, after: Policy) -> tuple[NumberChange, ...]:
     """Return what `after` has otherwise, in the order of the groups."""
     return tuple(
         NumberChange(each, each.words(each.of(before), before.currency), each.words(each.of(after), after.currency))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from contest.policy_changes.numbers import NUMBERS, NumberChange, PolicyNumber, Value, changes
+from contest.policy_changes.numbers import NUMBERS, NumberChange, PolicyNumber, Value, changed_numbers
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import never_held
@@ -44,7 +44,7 @@ class PolicyVersionRow:
     @property
     def changes(self) -> tuple[NumberChange, ...]:
         """Return what it has otherwise than the version before; nothing for the first."""
-        return changes(self.before.policy, self.policy) if self.before else ()
+        return changed_numbers(self.before.policy, self.policy) if self.before else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from common.errors import Conflict, InvalidInput
 from common.times import absolute
 from common.typed import clean_words
 from contest.ledger.currency_lock import currency_keep
-from contest.policy_changes.numbers import changes
+from contest.policy_changes.numbers import changed_numbers
 from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, policy_history
 from labeling.selectors import forget_versions
 from policy.models import PolicyVersion
@@ -44,7 +44,7 @@ def policy_draft(draft: PolicyDraft, *, by: User, zone: str, now: datetime) -> P
     reason = clean_words(
         draft.reason, field="reason", ask="Give the reason: it is public.", most=MOST_REASON_CHARACTERS
     )
-    if not changes(newest.policy, draft.policy):
+    if not changed_numbers(newest.policy, draft.policy):
         raise InvalidInput(f"Nothing differs from version {newest.version}. Change a number.", "unchanged")
     _check_moment(draft.since, newest, zone, now)
     row = _row(newest.version + 1, draft.policy, draft.since, reason, by, now)

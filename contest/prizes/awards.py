@@ -22,7 +22,7 @@ from contest.defenses.stake_ends import lock_stake, lock_stakes, stake_end
 from contest.ledger.dry_run import LEDGER, Ledger
 from contest.ledger.models import Account, LedgerEntry
 from contest.ledger.selectors import defenders_cents
-from contest.ledger.services import MOST_WORDS, Causes, account, lock_accounts
+from contest.ledger.services import MOST_WORDS, Causes, ledger_account, lock_accounts
 from contest.ledger.withholding import forfeited_of, withheld_by_team
 from contest.prizes.checklist import award_checklist, contenders, is_ready_for_award, never_reason, sharing
 from contest.prizes.conditions import AwardCondition
@@ -31,7 +31,7 @@ from contest.prizes.prize_facts import StakeWithBreaks, stakes_with_breaks
 from contest.prizes.settlement import (
     accounts_of,
     deciding_week,
-    moved_by_award,
+    received_by_award,
     stake_settle,
     take_back_money,
     teams_share,
@@ -60,7 +60,7 @@ def award_give(
     winners = _under_lock(stake, now)
     weeks = Weeks(now)
     met = {each.pk: _met(each, policy, now, weeks) for each in winners}
-    half = account(AccountKind.DEFENDERS)
+    half = ledger_account(AccountKind.DEFENDERS)
     shares = defender_shares(lock_accounts(_accounts(half, winners))[half.pk].balance_cents, _received(winners))
     subject = {"stake": list(shares), "defense": [each.defense_id for each in winners]}
     decision = record_decision(DecisionKind.AWARD, subject=subject, reason=reason, by=by, now=now, statement=said)
@@ -218,7 +218,7 @@ def _due(shares: Mapping[int, int], kept: Sequence[StakeWithBreaks]) -> dict[int
 
 
 def _position(decision: BoardDecision, total: int, book: Ledger) -> MoneyPosition:
-    got, there = teams_share(moved_by_award(decision, book), book)
+    got, there = teams_share(received_by_award(decision, book), book)
     return MoneyPosition(total, got, there, 0, 0, book.cents(book.account(AccountKind.DEFENDERS)))
 
 
@@ -236,7 +236,7 @@ def may_post(change: AwardChange, weeks: Weeks) -> bool:
 
 
 def _post(decision: BoardDecision, *, now: datetime, by: User | None = None) -> None:
-    half = account(AccountKind.DEFENDERS)
+    half = ledger_account(AccountKind.DEFENDERS)
     paid = Account.objects.filter(entries_in__decision=decision, kind=AccountKind.TEAM)
     lock_accounts([*_accounts(half, _awarded(decision)), *paid])
     change_post(award_change(decision), LEDGER, now=now, by=by)

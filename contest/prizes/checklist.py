@@ -28,7 +28,7 @@ from contest.prizes.conditions import (
     TEAM,
     AwardCondition,
     ConditionOwner,
-    in_order,
+    breaks_in_order,
     rerun_condition,
     week_conditions,
 )
@@ -207,7 +207,7 @@ def _first(place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> Awa
 def _parties(stakes: Iterable[Stake], policy: Policy, now: datetime, known: Weeks) -> tuple[ConditionOwner, ...]:
     """Return who can meet what these stakes do not meet of their own conditions."""
     lines = (line for each in stakes for line in own_conditions(each, policy=policy, now=now, known=known))
-    return in_order({party for line in lines for party in line.who})
+    return breaks_in_order({party for line in lines for party in line.who})
 
 
 def _shared(stake: Stake, place: RacePlace, policy: Policy, now: datetime, known: Weeks) -> AwardCondition:

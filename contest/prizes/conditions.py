@@ -78,7 +78,7 @@ class AwardCondition:
         return kept
 
 
-def in_order(parties: Collection[ConditionOwner]) -> tuple[ConditionOwner, ...]:
+def breaks_in_order(parties: Collection[ConditionOwner]) -> tuple[ConditionOwner, ...]:
     return tuple(party for party in ConditionOwner if party in parties)
 
 
@@ -100,7 +100,7 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
     closing = {name: at for name, at in closes.items() if at is not None}
     closed = [name for name, at in closing.items() if at <= now]
     waits = {week.name: known.waiting(week, of=stake.defense, before=until) for week in over if week not in settled}
-    still_open = [(week, _waits_of(waits.get(week.name))) for week in weeks if week not in settled]
+    still_open = [(week, _pending_of(waits.get(week.name))) for week in weeks if week not in settled]
     counts = f"{len(settled)} of {len(weeks)}. {_open_weeks(still_open, zone)}"
     last = max((at for at in closing.values() if at > now), default=None)
     unknown = "" if len(settled) == len(weeks) else " When the others close is known once they are settled."
@@ -119,9 +119,9 @@ def week_conditions(stake: Stake, policy: Policy, now: datetime, known: Weeks) -
             len(settled) == len(weeks),
             counts.strip(),
             reverse("releases"),
-            who=in_order(settling),
+            who=breaks_in_order(settling),
         ),
-        AwardCondition(_NAMES[1], titles[1], len(closed) == len(weeks), closed_words, who=in_order(closing_by)),
+        AwardCondition(_NAMES[1], titles[1], len(closed) == len(weeks), closed_words, who=breaks_in_order(closing_by)),
     ]
 
 
@@ -139,7 +139,7 @@ def _open_weeks(weeks: Sequence[tuple[Week, Mapping[str, int]]], zone: str) -> s
     return f"Open: {shown}{' and more' if len(words) > MOST_NAMED else ''}." if words else ""
 
 
-def _waits_of(waiting: Mapping[str, int] | None) -> Mapping[str, int]:
+def _pending_of(waiting: Mapping[str, int] | None) -> Mapping[str, int]:
     """Return what an open week waits for, by the keys of `_WHO_SETTLES`, with how many pictures wait; None is what is
     given of a week that is not over."""
     if waiting is None:

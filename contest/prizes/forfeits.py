@@ -16,10 +16,10 @@ from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Award
 from contest.defenses.selectors import owner_of
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, lock_accounts, move
+from contest.ledger.services import ledger_account, lock_accounts, move
 from contest.ledger.withholding import awards_of, forfeited_of, money_withhold, set_aside_by_award, withheld_of
 from contest.prizes.awards import award_change
-from contest.prizes.settlement import NetReceived, accounts_of_teams, moved_by_award, teams_share
+from contest.prizes.settlement import NetReceived, accounts_of_teams, received_by_award, teams_share
 
 _Part = tuple[Account, int]
 
@@ -48,7 +48,7 @@ def _left_of(award: Award) -> list[_Part]:
 def _got(award: Award) -> list[NetReceived]:
     """Return what the accounts of the team got by the decision of an award."""
     accounts = set(_accounts(award))
-    moved = [each for each in moved_by_award(award.decision) if each.account in accounts]
+    moved = [each for each in received_by_award(award.decision) if each.account in accounts]
     return sorted(moved, key=lambda each: each.account.pk)
 
 
@@ -72,7 +72,7 @@ def _sum_of(rows: QuerySet[LedgerEntry]) -> int:
     return rows.aggregate(sum=Sum("cents"))["sum"] or 0
 
 
-def withhold_check(award: Award) -> list[_Part]:
+def amounts_to_withhold(award: Award) -> list[_Part]:
     """Return what can be withheld of an award; Conflict (`nothing_left`) where nothing can."""
     parts = _left_of(award)
     if not parts:
@@ -89,8 +89,8 @@ def award_withhold(*, award: Award, reason: str, by: MotionMandate, now: datetim
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_left`) where
     nothing of it is there.
     """
-    lock_accounts([account(AccountKind.WITHHELD), *_accounts(award)])
-    parts = withhold_check(award)
+    lock_accounts([ledger_account(AccountKind.WITHHELD), *_accounts(award)])
+    parts = amounts_to_withhold(award)
     return [money_withhold(of=of, award=award, cents=cents, reason=reason, by=by, now=now) for of, cents in parts]
 
 
@@ -107,7 +107,7 @@ def _withheld_of(award: Award) -> list[_Part]:
     owner = owner_of(award.stake.defense)
     if owner is None:
         return []
-    left = teams_share(moved_by_award(award.decision))[0].get(owner.pk, 0)
+    left = teams_share(received_by_award(award.decision))[0].get(owner.pk, 0)
     left -= forfeited_of(award.decision).get(owner.pk, 0)
     found: list[_Part] = []
     for of in _accounts(award):
@@ -135,7 +135,7 @@ def award_forfeit(*, award: Award, reason: str, by: MotionMandate, now: datetime
     Raises NotAllowed without a mandate of the board, InvalidInput without a reason, Conflict (`nothing_withheld`) where
     nothing of this award is withheld.
     """
-    lock_accounts([account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)])
+    lock_accounts([ledger_account(AccountKind.WITHHELD), ledger_account(AccountKind.DEFENDERS)])
     return [_forfeit(award, of, cents, reason, by, now) for of, cents in forfeit_check(award)]
 
 
@@ -143,6 +143,6 @@ def _forfeit(award: Award, of: Account, cents: int, reason: str, by: MotionManda
     assert of.team_id is not None, "an award is given to a team"
     subject = {"team": [of.team_id], "award": [award.pk]}
     decision = record_decision(DecisionKind.FORFEIT, subject=subject, reason=reason, by=by, now=now, cents=cents)
-    source, half = account(AccountKind.WITHHELD), account(AccountKind.DEFENDERS)
+    source, half = ledger_account(AccountKind.WITHHELD), ledger_account(AccountKind.DEFENDERS)
     why = f"Withheld for good of the award for {award.stake.defense.name}: it is in the defenders' half again."
     return move(source, half, cents, rule="R38", why=why, causes=subject, by=by.member, decision=decision, now=now)

@@ -8,7 +8,7 @@ from typing import Self
 from django.db.models import Min
 
 from contest.core.breaks import SupposedRuling, breaks_in_force
-from contest.core.credit import was_already_known
+from contest.core.credit import was_to_be_labeled_before
 from contest.core.enums import StakeEnd
 from contest.core.models import Attack, Break, Stake, Team
 from contest.core.teams import final_team
@@ -118,7 +118,7 @@ def _credited(each: Break, attack: Attack | None, stake: Stake, own: set[int], k
     received = each.image.received_at if attack is None else attack.received_at
     if attack is None:
         return CreditedBreak(BreakInput(None, received, week_at(received).name), each, None)
-    team = None if was_already_known(attack) else known.final(attack.team_id)
+    team = None if was_to_be_labeled_before(attack) else known.final(attack.team_id)
     return CreditedBreak(BreakInput(team, received, attack.week, own=team in own), each, attack)
 
 
@@ -166,7 +166,7 @@ class OwnBreak:
     attack: str
 
 
-def conflicts() -> list[OwnBreak]:
+def unpaid_own_breaks() -> list[OwnBreak]:
     """Return every break of a deciding week by the team whose own defense or stake it is, the oldest stake first, for
     organizers to review (R27)."""
     found = ((row.stake, each.attack) for row in stakes_with_breaks(begun_stakes()) for each in row.conflicts)

@@ -22,7 +22,7 @@ from contest.core.teams import final_team, teams_counted_together
 from contest.core.weeks import week_at, week_called
 from contest.ledger.dry_run import LEDGER, Attempts, Ledger
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import Causes, account, lock_accounts
+from contest.ledger.services import Causes, ledger_account, lock_accounts
 from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
@@ -75,12 +75,12 @@ class StakeSettlement(Attempts):
             if not due:
                 return
             for row in due:
-                self.settle_one(row.stake.pk, partial(_settled, row, self.book, self._now))
+                self.settle_one(row.stake.pk, partial(_post_difference, row, self.book, self._now))
         # Nothing is kept: what moves for ever would fill a ledger that forgets nothing.
         raise RuntimeError(f"The money of stakes still moves after {MOST_ROUNDS} rounds.")
 
 
-def _settled(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
+def _post_difference(row: StakeWithBreaks, book: Ledger, now: datetime) -> bool:
     """Post the difference of one stake; say whether there was any."""
     needed = flows(row.due.teams, row.due.held, positions([row], book)[row.stake.pk])
     if needed:
@@ -110,7 +110,7 @@ def stake_settle(stake_id: int, *, now: datetime) -> bool:
     locked = Stake.objects.select_for_update(of=("self",), no_key=True).get(pk=stake_id)
     (row,) = stakes_with_breaks([Stake.objects.select_related("defense__entry__team", "paid_by").get(pk=locked.pk)])
     lock_accounts(accounts_of(row.stake, row.due.teams))
-    return _settled(row, LEDGER, now)
+    return _post_difference(row, LEDGER, now)
 
 
 def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
@@ -121,9 +121,9 @@ def accounts_of(stake: Stake, teams: Iterable[int]) -> list[Account]:
     touched = Account.objects.filter(Q(entries_in__source__stake=stake) | Q(entries_out__target__stake=stake))
     known = list(touched.exclude(kind=AccountKind.OUTSIDE))
     due = list(Team.objects.filter(pk__in=[*teams]))
-    named = [account(AccountKind.TEAM, team=team) for team in due]
+    named = [ledger_account(AccountKind.TEAM, team=team) for team in due]
     had = Team.objects.filter(pk__in={each.team_id for each in known if each.team_id is not None})
-    hubs = [account(AccountKind.STAKE, stake=stake), account(AccountKind.ATTACKERS)]
+    hubs = [ledger_account(AccountKind.STAKE, stake=stake), ledger_account(AccountKind.ATTACKERS)]
     return [*hubs, *known, *named, *accounts_of_teams([*due, *had])]
 
 
@@ -147,7 +147,7 @@ class NetReceived:
 def positions(rows: Iterable[StakeWithBreaks], book: Ledger = LEDGER) -> dict[int, MoneyPosition]:
     """Return stake -> how its money lies, by one reading of the entries of all of them."""
     stakes = {row.stake.pk: row.stake for row in rows}
-    moved = _moved(stakes, book)
+    moved = _net_received(stakes, book)
     lendable = sum(map(book.cents, Account.objects.filter(kind=AccountKind.ATTACKERS)))
     hubs = {each.stake_id: book.cents(each) for each in Account.objects.filter(stake__in=stakes)}
     hubs |= {each.stake_id: book.cents(each) for each in book.opened if each.stake_id in stakes}
@@ -159,7 +159,7 @@ def positions(rows: Iterable[StakeWithBreaks], book: Ledger = LEDGER) -> dict[in
     } | {pk: MoneyPosition(0, {}, {}, 0, 0, 0) for pk in stakes if pk not in hubs}
 
 
-def _moved(stakes: Collection[int], book: Ledger = LEDGER) -> dict[int, list[NetReceived]]:
+def _net_received(stakes: Collection[int], book: Ledger = LEDGER) -> dict[int, list[NetReceived]]:
     of_stakes = LedgerEntry.objects.filter(Q(source__stake__in=stakes) | Q(target__stake__in=stakes)).order_by()
     rows = list(of_stakes.values_list("source", "source__stake", "target", "target__stake").annotate(sum=Sum("cents")))
     for each in book.planned:
@@ -189,22 +189,22 @@ def _position(
     withheld: Sequence[WithheldAmount],
     has: Mapping[int, int],
 ) -> MoneyPosition:
-    got = _got(moved)
+    got = _received_by_team(moved)
     aside = {each.team.pk: each.cents for each in withheld if each.team is not None}
     decided = {each.team.pk: each.decided for each in withheld if each.team is not None}
     outside = [-each.cents for each in moved if each.account.kind == AccountKind.OUTSIDE]
     # A payment that was recorded for the wrong stake went out again: then nothing was ever at stake.
     cents = sum(outside) if outside else stake.cents
     in_all = sum(each.cents for each in moved if each.account.kind == AccountKind.WITHHELD)
-    return MoneyPosition(cents, got, _there(got, has), hub, in_all, lendable, aside, decided)
+    return MoneyPosition(cents, got, _still_on_account(got, has), hub, in_all, lendable, aside, decided)
 
 
 def received_from_stakes(stakes: Iterable[Stake]) -> dict[int, dict[int, int]]:
     """Return stake -> team -> what it got, less what went back; teams that were merged count as one."""
-    return {pk: _got(moved) for pk, moved in _moved([each.pk for each in stakes]).items()}
+    return {pk: _received_by_team(moved) for pk, moved in _net_received([each.pk for each in stakes]).items()}
 
 
-def moved_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
+def received_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetReceived]:
     """Return what accounts got of the defenders' half by a decision; entries of the stakes do not touch it."""
     half = book.account(AccountKind.DEFENDERS).pk
     nets = Counter[int]()
@@ -221,11 +221,11 @@ def moved_by_award(decision: BoardDecision, book: Ledger = LEDGER) -> list[NetRe
 
 def teams_share(moved: Iterable[NetReceived], book: Ledger = LEDGER) -> tuple[dict[int, int], dict[int, int]]:
     """Return what each team got and how much of that is still there; teams that were merged count as one."""
-    got = _got(moved)
-    return got, _there(got, _balances_of_teams(book))
+    got = _received_by_team(moved)
+    return got, _still_on_account(got, _balances_of_teams(book))
 
 
-def _got(moved: Iterable[NetReceived]) -> dict[int, int]:
+def _received_by_team(moved: Iterable[NetReceived]) -> dict[int, int]:
     got = Counter[int]()
     for each in moved:
         if each.account.team is not None:
@@ -233,7 +233,7 @@ def _got(moved: Iterable[NetReceived]) -> dict[int, int]:
     return got
 
 
-def _there(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
+def _still_on_account(got: Mapping[int, int], has: Mapping[int, int]) -> dict[int, int]:
     """Return how much of what teams got is on an account of theirs still, on whichever of those that are merged."""
     return {team: max(min(cents, has.get(team, 0)), 0) for team, cents in got.items()}
 

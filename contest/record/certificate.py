@@ -11,7 +11,7 @@ from adjudication.enums import Reason
 from adjudication.rules import REASONS, UNITS_PER_SQUARE_PIXEL, CountedOpinion, Decision, VerdictPolicy, adjudicate
 from adjudication.wording import reason_name
 from labeling.enums import Answer
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 
 QUESTIONS = ("bird", "bicycle", "outline", "complete", "unoccluded", "real")
 # What a picture has to meet, in the order of the reasons (R13, R15).
@@ -102,7 +102,7 @@ def _size_note(share: Fraction | None, least: Fraction) -> str:
 
 
 def _asked(opinion: CountedOpinion, policy: VerdictPolicy) -> bool:
-    return outline_asked_of(opinion.bird, opinion.bicycle, policy.outline_gate) is not None
+    return class_to_outline(opinion.bird, opinion.bicycle, policy.outline_gate) is not None
 
 
 def _cells(
@@ -130,7 +130,7 @@ def _questions(reason: Reason, opinion: CountedOpinion, opinions: Sequence[Count
     return both
 
 
-def share_of(opinion: CountedOpinion, *, width: int, height: int) -> Fraction | None:
+def box_fraction(opinion: CountedOpinion, *, width: int, height: int) -> Fraction | None:
     """Return which share of the picture an opinion's box covers, exactly; None without a box."""
     return Fraction(opinion.box.area, width * height * UNITS_PER_SQUARE_PIXEL) if opinion.box else None
 

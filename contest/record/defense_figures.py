@@ -31,7 +31,7 @@ from scoring.selectors import (
     places_in_force,
     predictions_in_force,
     runs_of_interest,
-    spread,
+    spread_between_rounds,
     throughput,
 )
 
@@ -147,7 +147,7 @@ def _figures(defense: Defense, public: bool) -> DefenseStatistics:
         faults=tuple(_faults(counted)),
         breaks=defense_breaks(public).filter(defense=defense).values("image").distinct().count(),
         speed=throughput(answers),
-        spread=spread(answers),
+        spread=spread_between_rounds(answers),
         risk=tuple(risk_of(answers)),
     )
 
@@ -189,7 +189,7 @@ def risk_of(answers: QuerySet[Prediction]) -> list[CurvePoint]:
 # What broke it -------------------------------------------------------------------------------------------------------
 
 
-def breaks_of(defense: Defense, *, public: bool, now: datetime) -> list[tuple[Break, Attack]]:
+def breaks_of_defense(defense: Defense, *, public: bool, now: datetime) -> list[tuple[Break, Attack]]:
     """Return what broke a defense with the first receipt of the picture, whose week decides (R35): each picture once,
     in the order in which it was sent, the first MOST_BREAKS."""
     rows = defense_breaks(public).filter(defense=defense).annotate(sent_at=first_sent_at()).order_by("sent_at", "pk")

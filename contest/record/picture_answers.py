@@ -13,7 +13,7 @@ from adjudication.models import Ruling
 from adjudication.services import opinions_of, rules_policy
 from adjudication.wording import reason_name, verdict_words
 from contest.board.models import Appeal
-from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, certificate_of, percent, share_of
+from contest.record.certificate import QUESTIONS, Certificate, CertificateLine, box_fraction, certificate_of, percent
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from labeling.models import Image, Response
@@ -68,7 +68,7 @@ class AnswerShown:
         return self.box.xmin / HUNDREDTHS_PER_PIXEL + beside, max(self.box.ymin / HUNDREDTHS_PER_PIXEL - 3, 10)
 
 
-def answers_of(image: Image) -> list[AnswerShown]:
+def panel_answers(image: Image) -> list[AnswerShown]:
     """Return what was answered up to the newest ruling, panel by panel; what taskers say now waits for the next one.
 
     Gold answers are no part of it.
@@ -85,7 +85,7 @@ def answers_of(image: Image) -> list[AnswerShown]:
 
 def _shown(number: int, row: Response, counted: set[int], image: Image) -> AnswerShown:
     opinion = opinions_of([row])[0]
-    share = share_of(opinion, width=image.width, height=image.height)
+    share = box_fraction(opinion, width=image.width, height=image.height)
     return AnswerShown(number, row, drawn_outline(row.outline), opinion.box, share, _stands(row, counted))
 
 

@@ -20,7 +20,7 @@ from contest.record.picture_answers import (
     WIDE,
     AnswerShown,
     RulingShown,
-    answers_of,
+    panel_answers,
     rulings_of,
     smallest_box_of,
     zoom_of,
@@ -33,7 +33,7 @@ from labeling.pictures.addresses import picture_url
 from scoring.models import Defense
 
 
-def picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
+def public_picture_content(image: Image, reader: Reader, *, now: datetime) -> dict[str, Any]:
     """Return what the page of a picture that the reader may see shows; the timeline has the newest last."""
     known = known_of(image, reader, now=now)
     unrestricted = known.in_record or reader.organizer
@@ -88,17 +88,17 @@ def _answers_and_rulings(
     seen = set(rulings_seen_by(image, reader, now=now).values_list("number", flat=True))
     if not seen:
         return [], []
-    answers = answers_of(image)
+    answers = panel_answers(image)
     rulings = [each for each in rulings_of(image, answers) if each.ruling.number in seen]
     if reader.organizer:
         return answers, rulings
     kept = set() if known.in_record else {each.response.panel_id for each in answers}
-    kept |= _being_asked(image, known.week)
+    kept |= _open_panels(image, known.week)
     told = [each for each in answers if each.response.panel_id not in kept]
     return told, [_without_answers(each) if each.ruling.panel_id in kept else each for each in rulings]
 
 
-def _being_asked(image: Image, week: str) -> set[int]:
+def _open_panels(image: Image, week: str) -> set[int]:
     """Return the panels on which somebody still has to answer, who shall not read what others did (R8). What stood in
     a release before others joined a panel is not taken back (R19)."""
     undecided = Report.objects.filter(image=image, decided_at__isnull=True)

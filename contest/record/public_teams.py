@@ -19,7 +19,7 @@ from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
 from contest.defenses.selectors import defense_states
-from contest.defenses.stake_rows import StakeShown, newest_stakes
+from contest.defenses.stake_rows import StakeShown, newest_stake_rows
 from contest.payments.winnings import Won, winnings_of
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -73,7 +73,7 @@ class TeamDefenseRow:
 # Attacks --------------------------------------------------------------------------------------------------------------
 
 
-def attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet[Attack]:
+def public_attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet[Attack]:
     """Return the attacks of `kind` that everybody may know of, newest first."""
     rows = Attack.objects.filter(attacks_public(now=now), team__in=teams).select_related("image", "team", "copy_of")
     rows = rows.order_by("-received_at", "-pk")
@@ -81,7 +81,7 @@ def attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet
         return rows
     told = rows.filter(released("image__"))
     if kind == "broke":
-        return told.filter(Exists(_breaks_told().filter(image=OuterRef("image"))))
+        return told.filter(Exists(_public_breaks().filter(image=OuterRef("image"))))
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("verdict")[:1]
     return told.alias(verdict=Subquery(newest)).filter(verdict=Verdict(kind))
 
@@ -107,7 +107,7 @@ def team_attacks(attacks: Sequence[Attack], *, now: datetime) -> list[TeamAttack
     ]
 
 
-def _breaks_told() -> QuerySet[Break]:
+def _public_breaks() -> QuerySet[Break]:
     """Return the breaks that hold, of published defenses, on pictures of released weeks."""
     return breaks_in_force().filter(released("image__"), defense__published_at__isnull=False)
 
@@ -115,12 +115,14 @@ def _breaks_told() -> QuerySet[Break]:
 # Breaks ---------------------------------------------------------------------------------------------------------------
 
 
-def breaks_of(teams: Collection[Team], *, now: datetime) -> list[TeamBreakRow]:
+def breaks_of_team(teams: Collection[Team], *, now: datetime) -> list[TeamBreakRow]:
     """Return the breaks that the team is credited with, each pair of picture and defense once, newest first."""
     credited = _credited(teams, now).filter(released("image__"))
-    attacks = {each.image_id: each for each in credited.filter(Exists(_breaks_told().filter(image=OuterRef("image"))))}
+    attacks = {
+        each.image_id: each for each in credited.filter(Exists(_public_breaks().filter(image=OuterRef("image"))))
+    }
     own = set(Defense.objects.filter(entry__team__in=teams).values_list("pk", flat=True))
-    rows = _breaks_told().filter(image__in=attacks).select_related("defense").order_by("found_at", "pk")
+    rows = _public_breaks().filter(image__in=attacks).select_related("defense").order_by("found_at", "pk")
     found: dict[tuple[int, int], TeamBreakRow] = {}
     for each in rows:
         row = TeamBreakRow(each.defense, attacks[each.image_id], each.found_at, each.defense_id in own)
@@ -136,8 +138,8 @@ def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
 def team_counts(teams: Collection[Team], breaks: Iterable[TeamBreakRow], *, now: datetime) -> TeamCounts:
     """Return what is counted of the team; the breaks of its own defenses are not."""
     counted = [each.defense.pk for each in breaks if not each.own]
-    valid = attacks_of(teams, "valid", now=now).filter(has_credit())
-    return TeamCounts(attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
+    valid = public_attacks_of(teams, "valid", now=now).filter(has_credit())
+    return TeamCounts(public_attacks_of(teams, "", now=now).count(), valid.count(), len(counted), len(set(counted)))
 
 
 # Defenses and prizes --------------------------------------------------------------------------------------------------
@@ -150,7 +152,7 @@ def defenses_of(teams: Collection[Team], *, now: datetime) -> list[TeamDefenseRo
         .select_related("entry__team")
         .order_by("-published_at", "-pk")
     )
-    found, stakes = defense_states(rows, now=now, breaks=_breaks_told()), newest_stakes(rows, now)
+    found, stakes = defense_states(rows, now=now, breaks=_public_breaks()), newest_stake_rows(rows, now)
     return [TeamDefenseRow(each, found[each.pk], stakes.get(each.pk)) for each in rows]
 
 

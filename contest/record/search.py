@@ -13,7 +13,7 @@ from common.ids import ALPHABET
 from contest.attacks.selectors import attack_seen_by
 from contest.core.models import Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
-from contest.core.roles import reader_of
+from contest.core.roles import picture_reader
 from contest.core.weeks import week_called
 from contest.record.closed_cases import public_appeals, public_cases, public_decisions
 from contest.record.overrules import decisions_containing
@@ -49,7 +49,7 @@ class Search:
 
     def __init__(self, user: object, *, now: datetime) -> None:
         """Say who asks."""
-        self._team, self._organizer = reader_of(user)
+        self._team, self._organizer = picture_reader(user)
         self._reader = Reader.of(user)
         self._now = now
 

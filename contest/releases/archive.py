@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
     offset: int
 
 
-def pack(source: Path, into: Path) -> PackedFile:
+def deflate(source: Path, into: Path) -> PackedFile:
     """Deflate `source` into the new file `into`. zlib works outside the interpreter's lock, so a thread may do it."""
     packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     crc = size = packed = 0

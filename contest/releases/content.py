@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from adjudication.verifier import release_format as form
 from contest.core.calendar import Week
 from contest.releases import tables
-from contest.releases.archive import Archive, PackedFile, pack, stored_file
+from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import manifest_text
@@ -85,7 +85,7 @@ class ReleaseContent:
             if path in self.packed:
                 yield path, self.packed[path].result()
             elif path == form.MANIFEST:
-                yield path, pack(self.path / path, workplace / f"{path}.packed")
+                yield path, deflate(self.path / path, workplace / f"{path}.packed")
             else:
                 yield path, stored_file(self.path / path)
 
@@ -94,19 +94,19 @@ class ReleaseContent:
             yield each.path, PackedFile(self.path / each.path, False, each.crc, each.size, each.size)
 
 
-def write_tables(workplace: Path, week: Week, packer: Executor, progress: Progress) -> ReleaseContent:
+def write_week(workplace: Path, week: Week, packer: Executor, progress: Progress) -> ReleaseContent:
     """Write the rows of `week` below `workplace`, inside the snapshot; `packer` packs each file once it is complete."""
     path = workplace / "folder"
     (path / form.PICTURES).mkdir(parents=True)
     packed: dict[str, Future[PackedFile]] = {}
 
     def written(name: str) -> None:
-        packed[name] = packer.submit(pack, path / name, workplace / f"{name}.packed")
+        packed[name] = packer.submit(deflate, path / name, workplace / f"{name}.packed")
 
     folder = ReleaseFolder(path, progress, written)
-    rows = tables.write_tables(folder, week) | write_contest_tables(folder, week)
+    rows = tables.write_table_files(folder, week) | write_contest_tables(folder, week)
     with (workplace / "wanted").open("w", encoding="ascii") as wanted:
-        wanted.writelines(f"{sha256}\n" for sha256 in tables.pixels_of(week))
+        wanted.writelines(f"{sha256}\n" for sha256 in tables.pixel_hashes_of(week))
     counts = {name.partition(".")[0]: number for name, number in rows.items()}
     return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures")
 

@@ -80,7 +80,7 @@ def decisions_of(week: Week) -> QuerySet[BoardDecision]:
     return BoardDecision.objects.filter(within(week, "decided_at"))
 
 
-def attacks_of(week: Week) -> QuerySet[Attack]:
+def public_attacks_of_week(week: Week) -> QuerySet[Attack]:
     """Return the attacks of the week that everybody may know of once it is over: not the withdrawn ones (R24)."""
     return _attacks().filter(within(week, "received_at"))
 
@@ -115,14 +115,14 @@ def _attack_rows(week: Week) -> Rows:
         "pk", "public_id", "image__public_id", "team__public_id", "received_at", "of_quota", "copy_of__public_id",
         "policy__version",
     )  # fmt: skip
-    for pk, *sent, quota, copy, policy in stream(attacks_of(week).order_by("pk").values_list(*columns)):
+    for pk, *sent, quota, copy, policy in stream(public_attacks_of_week(week).order_by("pk").values_list(*columns)):
         yield pk, *sent, week.name, quota, copy, targets.get(pk, ()), policy
 
 
 def _targets(week: Week) -> dict[int, list[str]]:
     """Return the public ids of the defenses that attacks were sent against, for those that named any."""
     found: dict[int, list[str]] = {}
-    rows = AttackTarget.objects.filter(attack__in=attacks_of(week)).order_by(by_bytes("defense__public_id"))
+    rows = AttackTarget.objects.filter(attack__in=public_attacks_of_week(week)).order_by(by_bytes("defense__public_id"))
     for attack, defense in stream(rows.values_list("attack", "defense__public_id")):
         found.setdefault(attack, []).append(defense)
     return found
@@ -136,7 +136,7 @@ def _teams_of(week: Week) -> set[int]:
     those whose association was found to be an error."""
     entries = DefenseEntry.objects.filter(defense__published_at__isnull=False)
     named = {
-        *attacks_of(week).values_list("team", flat=True),
+        *public_attacks_of_week(week).values_list("team", flat=True),
         *entries.values_list("team", flat=True),
         *_stakes_of(week).filter(paid_by__isnull=False).values_list("paid_by", flat=True),
         *LedgerEntry.objects.filter(within(week, "made_at")).values_list("source__team", flat=True),

@@ -46,7 +46,7 @@ class FileRow:
     size: int | None
 
 
-def releases() -> list[Release]:
+def published_releases() -> list[Release]:
     """Return every release in the order of publication, which is that of the chain."""
     return list(Release.objects.order_by("pk"))
 
@@ -89,7 +89,7 @@ def newest_parts() -> dict[str, Release]:
     return {release.week: release for release in Release.objects.order_by("week", "part")}
 
 
-def neighbours(release: Release) -> tuple[Release | None, Release | None]:
+def neighbouring_releases(release: Release) -> tuple[Release | None, Release | None]:
     """Return what was published before and after this release."""
     before = Release.objects.filter(pk__lt=release.pk).order_by("-pk").first()
     return before, Release.objects.filter(pk__gt=release.pk).order_by("pk").first()
@@ -127,7 +127,7 @@ def file_of(release: Release, path: str) -> tuple[Path, str]:
     return settings.RELEASE_DIR / release.name / path, _CONTENT_TYPES[Path(path).suffix]
 
 
-def tables_of(release: Release) -> list[FileRow]:
+def release_files(release: Release) -> list[FileRow]:
     """Return the files of a release but its pictures, the manifest first; empty when it is not on this machine."""
     rows = [_row(release, path, sha256) for path, sha256 in _listed(release) if not _is_picture(path)]
     return [_row(release, form.MANIFEST, release.manifest_sha256), *rows] if rows else []

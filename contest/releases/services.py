@@ -33,11 +33,11 @@ from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.publication import released
 from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
-from contest.core.weeks import week_at, week_called, zone_of
+from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
-from contest.releases.content import ReleaseContent, copy_pictures, write_tables
-from contest.releases.contest_tables import attacks_of, decisions_of
+from contest.releases.content import ReleaseContent, copy_pictures, write_week
+from contest.releases.contest_tables import decisions_of, public_attacks_of_week
 from contest.releases.files import Progress, sync_folder
 from contest.releases.folders import copy_folder, remove_folder, same_folder
 from contest.releases.snapshot import snapshot
@@ -177,7 +177,7 @@ def _write_content(
         if any(facts["waiting"].values()) and not incomplete:
             raise _under_way(week, facts["waiting"])
         _refuse_ahead(week)
-        content = write_tables(workplace, week, packer, progress)
+        content = write_week(workplace, week, packer, progress)
     copy_pictures(workplace, content, progress)
     return content, facts
 
@@ -189,7 +189,7 @@ def _facts(week: Week) -> dict[str, Any]:
     return {
         "week_start": cells.time(week.start),
         "week_end": cells.time(week.end),
-        "time_zone": zone_of(week),
+        "time_zone": zone_of_week(week),
         "rule_book": form.RULE_BOOK_VERSION,
         "policy": {str(version): policy.to_json() for version, policy in policies.items()},
         "waiting": _waiting(week, policies),
@@ -212,7 +212,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
     cases, motions = decisions_on_pictures(week), motions_of(week)
     last = max(last, cases.aggregate(at=Max("decided_at"))["at"] or last)
-    decided = (rulings, attacks_of(week), decisions_of(week), cases, motions)
+    decided = (rulings, public_attacks_of_week(week), decisions_of(week), cases, motions)
     used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
     used |= {version for rows in (cases, motions) for version in rows.values_list("case__policy__version", flat=True)}
     recorded = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))

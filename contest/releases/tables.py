@@ -57,11 +57,11 @@ def _published_responses(week: Week) -> QuerySet[Response]:
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
     may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
     of_week = Response.objects.filter(received_in(week, "image__"))
-    rows = of_week.filter(~may_be_asked | _told_before_others_joined(week))
+    rows = of_week.filter(~may_be_asked | _released_before_more_taskers(week))
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
 
-def _told_before_others_joined(week: Week) -> Q:
+def _released_before_more_taskers(week: Week) -> Q:
     """The answers on a panel that stood in a release of the week, made between a ruling on the panel and the joining of
     others: those that had a place then, and those that had come as surplus."""
     ruled = Ruling.objects.filter(panel=OuterRef(OuterRef("panel")), decided_at__lte=OuterRef("released_at"))
@@ -81,7 +81,7 @@ def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
     return rows.iterator(chunk_size=CHUNK)
 
 
-def write_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
     return {
         form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week)),
@@ -102,7 +102,7 @@ def write_table(folder: ReleaseFolder, name: str, rows: Iterable[Row]) -> int:
     return folder.table(name, [release_tables.header(name)], release_tables.written(name, rows))
 
 
-def pixels_of(week: Week) -> Iterator[str]:
+def pixel_hashes_of(week: Week) -> Iterator[str]:
     """Yield the pixel hash of every image of the week, in ascending order."""
     return stream(images_of_week(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
 
@@ -342,11 +342,11 @@ def _pictures_with_responses(week: Week) -> Iterator[tuple[ReleasedPicture, list
         if pk != image:
             yield picture, []
             continue
-        yield picture, [_counted(row) for row in group]
+        yield picture, [_counted_response(row) for row in group]
         image, group = next(responses, (None, iter(())))
 
 
-def _counted(row: Row) -> CountedResponse:
+def _counted_response(row: Row) -> CountedResponse:
     _, pk, panel, tasker, bird, bicycle, xmin, ymin, xmax, ymax, complete, unoccluded, real, outline = row
     box = Box(xmin, ymin, xmax, ymax) if outline else None
     return CountedResponse(pk, panel, tasker, bird, bicycle, box, complete, unoccluded, real, outline)

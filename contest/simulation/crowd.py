@@ -15,7 +15,7 @@ from contest.simulation.clock import VirtualClock
 from contest.simulation.people import NO, YES, Form, SimulatedPerson
 from contest.simulation.pictures import SIDE, PictureTruth, draw_picture
 from labeling import leases, voiding
-from labeling.answers import read_answers
+from labeling.answers import read_form
 from labeling.enums import KnownUse, PanelState, TaskerState, Topic
 from labeling.gold import marks_of_answers
 from labeling.models import Assignment, KnownPicture, Panel, Tasker
@@ -120,7 +120,7 @@ class Crowd:
     def _is_right(self, person: SimulatedPerson, name: str) -> bool:
         """Let somebody answer a known picture."""
         truth = draw_picture(self.rng)
-        answers = read_answers(person.answer(truth, name), width=SIDE, height=SIDE, gate=self.policy.outline_gate)
+        answers = read_form(person.answer(truth, name), width=SIDE, height=SIDE, gate=self.policy.outline_gate)
         return marks_of_answers(answers, KnownPicture(**asdict(expected_of(truth)))).right
 
     def work(self, clock: VirtualClock, worker: SimulatedTasker, pace: float) -> None:
@@ -154,7 +154,7 @@ class Crowd:
         for _ in range(10):
             form = person.answer(self.truths[assignment.image_id], assignment.image_id)
             with suppress(InvalidInput):
-                read_answers(form, width=SIDE, height=SIDE, gate=self.policy.outline_gate)
+                read_form(form, width=SIDE, height=SIDE, gate=self.policy.outline_gate)
                 return form
         raise ValueError(f"{person.name} cannot draw")
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contest.simulation.cast import DefenseSkill
-from contest.simulation.painting import PaintedPicture, pixels_of
+from contest.simulation.painting import PaintedPicture, picture_pixels
 from labeling.enums import Label
 from scoring.enums import DefenseAnswer, Fault
 from scoring.models import Defense
@@ -33,7 +33,7 @@ class DrawnPictures:
     def add(self, picture: PaintedPicture) -> None:
         """Remember a picture."""
         self.pictures.append(picture)
-        self._views.append(_views(pixels_of(picture.data)[None])[0])
+        self._views.append(_views(picture_pixels(picture.data)[None])[0])
 
     def find(self, images: Pixels) -> list[int | None]:
         """Return for each image which picture it is, None for one that was never drawn."""

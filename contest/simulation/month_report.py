@@ -20,7 +20,7 @@ POLICY_NUMBERS = (
 KINDS = {"careless": "careless", "random": "clicks at random", "copying": "copy from each other"}
 
 
-def render(figures: Mapping[str, Any]) -> str:
+def render_month(figures: Mapping[str, Any]) -> str:
     """Return the page in Markdown."""
     months = figures["months"]
     parts = [

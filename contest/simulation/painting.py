@@ -50,12 +50,12 @@ def paint(truth: PictureTruth, bite: float, rng: Random) -> PaintedPicture:
 
 def nudge(data: bytes, rng: Random) -> bytes:
     """Return nearly the same picture: one small corner in another colour, as somebody does who copies."""
-    image = Image.frombytes("RGB", (SIDE, SIDE), pixels_of(data).tobytes())
+    image = Image.frombytes("RGB", (SIDE, SIDE), picture_pixels(data).tobytes())
     ImageDraw.Draw(image).rectangle((0, 0, rng.randint(2, 9), rng.randint(2, 9)), fill=_colour(rng))
     return as_png(image)
 
 
-def pixels_of(data: bytes) -> NDArray[np.uint8]:
+def picture_pixels(data: bytes) -> NDArray[np.uint8]:
     """Return a drawn picture as uint8 [SIDE, SIDE, 3], read as an attack is."""
     return np.frombuffer(read_attack(data, size=SIDE).pixels, np.uint8).reshape(SIDE, SIDE, 3)
 

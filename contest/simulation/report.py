@@ -306,7 +306,7 @@ _DEFENSE = "  {name}: {standing}, {source} source, broken by {broken_by_pictures
 _STAKE = "; staked by the {kind} from {from} to {until} ({end})"
 
 
-def render(figures: Figures) -> str:
+def render_contest(figures: Figures) -> str:
     """Return the whole report in words."""
     found = figures["money"]
 

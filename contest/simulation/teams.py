@@ -53,7 +53,7 @@ def week_planned(world: SimulationWorld, week: Week, attacks: int) -> None:
             at = week.start + timedelta(days=rng.randrange(first, 7), seconds=rng.randrange(86_400))
             if sender.role is TeamRole.STRONG and rng.random() < IN_THE_LAST_MINUTE:
                 at = week.end - timedelta(seconds=1 + place)
-            world.at(at, send, world, sender, pictures)
+            world.at(at, send_attacks, world, sender, pictures)
 
 
 def _uploads(sender: SimulatedTeam, count: int, quota: int) -> Iterator[int]:
@@ -68,7 +68,7 @@ def _uploads(sender: SimulatedTeam, count: int, quota: int) -> Iterator[int]:
         count -= pictures
 
 
-def send(world: SimulationWorld, sender: SimulatedTeam, count: int) -> None:
+def send_attacks(world: SimulationWorld, sender: SimulatedTeam, count: int) -> None:
     """Draw pictures and send them in one upload; a team that may not attack yet tries all the same."""
     pictures = [_picture(world, sender) for _ in range(count)]
     parts = [UploadedFile(f"{number}.png", picture.data) for number, picture in enumerate(pictures, start=1)]

@@ -33,7 +33,7 @@ class NewTeamInvitation:
     secret: str
 
 
-def state_of(invitation: TeamInvitation, *, now: datetime) -> InvitationState:
+def team_invitation_state(invitation: TeamInvitation, *, now: datetime) -> InvitationState:
     """Return what has become of an invitation."""
     if invitation.accepted_at is not None:
         return InvitationState.ACCEPTED
@@ -115,7 +115,7 @@ def team_invitation_withdraw(*, by: User, invitation_id: int, now: datetime) -> 
 def team_invitation_of(secret: str, *, now: datetime) -> TeamInvitation:
     """Return the open invitation of a link; NotFound (`link_over`) for every other link, whatever is wrong with it."""
     found = TeamInvitation.objects.select_related("team").filter(token_sha256=digest_of(secret)).first()
-    if found is None or state_of(found, now=now) is not InvitationState.OPEN:
+    if found is None or team_invitation_state(found, now=now) is not InvitationState.OPEN:
         words = (
             f"This link does not open anything any more. It works once, for {VALID_FOR.days} days: ask the captain of "
             "the team for a new one. If you have joined already, sign in."

@@ -41,7 +41,7 @@ def address_of_link(token: str) -> str:
 
 
 @transaction.atomic
-def register(*, token: str, username: str, password: str) -> User:
+def register_person(*, token: str, username: str, password: str) -> User:
     """Make a researcher's account; its address counts as confirmed, because the link came by it.
 
     NotFound for a link that is over, WrongFields for a user name or a password that will not do, Conflict

@@ -23,7 +23,7 @@ class UnsatisfiableRange(Exception):
     """The request asks for bytes that are not there."""
 
 
-def span_of(header: str, size: int) -> ByteRange | None:
+def requested_range(header: str, size: int) -> ByteRange | None:
     """Return the part of `size` bytes that the Range header asks for; None where the whole is to be sent.
 
     The whole answers no header, another unit, several ranges at once, and nonsense, as the standard allows.

@@ -13,7 +13,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.utils.http import http_date, parse_http_date_safe
 
 from common.outages import store_away
-from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, span_of
+from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, requested_range
 from picture_files.store import FileSlice, picture_store
 
 _PIECE = 1 << 16
@@ -106,7 +106,7 @@ def _answer(request: HttpRequest, sent: FileContent, etag: str, changed: int) ->
     if _is_known(request, etag, changed):
         return HttpResponse(status=304)
     asked = request.headers.get("Range", "") if request.method == "GET" and _range_holds(request, etag, changed) else ""
-    span = span_of(asked, sent.size)
+    span = requested_range(asked, sent.size)
     return _bytes(request, sent, span or ByteRange(0, sent.size), partial=span is not None)
 
 

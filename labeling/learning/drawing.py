@@ -10,7 +10,7 @@ from labeling.enums import TieBreak, Topic
 Key = TypeVar("Key", bound=Hashable)
 
 
-def draw(pool: Iterable[tuple[Key, Hashable]], size: int, rng: Random) -> list[Key] | None:
+def draw_pictures(pool: Iterable[tuple[Key, Hashable]], size: int, rng: Random) -> list[Key] | None:
     """Return `size` keys of the pool's (key, kind) pairs; None when it has fewer.
 
     Every kind is there once before any is there twice; which ones, and in which order, `rng` decides.

@@ -16,11 +16,11 @@ from django.utils.translation import gettext as _
 
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput
-from labeling.answers import FormAnswers, read_answers
+from labeling.answers import FormAnswers, read_form
 from labeling.enums import AttemptKind, TaskerState
 from labeling.gold import marks_of_answers
 from labeling.learning import selectors
-from labeling.learning.drawing import draw, tie_break_for
+from labeling.learning.drawing import draw_pictures, tie_break_for
 from labeling.models import (
     InstructionVersion,
     KnownPicture,
@@ -101,7 +101,7 @@ def _kind_due(tasker: Tasker, now: datetime) -> AttemptKind:
 def _drawn(tasker: Tasker, size: int, rng: Random) -> list[KnownPicture]:
     fresh = {known.pk: known for known in selectors.fresh_for(tasker).select_related("image").order_by("pk")}
     # A clear picture of a bird and one of a bicycle are two kinds.
-    keys = draw(((pk, (known.topic, known.accepts_bird[0])) for pk, known in fresh.items()), size, rng)
+    keys = draw_pictures(((pk, (known.topic, known.accepts_bird[0])) for pk, known in fresh.items()), size, rng)
     if keys is None:
         raise Conflict(
             _("You have seen every picture of the qualification. The organizers know, and add new ones."),
@@ -134,7 +134,7 @@ def item_answer(
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).get(pk=tasker.pk)
     item = selectors.item_of(tasker, item_id)
     image, gate = item.known.image, policy_at(item.attempt.started_at).outline_gate
-    answers = read_answers(data, width=image.width, height=image.height, gate=gate)
+    answers = read_form(data, width=image.width, height=image.height, gate=gate)
     if item.answers is not None:
         return _repeated(item, answers)
     _keep(item, answers, now)

@@ -59,7 +59,7 @@ def reason_of(known: KnownPicture, key: str) -> str:
     return str(words.get(key, ""))
 
 
-def title_of(known: KnownPicture) -> str:
+def lesson_title(known: KnownPicture) -> str:
     """Return what a worked example is called."""
     return reason_of(known, "title") or str(TOPICS[known.topic])
 

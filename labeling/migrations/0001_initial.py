@@ -10,7 +10,7 @@ from django.db import migrations, models
 
 import common.ids
 import labeling.enums
-from accounts.one_role import for_taskers_and_groups, run, without_taskers_and_groups
+from accounts.one_role import for_taskers_and_groups, sql_step, without_taskers_and_groups
 from common.database.append_only import append_only
 from labeling.first_rows import record_first_rows
 
@@ -544,5 +544,5 @@ class Migration(migrations.Migration):
         ),
         migrations.RunPython(record_first_rows, migrations.RunPython.noop),
         append_only("labeling_goldmark", "labeling_response", "labeling_voidedresponse", "labeling_watchevent", forgetting={"labeling_statechange": "by_id", "labeling_voiding": "voided_by_id"}),
-        run(for_taskers_and_groups("labeling_tasker"), without_taskers_and_groups("labeling_tasker")),
+        sql_step(for_taskers_and_groups("labeling_tasker"), without_taskers_and_groups("labeling_tasker")),
     ]

@@ -84,7 +84,7 @@ class Tasker(models.Model):
     # When the person asked to be forgotten; ID and answers stay.
     left_at = models.DateTimeField(null=True)
     # How far this tasker has passed each queue, as {"missing": ISO time}: a hint that keeps a claim cheap for
-    # somebody far ahead of the others (see selectors.candidates). Losing it costs time, never work.
+    # somebody far ahead of the others (see selectors.claimable_panels). Losing it costs time, never work.
     passed = models.JSONField(default=dict)
     passed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField()

@@ -74,7 +74,7 @@ def standing_in_words(standing: AnswerStatus) -> "dict[str, StrOrPromise]":
     return {"words": STANDINGS[standing.state], "look": _LOOKS[standing.state], "reason": standing.reason}
 
 
-def polygons(outline: str) -> list[str]:
+def svg_polygons(outline: str) -> list[str]:
     """Return the `points` of an SVG polygon for each ring of an outline in canonical JSON."""
     rings = json.loads(outline) if outline else []
     return [" ".join(f"{x},{y}" for x, y in ring) for ring in rings]

@@ -66,7 +66,7 @@ def _web_key(public: bytes) -> dict[str, str]:
     return {"kty": "OKP", "crv": "Ed25519", "use": "sig", "kid": key_id_of(public), "x": x}
 
 
-def keys_of(key_set: Mapping[str, Any]) -> dict[str, bytes]:
+def keys_of_set(key_set: Mapping[str, Any]) -> dict[str, bytes]:
     """Return key id -> public key of a JSON Web Key Set; ValueError when it is none."""
     try:
         publics = [_unpadded(key["x"]) for key in key_set["keys"] if key["crv"] == "Ed25519"]
@@ -79,7 +79,7 @@ def _unpadded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def signed(lines: Iterable[bytes], key: Ed25519PrivateKey) -> Iterator[bytes]:
+def signed_lines(lines: Iterable[bytes], key: Ed25519PrivateKey) -> Iterator[bytes]:
     """Yield the lines of an unfinished JSON object, each with its line feed, and then the line that signs them."""
     digest = hashlib.sha256()
     for line in lines:
@@ -93,7 +93,7 @@ def _message(sha256: str) -> bytes:
     return f"{FORMAT}\n{sha256}\n".encode()
 
 
-def check(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> Signature:
+def check_signature(lines: Iterable[bytes], keys: Mapping[str, bytes]) -> Signature:
     """Check a file, given as its lines with their line feeds, against `keys`, key id -> public key.
 
     Returns what its last line says; NotGenuine when it is not exactly as it was signed.

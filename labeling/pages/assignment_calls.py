@@ -57,7 +57,7 @@ def _outline_gate(assignment: Assignment) -> OutlineGate:
     return only_outline_gate() or outline_gate_of(assignment, policy_at)
 
 
-def receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
+def response_receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
     """Return the receipt of a response."""
     response = submitted.response
     return {
@@ -221,4 +221,4 @@ class AssignmentResponse(APIView):
             now=now,
         )
         code = status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED
-        return Response(receipt_json(submitted), status=code)
+        return Response(response_receipt_json(submitted), status=code)

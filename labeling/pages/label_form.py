@@ -15,9 +15,9 @@ from labeling.instructions import news_since
 from labeling.marking import STATEMENTS
 from labeling.models import Tasker
 from labeling.notices import notices_json
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 from labeling.pages.label_words import page_words
-from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_hints, keys_of, preferences_of
+from labeling.preferences import ACTIONS, NAMED_KEYS, instructions_read, key_bindings, key_hints, tasker_preferences
 from labeling.questions.report_words import KIND_WORDS
 from policy.enums import OutlineGate
 from policy.numbers import Policy
@@ -133,7 +133,7 @@ class ShownForm:
     def asked(self) -> Label | None:
         """Return the class questions 3 and 4 are about with what is filled in (R10)."""
         bird, bicycle = (_answer(self.values.get(question.field)) for question in wording.QUESTIONS)
-        return outline_asked_of(bird, bicycle, self.gate) if bird and bicycle else None
+        return class_to_outline(bird, bicycle, self.gate) if bird and bicycle else None
 
     @property
     def questions(self) -> list[ShownQuestion]:
@@ -301,8 +301,8 @@ def _gate(assignment: Mapping[str, Any] | None, policy: Policy) -> OutlineGate:
 
 
 def _of_tasker(tasker: Tasker) -> dict[str, Any]:
-    preferences = preferences_of(tasker)
-    keys = keys_of(tasker)
+    preferences = tasker_preferences(tasker)
+    keys = key_bindings(tasker)
     return {
         "username": tasker.user.get_username() if tasker.user else "",
         "language": get_language(),
@@ -337,7 +337,7 @@ def gate_table(gate: OutlineGate) -> dict[str, str]:
 
     The browser looks answers up here, so that the rule has one home.
     """
-    pairs = ((bird, bicycle, outline_asked_of(bird, bicycle, gate)) for bird in Answer for bicycle in Answer)
+    pairs = ((bird, bicycle, class_to_outline(bird, bicycle, gate)) for bird in Answer for bicycle in Answer)
     return {f"{bird} {bicycle}": asked.value for bird, bicycle, asked in pairs if asked}
 
 

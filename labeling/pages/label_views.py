@@ -23,7 +23,7 @@ from common.typed import whole_number
 from common.web.form_fields import SeeOther
 from common.web.page import page
 from labeling import leases
-from labeling.access import assignment_of, labeling_tasker, tasker_of
+from labeling.access import assignment_of_tasker, labeling_tasker, tasker_of
 from labeling.enums import ReportKind
 from labeling.instructions import news_json, news_since
 from labeling.models import Assignment, Tasker
@@ -109,7 +109,7 @@ def _take(request: HttpRequest, tasker: Tasker, *, now: datetime) -> HttpRespons
     if request.POST.get("action") == "seen":
         return _see_notice(request, tasker, now=now)
     try:
-        assignment = assignment_of(tasker, assignment_id_of(request.POST))
+        assignment = assignment_of_tasker(tasker, assignment_id_of(request.POST))
         if request.POST.get("action") == "report":
             return _report(request, tasker, assignment, now=now)
         return _submit(request, tasker, assignment, now=now)

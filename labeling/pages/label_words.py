@@ -22,7 +22,7 @@ def page_words() -> dict[str, object]:
         **_keeping(),
         **_sending(),
         **_next_picture(),
-        **_telling(),
+        **_confirmations(),
         **_signing_in(),
         **_keys(),
         "editor": _editor(),
@@ -140,7 +140,7 @@ def _next_picture() -> dict[str, Words]:
     }
 
 
-def _telling() -> dict[str, Words]:
+def _confirmations() -> dict[str, Words]:
     return {
         "reported": _("Thank you. An organizer looks at that picture; you do not get it again."),
         "questionSent": _("Thank you. An organizer answers your question, for everybody where it helps everybody."),

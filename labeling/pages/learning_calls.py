@@ -54,19 +54,19 @@ def _kept_until(policy: Policy, now: datetime) -> datetime:
     return now + timedelta(seconds=policy.lease_seconds)
 
 
-def receipt_json(answered: MarkedAnswer) -> dict[str, Any]:
+def qualification_receipt_json(answered: MarkedAnswer) -> dict[str, Any]:
     """Return the receipt of an answer in a try, and where its marks are."""
     item = answered.item
     return {
         "id": str(item.public_id),
         "received_at": iso(item.answered_at or domain_now()),
-        "receipt": receipt_of(item),
+        "receipt": qualification_receipt(item),
         "counted": True,
         "go": reverse("qualification-marks", args=[item.public_id]),
     }
 
 
-def receipt_of(item: QualificationItem) -> str:
+def qualification_receipt(item: QualificationItem) -> str:
     """Return 12 hexadecimal digits that a tasker can quote."""
     said = (item.answers or {}).get("sha256", "")
     digits = hashlib.sha256(f"{item.public_id} {said}".encode()).hexdigest()[:12].upper()
@@ -171,4 +171,4 @@ class QualificationResponse(APIView):
             raise InvalidInput("Send a JSON object.", "invalid")
         answered = item_answer(tasker=tasker, item_id=item_id, data=request.data, policy_at=policy_at, now=domain_now())
         code = status.HTTP_200_OK if answered.repeated else status.HTTP_201_CREATED
-        return Response(receipt_json(answered), status=code)
+        return Response(qualification_receipt_json(answered), status=code)

@@ -36,7 +36,7 @@ def _shown(known: KnownPicture, now: datetime) -> dict[str, Any]:
         "known": known,
         "url": picture_url(known.image, now=now),
         "path": drawn_outline(known.outline),
-        "title": wording.title_of(known),
+        "title": wording.lesson_title(known),
         "topic": wording.TOPICS[known.topic],
     }
 

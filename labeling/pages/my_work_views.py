@@ -26,7 +26,7 @@ from labeling.my_work.answer_status import standing_reader
 from labeling.my_work.feedback import GoldShare, retired_marks, weekly_shares
 from labeling.my_work.keys import public_keys, signing_key
 from labeling.my_work.record import record_lines
-from labeling.my_work.signing import signed
+from labeling.my_work.signing import signed_lines
 from labeling.pictures.addresses import picture_url
 from policy.enums import GoldFeedback
 from policy.numbers import Policy
@@ -82,7 +82,7 @@ def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[d
         {
             "response": response,
             "picture": picture_url(response.image, now=now),
-            "polygons": answer_words.polygons(response.outline),
+            "polygons": answer_words.svg_polygons(response.outline),
             "said": answer_words.answers_in_words(response),
             "spent": answer_words.duration(response.milliseconds),
             "standing": answer_words.standing_in_words(standing(response)),
@@ -135,8 +135,8 @@ def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
         {
             "mark": mark,
             "picture": picture_url(mark.known.image, now=now),
-            "given": answer_words.polygons(mark.response.outline),
-            "expected": answer_words.polygons(mark.known.outline),
+            "given": answer_words.svg_polygons(mark.response.outline),
+            "expected": answer_words.svg_polygons(mark.known.outline),
             "said": answer_words.answers_in_words(mark.response),
             "right_answers": answer_words.expected_in_words(mark.known),
             "marks": answer_words.marks_in_words(mark.marks),
@@ -150,7 +150,7 @@ def my_checks(request: HttpRequest, tasker: Tasker) -> HttpResponse:
 def my_download(request: HttpRequest, tasker: Tasker) -> StreamingHttpResponse:
     """Send a tasker all their answers as one signed file, as they are read."""
     now = domain_now()
-    lines = signed(record_lines(tasker=tasker, site=settings.PUBLIC_URL, now=now), signing_key())
+    lines = signed_lines(record_lines(tasker=tasker, site=settings.PUBLIC_URL, now=now), signing_key())
     answer = StreamingHttpResponse(_in_pieces(lines), content_type="application/json")
     answer["Content-Disposition"] = f'attachment; filename="my-work-{tasker.public_id}-{now:%Y-%m-%d}.json"'
     return answer

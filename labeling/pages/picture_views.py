@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 
 from common.domain_clock import domain_now
 from common.web.page import page
-from labeling.pictures.addresses import LIFETIME, pixels_of
+from labeling.pictures.addresses import LIFETIME, pixels_hash_of
 from picture_files.store import PictureMissing, picture_key, picture_store
 
 logger = structlog.get_logger(__name__)
@@ -18,7 +18,7 @@ def picture(request: HttpRequest, token: str) -> HttpResponse:
 
     No session, cookie or query: the address is the permission, and it ends by itself.
     """
-    pixels_sha256 = pixels_of(token, now=domain_now())
+    pixels_sha256 = pixels_hash_of(token, now=domain_now())
     if pixels_sha256 is None:
         return _fenced(HttpResponseNotFound(content_type="text/plain"), cache="no-store")
     try:

@@ -24,7 +24,7 @@ def assignment_id_of(fields: Mapping[str, str]) -> UUID:
 
 
 def read_plain_form(fields: Mapping[str, str], *, now: datetime) -> dict[str, Any]:
-    """Return the posted fields in the shape of `answers.read_answers`; what is wrong in them is found there.
+    """Return the posted fields in the shape of `answers.read_form`; what is wrong in them is found there.
 
     Only the outline's text can be unreadable here: InvalidInput, with the line to change.
     """

@@ -17,7 +17,7 @@ from common.web.body_limits import SMALL_BYTES, limit_body
 from labeling.access import tasker_of
 from labeling.notices import iso, notice_mark_seen, notices_json
 from labeling.pages.shapes import ErrorOut
-from labeling.preferences import preferences_change, preferences_of
+from labeling.preferences import preferences_change, tasker_preferences
 from labeling.questions.services import MOST_QUESTION_CHARACTERS, question_send
 
 
@@ -65,7 +65,7 @@ class Preferences(APIView):
     )
     def get(self, request: Request) -> Response:
         """Tell the keys and the instructions read."""
-        return Response(preferences_of(tasker_of(request.user)))
+        return Response(tasker_preferences(tasker_of(request.user)))
 
     @extend_schema(
         operation_id="preferences_change",

@@ -78,7 +78,7 @@ class AnswerForm(RowForm):
         )
 
 
-class DecisionForm(RowForm):
+class QuestionDecisionForm(RowForm):
     """An organizer's decision on a reported picture."""
 
     keys = ("image",)

@@ -16,7 +16,7 @@ from labeling.access import tasker_of
 from labeling.enums import ReportKind
 from labeling.learning.organizer import asked_again_by
 from labeling.models import Question, Report, Tasker
-from labeling.pages.question_forms import AnswerForm, DecisionForm, QuestionForm
+from labeling.pages.question_forms import AnswerForm, QuestionDecisionForm, QuestionForm
 from labeling.pictures.addresses import picture_url
 from labeling.questions import selectors
 from labeling.questions.report_words import KIND_NAMES
@@ -42,7 +42,7 @@ def questions(request: HttpRequest, tasker: Tasker) -> HttpResponse:
 @page(organizer_of, "GET POST")
 def reports(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show an organizer what taskers reported; take a decision on a picture."""
-    now, form = domain_now(), DecisionForm.of(request)
+    now, form = domain_now(), QuestionDecisionForm.of(request)
     if decided := form.submit(by=organizer, now=now):
         picture, taskers = decided[0].image.public_id, f"{len(decided)} tasker{'s' if len(decided) > 1 else ''}"
         told = f"Picture {picture} is decided; {taskers} who reported it will read your thanks and reply."

@@ -24,7 +24,7 @@ def picture_url(image: Image, *, now: datetime) -> str:
     return reverse("picture", args=[token.decode("ascii")])
 
 
-def pixels_of(token: str, *, now: datetime) -> str | None:
+def pixels_hash_of(token: str, *, now: datetime) -> str | None:
     """Return the pixels_sha256 an address stands for; None when it is forged or expired."""
     try:
         pixels = _box().decrypt_at_time(

@@ -16,7 +16,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from accounts.locale import zone_of
+from accounts.locale import parse_zone
 from common.audit.trail import Subject, audit
 from common.database.deadlocks import retry_on_deadlock
 from common.errors import Conflict, InvalidInput, NotFound
@@ -140,7 +140,10 @@ def _with_reply(text: str, reply: str) -> str:
 @contextmanager
 def _in_the_words_of(tasker: Tasker) -> Iterator[None]:
     """Inside, texts are in the tasker's language and times in their zone."""
-    with translation.override(tasker.language or settings.LANGUAGE_CODE), timezone.override(zone_of(tasker.time_zone)):
+    with (
+        translation.override(tasker.language or settings.LANGUAGE_CODE),
+        timezone.override(parse_zone(tasker.time_zone)),
+    ):
         yield
 
 

@@ -78,7 +78,7 @@ def _urgency(known: KnownPicture) -> tuple[bool, bool, int]:
 def gold_candidates(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show settled pictures that could become gold, unanimous ones first."""
     now, filtered = domain_now(), CandidateFilter(request, gold_choice.free_panels())
-    found = gold_choice.candidates(filtered.rows)
+    found = gold_choice.panels_for_gold(filtered.rows)
     shown = [{"candidate": each, "url": picture_url(each.panel.image, now=now)} for each in found[:MOST_SHOWN]]
     context = {"shown": shown, "count": len(found), "filter": filtered}
     return render(request, "monitoring/gold_candidates.html", context)

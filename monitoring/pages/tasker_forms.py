@@ -180,7 +180,7 @@ class EndLinkForm(Form):
 
     def save(self, *, link: TaskerLink, by: User, now: datetime) -> str:
         """End the link."""
-        links.link_end(link=link, reason=self.cleaned_data["reason"], by=by, now=now)
+        links.end_tasker_link(link=link, reason=self.cleaned_data["reason"], by=by, now=now)
         return "The link is ended."
 
 

@@ -26,10 +26,10 @@ from monitoring.tasker_figures import Period, agreement_of_period, statistics_by
 from monitoring.tasker_rows import (
     COLUMNS,
     TaskerRow,
-    as_columns,
     drawings,
     links_of,
     present_taskers,
+    tasker_columns,
     tasker_rows,
     timeline,
 )
@@ -60,7 +60,7 @@ def tasker_list_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     rows = _rows(TaskerFilter(request, present_taskers()), zone)
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="taskers-{today_in(now, zone)}.csv"'
-    csv.writer(answer).writerows([COLUMNS, *map(as_columns, rows)])
+    csv.writer(answer).writerows([COLUMNS, *map(tasker_columns, rows)])
     return answer
 
 

@@ -28,7 +28,7 @@ def plain_number(value: float) -> str:
 
 
 @register.filter
-def percent(share: float | None) -> str:
+def whole_percent(share: float | None) -> str:
     """Return a share in whole percent; a dash for none."""
     return _NOTHING if share is None else f"{100 * share:.0f} %"
 
@@ -61,7 +61,7 @@ def answer_name(answer: str) -> str:
 def answer_shares(said: Mapping[str, int]) -> str:
     """Return how often each of the four answers was given, in whole percent."""
     total = sum(said.values())
-    return ", ".join(f"{words(answer)} {percent(said[answer] / total)}" for answer in Answer if said.get(answer))
+    return ", ".join(f"{words(answer)} {whole_percent(said[answer] / total)}" for answer in Answer if said.get(answer))
 
 
 @register.filter

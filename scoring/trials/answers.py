@@ -14,7 +14,7 @@ ROW = np.dtype(
 )
 
 
-def pack(answers: Iterable[tuple[int, int, int, float, float]]) -> bytes:
+def pack_rows(answers: Iterable[tuple[int, int, int, float, float]]) -> bytes:
     """Return (picture, variant, label, score for bicycle, score for bird) as the table keeps them, in their order."""
     listed = sorted(answers)
     rows = np.zeros(len(listed), ROW)
@@ -23,6 +23,6 @@ def pack(answers: Iterable[tuple[int, int, int, float, float]]) -> bytes:
     return rows.tobytes()
 
 
-def unpack(kept: bytes | memoryview) -> Rows:
-    """Return the rows that `pack` made; ValueError for anything else."""
+def unpack_rows(kept: bytes | memoryview) -> Rows:
+    """Return the rows that `pack_rows` made; ValueError for anything else."""
     return np.frombuffer(bytes(kept), ROW)

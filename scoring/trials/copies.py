@@ -25,7 +25,7 @@ Key = tuple[str, int]
 def copies_flag(*, now: datetime) -> int:
     """Compare each container before its publication with every defense that was ever published, broken ones included;
     return the number of new flags. Idempotent."""
-    newcomers = [(newcomer, answers_of(newcomer)) for newcomer in selectors.defenses_before_publication()]
+    newcomers = [(newcomer, trial_answers(newcomer)) for newcomer in selectors.defenses_before_publication()]
     if not newcomers:
         return 0
     # What a defense answered is read once, for all newcomers.
@@ -37,7 +37,7 @@ def copies_flag(*, now: datetime) -> int:
 def _flag_all(
     newcomers: Sequence[tuple[Defense, dict[Key, Given]]], other: Defense, images: Sequence[int], now: datetime
 ) -> int:
-    theirs = answers_of(other) | _official(other, images)
+    theirs = trial_answers(other) | _official(other, images)
     return sum(_flag(newcomer, other, given, theirs, now) for newcomer, given in newcomers if newcomer.pk != other.pk)
 
 
@@ -95,13 +95,13 @@ def _same_answers(given: dict[Key, Given], theirs: dict[Key, Given]) -> dict[str
     return compared.to_json() | {"scores_vary": varying}
 
 
-def answers_of(defense: Defense) -> dict[Key, Given]:
+def trial_answers(defense: Defense) -> dict[Key, Given]:
     """Return what a defense answered in its trials, by the kind and number of the picture as it is."""
     done = Trial.objects.filter(defense=defense, state=RunState.FINISHED).exclude(kind=TrialKind.SMOKE)
     found: dict[Key, Given] = {}
     for trial in done.only("kind", "answers").order_by("id"):
         kind = _PRIVATE if trial.kind == TrialKind.PRIVATE else _PICTURES
-        for row in answers.unpack(trial.answers):
+        for row in answers.unpack_rows(trial.answers):
             if row["variant"] == Variant.PLAIN:
                 bicycle, bird = row["scores"]
                 found[kind, int(row["picture"])] = (int(row["label"]), float(bicycle), float(bird))

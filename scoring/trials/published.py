@@ -33,7 +33,7 @@ def register_attacks(find: FindAt) -> None:
     PublishedImages.find_attacks = staticmethod(find)
 
 
-def attack_pictures(*, now: datetime) -> "QuerySet[Image]":
+def published_attack_pictures(*, now: datetime) -> "QuerySet[Image]":
     """Return the pictures of the attacks that are out of their embargo at `now` and were not withdrawn (R24).
 
     An attack may have the pixels of a picture that organizers took in before: such a picture is an attack as well.

@@ -24,7 +24,7 @@ from scoring.rules import PLATFORM_FAULTS
 from scoring.trials import totals
 from scoring.trials.enums import ConditionStatus, EligibilityCondition
 from scoring.trials.order import TrialOrder
-from scoring.trials.published import attack_pictures, published_pictures
+from scoring.trials.published import published_attack_pictures, published_pictures
 
 SMOKE_PICTURES = 40
 PROBE_PICTURES = 100
@@ -64,7 +64,7 @@ def private_questions(private_set: PrivateSet, size: int) -> list[TrialPicture]:
 
 def earlier_questions(*, now: datetime) -> list[TrialPicture]:
     """Return every attack out of embargo whose newest ruling is valid, the smallest pictures first (R31, 2)."""
-    return _ruled(_valid_rulings().filter(image__in=attack_pictures(now=now).values("pk")))
+    return _ruled(_valid_rulings().filter(image__in=published_attack_pictures(now=now).values("pk")))
 
 
 def fingerprint(questions: Iterable[TrialPicture]) -> str:

@@ -139,7 +139,7 @@ def trials_retry(*, now: datetime, trial: int | None = None, by: User | None = N
 
 def trial_finish(trial: Trial, *, now: datetime, **found: object) -> None:
     """Keep what came out of a trial and end it; LeaseLost when the attempt is stale."""
-    leases.end(trial, RunState.FINISHED, finished_at=now, **found)
+    leases.end_lease(trial, RunState.FINISHED, finished_at=now, **found)
 
 
 @transaction.atomic

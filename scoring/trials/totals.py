@@ -11,7 +11,7 @@ from typing import Any
 
 from labeling.enums import Label
 from scoring.enums import DefenseAnswer
-from scoring.rules import is_confident_mistake
+from scoring.rules import is_mistaken_outcome
 
 # A memorisation probe is shown to the board when chance explains it this badly, or the difference is this large.
 SHOWN_BELOW_P = 0.01
@@ -63,7 +63,7 @@ def _part(label: Label, answer: Answered) -> str:
         return "faults"
     if answer == DefenseAnswer.ABSTAIN:
         return "abstained"
-    return "wrong" if is_confident_mistake(label, answer) else "right"
+    return "wrong" if is_mistaken_outcome(label, answer) else "right"
 
 
 def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:

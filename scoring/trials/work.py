@@ -76,10 +76,10 @@ class TrialAnswers:
     def packed(self) -> bytes:
         """Return the answers as the table keeps them."""
         rows = ((picture, variant, *given) for (picture, variant), given in self.answers.items())
-        return kept.pack(rows)
+        return kept.pack_rows(rows)
 
 
-def public_pictures(size: int, seed: int) -> Pixels:
+def smoke_test_pictures(size: int, seed: int) -> Pixels:
     """Return uint8 pictures [N, size, size, 3] out of the released weeks, or those of the tutorial where none is."""
     published = selectors.smoke_pictures(size, seed)
     return load_arrays(published, size) if published else _tutorial_pictures(size)
@@ -183,7 +183,7 @@ class TrialWork:
 
     def _smoke(self) -> dict[str, Any]:
         trial = self._trial
-        pictures = public_pictures(self._policy.image_size, trial.seed)
+        pictures = smoke_test_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
             report = examine_defense(
                 partial(self._open_round, pictures.shape[1]),
@@ -236,7 +236,7 @@ class TrialWork:
         """Return the fixed batches: each variant of a picture has the same companions, so that only it differs."""
         own = [(question, variant) for question in questions if question.size == size]
         ordered = self._order.of(own, lambda asked: asked[0].pixels_sha256)
-        return list(plan.batches(ordered, batch_size=self._trial.batch_size))
+        return list(plan.picture_batches(ordered, batch_size=self._trial.batch_size))
 
     def _ask(self, size: int, batches: Sequence[Batch], found: TrialAnswers, heartbeat: Heartbeat) -> None:
         session: DefenseRunner | None = None

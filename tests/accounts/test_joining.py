@@ -23,8 +23,8 @@ from accounts.invitations import (
     invitation_of,
     invitation_renew,
     invitation_revoke,
+    invitation_state,
     invite,
-    state_of,
 )
 from accounts.models import AccountRole, Invitation
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, TEAMS, role_give
@@ -117,7 +117,7 @@ def test_a_link_is_over_after_seven_days_and_can_be_renewed(olga: User, now: dat
     given, over = invited(olga), now + timedelta(days=7)
     assert invitation_of(given.secret, now=over - timedelta(seconds=1))
     refused(NotFound, accept, given.secret, now=over)
-    assert state_of(given.invitation, now=over) == "expired"
+    assert invitation_state(given.invitation, now=over) == "expired"
     assert accept(invitation_renew(invitation_id=given.invitation.pk, by=olga, now=over).secret, now=over)
 
 

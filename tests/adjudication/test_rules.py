@@ -13,7 +13,7 @@ from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate, adjudicate_dataset
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
-from labeling.outline_gate import outline_asked_of
+from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 
 YES, MAYBE, DOUBT, NO = Answer
@@ -141,7 +141,7 @@ GATE = {
 def test_gate_of_questions_3_and_4(gate: OutlineGate) -> None:
     for (row, bird_answer), (column, bicycle_answer) in product(enumerate(Answer), enumerate(Answer)):
         expected = GATE[gate][row][column]
-        assert outline_asked_of(bird_answer, bicycle_answer, gate) == expected, (bird_answer, bicycle_answer)
+        assert class_to_outline(bird_answer, bicycle_answer, gate) == expected, (bird_answer, bicycle_answer)
 
 
 DATASET = [

@@ -19,7 +19,7 @@ from bench.label_hand import Traffic, _pairs
 from bench.networks import CNN, RESNET50, Bare, build, source, weights
 from bench.outcome import Requirement, Section, median_ratio, percentiles, put_section
 from bench.servers import Cluster
-from labeling.answers import read_answers
+from labeling.answers import read_form
 from policy.enums import OutlineGate
 from scoring.inference import load_torch
 from tests.engine import VARIABLE
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.long("the benchmarks' own tests")
 
 def test_every_form_is_a_complete_answer_with_8_to_24_corners() -> None:
     for seed in range(200):
-        read = read_answers(form(Random(seed)), width=IMAGE_SIZE, height=IMAGE_SIZE, gate=OutlineGate.BEST_GUESS_YES)
+        read = read_form(form(Random(seed)), width=IMAGE_SIZE, height=IMAGE_SIZE, gate=OutlineGate.BEST_GUESS_YES)
         assert read.outline is not None
         assert [8 <= len(ring) <= 24 for ring in read.outline.rings] == [True]
 

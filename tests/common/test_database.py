@@ -23,7 +23,7 @@ from accounts.leaving import account_delete
 from common import rates
 from common.audit.chain import BEGINNING, ChainEnd, canonical, digest, problem, sealed
 from common.audit.origin import OriginMiddleware, audit_origin, origin, place_of
-from common.audit.seals import chain_check, chain_check_periodically, link_of, seal_entries, seals
+from common.audit.seals import chain_check, chain_check_periodically, chain_link_of_seal, seal_entries, seals
 from common.audit.trail import audit
 from common.database.changes import change_mark
 from common.database.deadlocks import retry_on_deadlock
@@ -148,7 +148,7 @@ def test_rows_are_sealed_in_order_without_a_gap_and_once() -> None:
 def test_the_public_part_tells_what_is_public_and_the_private_digest_cannot_be_guessed() -> None:
     hidden, told = record(number=1), record(number=1, published=True)
     seal_entries()
-    secret, public = (link_of(seal) for seal in seals())
+    secret, public = (chain_link_of_seal(seal) for seal in seals())
     common = {"at": "2026-11-18T12:00:00.000000Z", "role": "platform", "action": "stake.receive"}
     common["facts"] = {"kind": "stake"}  # type: ignore[assignment]
     assert (secret.public, public.public) == (common, common | {"subject": {"stake": [1]}, "why": "It was due."})

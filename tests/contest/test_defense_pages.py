@@ -13,7 +13,7 @@ from django.test import Client
 
 from contest.core.models import Break, Release
 from contest.core.publication import published_images
-from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, at_least, marks, risk_coverage
+from contest.defenses.risk_coverage import ConfidenceTie, CurvePoint, curve_points, first_point_covering, risk_coverage
 from contest.demo.programs import STEADFAST
 from contest.pages.public.risk_curve import GROUND, LEFT, MOST_POINTS, RIGHT, TOP, curve
 from contest.record import defense_figures
@@ -93,14 +93,14 @@ REACHED = [
 def test_the_risk_at_a_coverage_of_80_percent(
     ties: list[ConfidenceTie], answers: int, covered: int | None, why: str
 ) -> None:
-    point = at_least(risk_coverage(ties, answers), 80)
+    point = first_point_covering(risk_coverage(ties, answers), 80)
     assert (point.covered if point else None) == covered, why
 
 
 def test_the_table_has_each_mark_once() -> None:
     points = risk_coverage([ConfidenceTie(-n, 1, 0) for n in range(100)], 100)
-    assert [point.covered for point in marks(points)] == list(range(10, 101, 10))
-    assert (len(marks(risk_coverage([ConfidenceTie(1, 3, 1)], 3))), marks([])) == (1, [])
+    assert [point.covered for point in curve_points(points)] == list(range(10, 101, 10))
+    assert (len(curve_points(risk_coverage([ConfidenceTie(1, 3, 1)], 3))), curve_points([])) == (1, [])
 
 
 class TestCurve:

@@ -28,7 +28,7 @@ from contest.demo.programs import PROGRAMS, program_of
 from contest.demo.stakes import Staking
 from contest.demo.trusted_runner import known_runner
 from labeling import leases
-from labeling.answers import read_answers
+from labeling.answers import read_form
 from labeling.enums import Label, PanelState, TaskerState
 from labeling.models import Assignment, Panel, Tasker
 from labeling.selectors import WINDOW
@@ -72,10 +72,10 @@ SPANS = [
 
 
 def test_how_far_the_clock_moves(in_demo: Any) -> None:
-    assert [(amount, span) for amount, span in SPANS if clock.span_of(amount, WEDNESDAY) != span] == []
+    assert [(amount, span) for amount, span in SPANS if clock.parse_span(amount, WEDNESDAY) != span] == []
     for amount, words, why in REFUSED:
         with pytest.raises(InvalidInput, match=words):
-            clock.span_of(amount, WEDNESDAY)
+            clock.parse_span(amount, WEDNESDAY)
         with pytest.raises(CommandError):
             call_command("demo_clock", amount)
         assert not DemoClock.objects.exists(), why
@@ -221,7 +221,7 @@ ALL: dict[str, list[dict[str, Any]]] = {name: row["panel"] + row.get("later", []
 
 def verdict_of(said: list[dict[str, Any]]) -> str:
     """What the rules make of a panel that the form took, written as the file writes it."""
-    panel = [read_answers(each, width=299, height=299, gate=OutlineGate.BEST_GUESS_YES) for each in said]
+    panel = [read_form(each, width=299, height=299, gate=OutlineGate.BEST_GUESS_YES) for each in said]
     if len(panel) < 3:
         return "open"
     boxes = [each.outline.box if each.outline else None for each in panel]

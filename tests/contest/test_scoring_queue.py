@@ -18,7 +18,7 @@ from contest.core.calendar import week_named
 from contest.core.models import Break
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue_state
-from contest.pages.organizer.rerun_forms import RerunForm
+from contest.pages.organizer.rerun_forms import CompareRerunForm
 from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
@@ -381,7 +381,7 @@ def test_what_cannot_be_read_is_told(scored: Scored, organizer: Client) -> None:
 
 def test_choices_become_scopes(scored: Scored) -> None:
     def scope_of(zone: str = "UTC", **chosen: str) -> Scope:
-        form = RerunForm(chosen, defense=scored[0], zone=zone)
+        form = CompareRerunForm(chosen, defense=scored[0], zone=zone)
         assert form.is_valid() and form.scope is not None
         return form.scope
 

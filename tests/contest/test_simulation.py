@@ -106,14 +106,14 @@ def test_the_command_plays_apart_and_writes_both_files(tmp_path: Path) -> None:
     figures = json.loads(out.with_suffix(".json").read_text())
     assert [month["seed"] for month in figures["months"]] == [1] and figures["months"][0]["answers"] > 20
     assert figures["command"].endswith(f"month {numbers}"), "what is told otherwise than usual"
-    assert out.with_suffix(".md").read_text() == month_report.render(figures)
+    assert out.with_suffix(".md").read_text() == month_report.render_month(figures)
     assert not Tasker.objects.exists(), "the database at hand was not touched"
 
 
 def test_the_report_is_the_page_of_its_figures_and_keeps_what_is_promised() -> None:
     """Five months or more: who should be found is, and no more than one honest tasker in a hundred is stopped."""
     figures = json.loads(REPORT.with_suffix(".json").read_text())
-    assert REPORT.with_suffix(".md").read_text() == month_report.render(figures)
+    assert REPORT.with_suffix(".md").read_text() == month_report.render_month(figures)
     months, plan = figures["months"], figures["plan"]
     assert len(months) >= 5 and plan.items() >= {"honest": 44, "careless": 3, "random": 1, "copying": 2}.items()
     assert all(each["found_on_day"] for month in months for each in month["found"])
@@ -169,7 +169,9 @@ def test_a_tiny_contest(settings: object) -> None:
     withdrawn_alone = Attack.objects.exclude(image__in=standing).values("image").distinct().count()
     assert figures["verdicts"]["all"] == TWO_WEEKS.taken_in + figures["attacks"]["pictures"] - withdrawn_alone
     assert figures["queue"]["pictures_without_a_verdict"] == 0
-    assert not lacking(report.render(figures), "The board gave the defenders' half to robust-1", "nothing is wrong")
+    assert not lacking(
+        report.render_contest(figures), "The board gave the defenders' half to robust-1", "nothing is wrong"
+    )
     with pytest.raises(CommandError, match="holds a contest"):
         call_command("simulate", "--into-this-database")
 

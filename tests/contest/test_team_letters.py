@@ -23,10 +23,10 @@ from contest.core.models import Attack, BoardDecision, Break, Member, Stake, Tea
 from contest.core.weeks import week_at
 from contest.defenses import entries, stake_ends, staking
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import account
+from contest.ledger.services import ledger_account
 from contest.ledger.withholding import money_return, money_withhold
 from contest.operations.metrics import pipeline_metrics
-from contest.operations.overview import overview
+from contest.operations.overview import organizer_overview
 from contest.operations.tasks import send_letters
 from contest.outbox import letters, posting
 from contest.outbox.models import Message
@@ -432,7 +432,7 @@ def test_a_payment_is_told_when_it_was_marked_as_paid(settled: Stake, teams: dic
 
 
 def test_what_the_board_withholds_is_told_with_its_reason(settled: Stake, teams: dict[str, Team], rita: User) -> None:
-    of = account(AccountKind.TEAM, team=teams["red"])
+    of = ledger_account(AccountKind.TEAM, team=teams["red"])
     money_withhold(of=of, cents=5_000, reason="Two teams are one.", by=mandate("withhold", rita, CLOSED), now=CLOSED)
     words = "Withheld by the board.\nReason of the board: Two teams are one."
     to("red", sent(CLOSED), "Posted for team red: −USD 50.00", words)
@@ -491,7 +491,7 @@ def test_a_letter_that_fails_for_ever_is_given_up_and_organizers_see_it(
         if sample.name == "unanimous_letters_not_sent"
     }
     assert shown == {("due_again",): 0, ("given_up",): 2}
-    assert "2 letters failed to be sent" in [each.words for each in overview(now=ENDED)["waits"]]
+    assert "2 letters failed to be sent" in [each.words for each in organizer_overview(now=ENDED)["waits"]]
 
 
 Change = Callable[[User], object]

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.errors import WrongFields
-from labeling.answers import read_answers
+from labeling.answers import read_form
 from labeling.geometry import (
     Box,
     Ring,
@@ -46,7 +46,7 @@ BIRD = {
 
 
 def read(data: dict[str, Any], gate: OutlineGate = OutlineGate.BEST_GUESS_YES) -> Any:
-    return read_answers(data, width=299, height=299, gate=gate)
+    return read_form(data, width=299, height=299, gate=gate)
 
 
 @table(

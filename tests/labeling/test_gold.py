@@ -14,7 +14,7 @@ from common.errors import Conflict, InvalidInput, NotFound, WrongFields
 from labeling import leases, selectors
 from labeling.enums import Answer, AssignmentState, PanelState
 from labeling.models import Assignment, GoldMark, KnownPicture, Panel, Tasker
-from labeling.pages.assignment_calls import assignment_json, receipt_json
+from labeling.pages.assignment_calls import assignment_json, response_receipt_json
 from labeling.submission import SubmittedResponse, response_submit
 from monitoring import gold_choice as gold
 from monitoring.gold_choice import GoldAnswers
@@ -295,7 +295,7 @@ def test_what_the_api_tells_is_of_one_shape(tara: Tasker, now: datetime) -> None
     told = []
     for rng in (Heads(1), _Tails(1)):
         held = claim(tara, now, ALWAYS, rng)
-        asked, receipt = assignment_json(held), receipt_json(submit(held, now))
+        asked, receipt = assignment_json(held), response_receipt_json(submit(held, now))
         image = asked["image"]
         told.append((asked.keys(), receipt.keys(), image.keys(), len(image["url"]), receipt["counted"]))
     assert told[0] == told[1]
@@ -439,7 +439,7 @@ def test_candidates_are_settled_free_and_unanimous_ones_first(three: list[Tasker
     same = factories.settle(full_panel(three, [BIRD] * 3))
     full_panel(three, [BIRD] * 3)
     factories.gold(full_panel(three, [BIRD] * 3))
-    found = gold.candidates(gold.free_panels())
+    found = gold.panels_for_gold(gold.free_panels())
     assert [(each.panel, each.unanimous, each.answers) for each in found] == [(same, True, 3), (differing, False, 3)]
     assert gold.candidate_panel(same.image.public_id) == same
 

@@ -226,7 +226,7 @@ class TestWhoIsAsked:
         ann = named("ann")
         link = links.link_declare(first=ann, second=tara, reason="Sisters.", by=olga, now=now)
         Assignment.objects.filter(tasker=ann).update(person=min(ann.pk, tara.pk))
-        links.link_end(link=link, reason="Not so.", by=olga, now=now)
+        links.end_tasker_link(link=link, reason="Not so.", by=olga, now=now)
         assert ask(settled, now) == claim(tara, now).panel
 
     def test_two_who_turned_out_to_be_one_are_no_obstacle(self, settled: Panel, tara: Tasker, now: datetime) -> None:
@@ -253,7 +253,7 @@ class TestWhoIsAsked:
         self, tara: Tasker, otto: Tasker, now: datetime
     ) -> None:
         wanted = [join(factories.settle(factories.panel()), now) for _ in range(8)]
-        orders = [list(dict.fromkeys(panel for panel, _ in selectors.candidates(who))) for who in (tara, otto)]
+        orders = [list(dict.fromkeys(panel for panel, _ in selectors.claimable_panels(who))) for who in (tara, otto)]
         assert set(orders[0]) == set(orders[1]) == {panel.pk for panel in wanted} and orders[0] != orders[1]
 
     @BOTH
@@ -288,7 +288,7 @@ def test_what_a_ruling_counted_stays_counted_while_others_join_and_may_be_voided
 
 def test_a_picture_that_is_asked_again_cannot_become_gold(settled: Panel, olga: User, now: datetime) -> None:
     panel_fresh(settled.image, 3, now=now)
-    assert not gold_choice.candidates(gold_choice.free_panels())
+    assert not gold_choice.panels_for_gold(gold_choice.free_panels())
     expected = gold_choice.GoldAnswers(("definitely_no",), ("definitely_no",), "", 70, None, None, None, "clear")
     asked = {"panel": settled, "expected": expected, "gate": OutlineGate.BEST_GUESS_YES, "by": olga, "now": now}
     assert refused(Conflict, gold_choice.gold_add, **asked).code == "not_settled"

@@ -146,11 +146,11 @@ def test_what_may_be_offered_is_the_same_read_at_once(tara: Tasker, otto: Tasker
     factories.assignment(otto, as_gold, known=factories.gold())
     for person in (Tasker.objects.get(pk=tara.pk), stranger):
         read_at_once = {panel.pk for panel in selectors.panels_open_to(person)}
-        assert read_at_once == {panel for panel, _ in selectors.candidates(person)}
+        assert read_at_once == {panel for panel, _ in selectors.claimable_panels(person)}
     tara.refresh_from_db()
     assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
     asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
-    given = [leases.assignment_of(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
+    given = [leases.lease_panel(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
     assert [each and each.panel for each in given] == [None, None, None, offered, None], "then she holds one"
 
 
@@ -170,7 +170,7 @@ def test_a_panel_whose_last_place_was_taken_since_it_was_offered(
 ) -> None:
     panel = factories.panel()
     Panel.objects.update(answered=1, missing=2, leased=2)
-    monkeypatch.setattr(selectors, "candidates", lambda *_, **__: [(panel.pk, panel.image)])
+    monkeypatch.setattr(selectors, "claimable_panels", lambda *_, **__: [(panel.pk, panel.image)])
     assert (gets_nothing(tara, now), Assignment.objects.count()) == (True, 0)
 
 
@@ -485,7 +485,7 @@ def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
 # What services do with a lease that is there, by their names.
 SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_next": lambda held, now: next_for(held.tasker, now),
-    "assignment_of": lambda held, now: leases.assignment_of(
+    "assignment_of": lambda held, now: leases.lease_panel(
         tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
     ),
     "assignment_heartbeat": beat,

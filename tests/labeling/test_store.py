@@ -28,7 +28,7 @@ from PIL import Image as Pillow
 from common.errors import ServiceUnavailable
 from labeling.enums import Origin
 from labeling.models import Image, Tasker
-from labeling.pictures.addresses import picture_url, pixels_of
+from labeling.pictures.addresses import picture_url, pixels_hash_of
 from labeling.pictures.intake import image_add
 from picture_files.decoding import read_attack
 from picture_files.png import PictureDamaged, decode_png, encode_png, pixels_sha256
@@ -378,8 +378,8 @@ def test_the_lifetime_is_counted_with_the_clock_it_is_given_and_a_new_key_ends_n
 ) -> None:
     token = _token(picture_url(image, now=now))
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a new key", [settings.SECRET_KEY]
-    assert pixels_of(token, now=now + timedelta(minutes=60)) == image.pixels_sha256
-    assert pixels_of(token, now=now + timedelta(minutes=60, seconds=1)) is None
+    assert pixels_hash_of(token, now=now + timedelta(minutes=60)) == image.pixels_sha256
+    assert pixels_hash_of(token, now=now + timedelta(minutes=60, seconds=1)) is None
 
 
 def test_forged_addresses_show_nothing(client: Client, image: Image, settings: Any) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from labeling.enums import AssignmentState, Origin
 from labeling.models import Assignment, InstructionVersion, Notice, Panel, Response, Tasker
-from labeling.preferences import ACTIONS, instructions_read, keys_of
+from labeling.preferences import ACTIONS, instructions_read, key_bindings
 from tests import factories
 from tests.contest.pages import one_line
 from tests.labeling.cast import kept, shows
@@ -373,7 +373,7 @@ def test_one_change_leaves_the_others(signed_in: Any, tara: Tasker) -> None:
 
 def test_without_a_choice_the_usual_keys_hold_and_the_version_one_qualified_under_is_read(tara: Tasker) -> None:
     tara.instructions = 3
-    assert (keys_of(None)["submit"], instructions_read(tara)) == ("Enter", 3)
+    assert (key_bindings(None)["submit"], instructions_read(tara)) == ("Enter", 3)
 
 
 def notice(to: Tasker, text: str = "An organizer writes.") -> Notice:

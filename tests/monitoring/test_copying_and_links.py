@@ -16,7 +16,7 @@ from labeling import leases
 from labeling.enums import AssignmentState, LinkKind, PanelState
 from labeling.models import Panel, Tasker
 from monitoring import copying, links
-from monitoring.copying import ALIKE_BY_CHANCE, ComparedAnswer, CopyingSearch, at_least, outlines_alike
+from monitoring.copying import ALIKE_BY_CHANCE, ComparedAnswer, CopyingSearch, chance_of_at_least, outlines_alike
 from monitoring.models import TaskerLink
 from monitoring.tasks import look_for_copies
 from tests import factories
@@ -92,14 +92,14 @@ def test_ending_a_link(
     for pair in linked:
         declare(*pair)
     link = TaskerLink.objects.get(first=people[ended[0]], second=people[ended[1]])
-    done = links.link_end(link=link, reason=" Two sisters. ", by=olga, now=now)
+    done = links.end_tasker_link(link=link, reason=" Two sisters. ", by=olga, now=now)
     assert groups(people) == expected, why
     assert (done.ended_at, done.ended_by, done.ended_because) == (now, olga, "Two sisters.")
-    assert refused(Conflict, links.link_end, link=link, reason="Again.", by=olga, now=now).code == "link_ended"
+    assert refused(Conflict, links.end_tasker_link, link=link, reason="Again.", by=olga, now=now).code == "link_ended"
 
 
 def test_linking_again_after_an_end(declare: Declare, people: list[Tasker], olga: User, now: datetime) -> None:
-    links.link_end(link=declare(0, 1), reason="Two sisters.", by=olga, now=now)
+    links.end_tasker_link(link=declare(0, 1), reason="Two sisters.", by=olga, now=now)
     declare(1, 0)
     assert (groups(people)[:2], TaskerLink.objects.count()) == ([0, 0], 2), "both are on record"
 
@@ -111,7 +111,7 @@ def test_refusals(declare: Declare, people: list[Tasker], olga: User, now: datet
     for reason in ("", "  "):
         said = {"reason": reason, "by": olga, "now": now}
         assert refused(InvalidInput, links.link_declare, **pair, **said).code == "reason_missing"
-        refused(InvalidInput, links.link_end, link=link, **said)
+        refused(InvalidInput, links.end_tasker_link, link=link, **said)
     assert groups(people) == [0, 0, None, None, None, None]
 
 
@@ -124,7 +124,7 @@ def test_linked_taskers_never_come_onto_one_panel(
     declare(1, 2)
     joined = declare(0, 1)
     assert isinstance(next_for(third, now), leases.NothingLeft)
-    links.link_end(link=joined, reason="Two sisters.", by=olga, now=now)
+    links.end_tasker_link(link=joined, reason="Two sisters.", by=olga, now=now)
     assert claim(third, now)
     assert isinstance(next_for(second, now), leases.NothingLeft), "still linked with the one who was asked now"
 
@@ -139,7 +139,7 @@ def test_the_database_refuses_a_second_place_of_one_person(
     link = declare(0, 1)
     people[0].refresh_from_db()
     refused_by_database(factories.assignment, people[0], panel)
-    links.link_end(link=link, reason="Two sisters.", by=olga, now=now)
+    links.end_tasker_link(link=link, reason="Two sisters.", by=olga, now=now)
     people[0].refresh_from_db()
     factories.assignment(people[0], panel)
 
@@ -190,7 +190,7 @@ def test_who_copies_is_linked_once(people: list[Tasker], olga: User, now: dateti
     assert (link.first, link.second, link.kind, link.linked_by) == (people[0], people[1], LinkKind.SUSPECTED, None)
     assert (link.figures["alike"], link.figures["outlines"], groups(people)[:3]) == (12, 12, [0, 0, None])
     assert "12 of 12 outlines are alike within 0.75 px" in link.reason
-    links.link_end(link=link, reason="They shared a screen.", by=olga, now=now)
+    links.end_tasker_link(link=link, reason="They shared a screen.", by=olga, now=now)
     assert links.find_copies(now=now + timedelta(days=1)) == 0, "what was excused stays excused"
     copied_pictures(people, 12, now + timedelta(hours=1))
     assert links.find_copies(now=now + timedelta(days=1)) == 1
@@ -259,7 +259,7 @@ def _change_links(rng: Random, people: Sequence[Tasker], olga: User, now: dateti
             if rng.random() < 0.5:
                 links.link_declare(first=first, second=second, reason=WHY, by=olga, now=now)
             elif link is not None:
-                links.link_end(link=link, reason="No.", by=olga, now=now)
+                links.end_tasker_link(link=link, reason="No.", by=olga, now=now)
         except Conflict as refusal:
             assert refusal.code in {"linked_already", "link_ended", "links_busy"}
 
@@ -287,7 +287,7 @@ def test_two_people_seldom_draw_alike(hand: float, corners: int) -> None:
     rng = Random(f"{hand} {corners}")
     shapes = [shape(rng, corners) for _ in range(400)]
     found = sum(outlines_alike(drawn(true, rng, hand), drawn(true, rng, hand)) for true in shapes)
-    assert at_least(found, 400, ALIKE_BY_CHANCE) > 1e-3, f"{found} of 400"
+    assert chance_of_at_least(found, 400, ALIKE_BY_CHANCE) > 1e-3, f"{found} of 400"
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.1, 0.3])
@@ -438,4 +438,4 @@ def test_pairs_apart_are_not_compared_and_the_others_share_the_limit() -> None:
     (0, 0, 0.5, 1.0, "nothing to count"),
 )
 def test_tail(times: int, of: int, chance: float, expected: float, why: str) -> None:
-    assert at_least(times, of, chance) == pytest.approx(expected, rel=1e-9), why
+    assert chance_of_at_least(times, of, chance) == pytest.approx(expected, rel=1e-9), why

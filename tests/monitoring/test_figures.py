@@ -212,9 +212,18 @@ def test_a_higher_late_share_never_looks_less_like_a_rise(a: int, b: int, c: int
 
 
 def test_the_middle_the_mean_and_the_spread() -> None:
-    assert (statistics.median([4, 1, 3]), statistics.mean([1, 2]), statistics.spread([2, 2, 2])) == (3, 1.5, 0)
-    assert statistics.spread([1, 3]) == pytest.approx(math.sqrt(2) / 2)
-    nothing = (statistics.median([]), statistics.mean([]), statistics.spread([1]), statistics.spread([0, 0]))
+    assert (statistics.median([4, 1, 3]), statistics.mean([1, 2]), statistics.coefficient_of_variation([2, 2, 2])) == (
+        3,
+        1.5,
+        0,
+    )
+    assert statistics.coefficient_of_variation([1, 3]) == pytest.approx(math.sqrt(2) / 2)
+    nothing = (
+        statistics.median([]),
+        statistics.mean([]),
+        statistics.coefficient_of_variation([1]),
+        statistics.coefficient_of_variation([0, 0]),
+    )
     assert (*nothing, statistics.wilson(0, 0)) == (None,) * 5
 
 

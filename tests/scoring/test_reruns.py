@@ -103,13 +103,13 @@ def test_applied_it_takes_their_place_all_at_once(answered: Defense, now: dateti
     breaks_record(now=now)
     birds = {image.pk for image in Image.objects.filter(rulings__label="bird")}
     rerun = again(answered, now, BICYCLE)
-    changed = reruns.changes(rerun)
+    changed = reruns.answer_changes(rerun)
     assert (changed, apply(rerun, now)) == ([(BIRD, BICYCLE, 15)], 15)
     rerun.refresh_from_db()
     assert (rerun.state, rerun.ended_at, rerun.ended_by.username) == (RerunState.APPLIED, now, "olga")  # type: ignore[union-attr]
     assert in_force() == {(number, BICYCLE, rerun.pk): 5 for number in (1, 2, 3)}
     assert Prediction.objects.count() == 30, "the older ones stay in the record"
-    assert reruns.changes(rerun) == changed, "what it changed can still be read"
+    assert reruns.answer_changes(rerun) == changed, "what it changed can still be read"
     # From here on the ordinary sweep goes on.
     assert settled_items().count() == 0, "a release waits for the sweep"
     assert breaks_record(now=now) == 3
@@ -138,7 +138,7 @@ def test_a_second_rerun_replaces_the_first(answered: Defense, now: datetime) -> 
     second = again(answered, now, ABSTAIN, scope=Scope("One run.", run=Run.objects.get(rerun=first, round=2).pk))
     apply(second, now)
     assert in_force() == {(1, BICYCLE, first.pk): 5, (2, ABSTAIN, second.pk): 5, (3, BICYCLE, first.pk): 5}
-    assert selectors.spread(selectors.predictions_in_force()).labels == 5
+    assert selectors.spread_between_rounds(selectors.predictions_in_force()).labels == 5
 
 
 def test_it_is_not_applied_while_answers_are_to_come(answered: Defense, now: datetime) -> None:
@@ -248,7 +248,7 @@ class TestOneRun:
         assert settled.count() == 6
         assert reruns.rerun_preview(defense, Scope("x", run=run.pk)).unanswered == 6
         rerun = again(defense, now, ABSTAIN, scope=Scope("One run.", run=run.pk))
-        assert reruns.changes(rerun) == [(None, ABSTAIN, 6)]
+        assert reruns.answer_changes(rerun) == [(None, ABSTAIN, 6)]
         assert apply(rerun, now) == 0, "there was nothing to take the place of"
         breaks_record(now=now)
         assert list(settled.all().values_list("rerun", flat=True)) == [rerun.pk] * 6, "the fault is over"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from labeling.enums import Label
 from scoring.enums import NEXT_RUN_STATE, DefenseAnswer, Fault, RunState, TrialKind
-from scoring.plan import PlannedBatch, batches, permuted
-from scoring.rules import is_confident_mistake, is_parted, is_retried, wait_before_retry
+from scoring.plan import PlannedBatch, permuted, picture_batches
+from scoring.rules import is_mistaken_outcome, is_parted, is_retried, wait_before_retry
 from scoring.trials import answers, probe, totals
 from scoring.trials.enums import Variant
 from scoring.trials.order import TrialOrder
@@ -34,7 +34,7 @@ from tests import tables
     ],
 )
 def test_confident_mistake(label: Label, answer: DefenseAnswer, mistake: bool, why: str) -> None:
-    assert is_confident_mistake(label, answer) is mistake, why
+    assert is_mistaken_outcome(label, answer) is mistake, why
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ seeds = st.integers(0, 2**63 - 1)
 
 def planned(pictures: Sequence[int], *, seed: int, batch_size: int) -> list[PlannedBatch[int]]:
     """The whole plan of a run."""
-    return list(batches(permuted(pictures, seed=seed), batch_size=batch_size))
+    return list(picture_batches(permuted(pictures, seed=seed), batch_size=batch_size))
 
 
 @given(pictures, seeds, sizes)
@@ -111,7 +111,7 @@ def test_every_picture_is_asked_about_once_in_full_batches_and_padding_is_not(
 def test_the_recorded_order_is_enough_to_repeat_the_plan(ids: list[int], seed: int, size: int) -> None:
     """And the same seed gives the same order; no pictures make no batch."""
     plan = planned(ids, seed=seed, batch_size=size)
-    assert list(batches(permuted(list(ids), seed=seed), batch_size=size)) == plan
+    assert list(picture_batches(permuted(list(ids), seed=seed), batch_size=size)) == plan
     assert bool(plan) == bool(ids)
 
 
@@ -350,10 +350,10 @@ def test_each_variant_is_another_picture_and_plain_is_the_same(picture: NDArray[
 
 
 def test_kept_answers_come_back_in_the_pictures_order() -> None:
-    kept = answers.pack([(7, 1, -1, 0.25, 0.5), (3, 0, 1, 0.1, 0.9), (7, 0, 0, 1.0, 0.0)])
-    back = answers.unpack(memoryview(kept))
-    assert (len(kept), len(answers.unpack(answers.pack([])))) == (3 * 20, 0)
+    kept = answers.pack_rows([(7, 1, -1, 0.25, 0.5), (3, 0, 1, 0.1, 0.9), (7, 0, 0, 1.0, 0.0)])
+    back = answers.unpack_rows(memoryview(kept))
+    assert (len(kept), len(answers.unpack_rows(answers.pack_rows([])))) == (3 * 20, 0)
     assert back[["picture", "variant", "label"]].tolist() == [(3, 0, 1), (7, 0, 0), (7, 1, -1)]
     assert back["scores"][0].tolist() == pytest.approx([0.1, 0.9])
     with pytest.raises(ValueError):
-        answers.unpack(kept[:-1])
+        answers.unpack_rows(kept[:-1])

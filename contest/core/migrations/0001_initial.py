@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import common.ids
-from accounts.one_role import for_members, run, without_members
+from accounts.one_role import for_members, sql_step, without_members
 from common.database.append_only import append_only
 
 
@@ -285,5 +285,5 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('team', 'image'), name='attack_once_per_team_and_image'),
         ),
         append_only("core_award", "core_break", forgetting={"core_boarddecision": "decided_by_id"}),
-        run(for_members("core_member"), without_members("core_member")),
+        sql_step(for_members("core_member"), without_members("core_member")),
     ]

@@ -32,7 +32,7 @@ class Command(RecordedCommand):
         """Move the clock, or show it."""
         try:
             if amount is None:
-                self.stdout.write(clock.clock_shown())
+                self.stdout.write(clock.clock_in_words())
             else:
                 clock.clock_move(amount, say=self.stdout.write)
         except DomainError as error:

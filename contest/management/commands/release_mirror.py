@@ -23,4 +23,4 @@ class Command(ContestCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit with 0 when nothing differs, 1 when something does, 2 when the contest does not answer."""
-        sys.exit(mirror.run(options["url"], options["folder"], quiet=options["quiet"]))
+        sys.exit(mirror.mirror_and_report(options["url"], options["folder"], quiet=options["quiet"]))

@@ -30,9 +30,9 @@ from contest.simulation.contest import play_contest
 from contest.simulation.isolation import STOPPED, SimulationStore, manage
 from contest.simulation.month import SimulatedMonth
 from contest.simulation.month import figures as month_figures
-from contest.simulation.month_report import render as render_month
+from contest.simulation.month_report import render_month as render_month
 from contest.simulation.plans import ContestPlan, MonthPlan, Plan
-from contest.simulation.report import read_figures, render
+from contest.simulation.report import read_figures, render_contest
 from contest.simulation.world import SimulationWorld
 from labeling.models import Image, Tasker
 from scoring.models import Defense
@@ -120,7 +120,7 @@ class Command(ContestCommand):
             _let_sign_in(world)
         if out:
             _write(out, figures)
-        self.stdout.write(render(figures), ending="")
+        self.stdout.write(render_contest(figures), ending="")
         self.stderr.write(f"It took {time.monotonic() - begun:.0f} s.")
 
     # Months -----------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from contest.core.enums import MessageGroup, MessageRate
 from contest.core.roles import roles_of
 from contest.outbox.kinds import GROUPS, RATE_WORDS
 from contest.outbox.models import Message
-from contest.outbox.preferences import groups_for, preferences_of, preferences_set
+from contest.outbox.preferences import groups_for, letter_preferences, preferences_set
 from contest.outbox.selectors import (
     MessageRow,
     message_mark,
@@ -96,12 +96,12 @@ def message(request: HttpRequest, user: User, number: int) -> HttpResponse:
     return render(request, "messages/message.html", context)
 
 
-class SettingsForm(Form):
+class LetterSettingsForm(Form):
     """How a person is written to about each group of messages."""
 
     def __init__(self, *arguments: Any, reader: User, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        for wish in preferences_of(reader, roles_of(reader)):
+        for wish in letter_preferences(reader, roles_of(reader)):
             always = "Deadlines, and decisions about money or a case, always reach you by e-mail."
             soon = " What ends within a day goes at once." if wish.name == MessageGroup.CASES else ""
             self.fields[wish.name.value] = ChoiceField(
@@ -123,7 +123,7 @@ class SettingsForm(Form):
 def settings(request: HttpRequest, user: User) -> HttpResponse:
     """Show how the reader wants to be written to, and keep it."""
     reader = reader_of(request.user)
-    form = SettingsForm.of(request, reader=reader)
+    form = LetterSettingsForm.of(request, reader=reader)
     if form.submit(reader=reader):
         flash.success(request, "Kept. It holds from now on, and for what was not sent yet.")
         return go_to("message-settings")

@@ -16,12 +16,12 @@ from common.web.form_fields import go_to
 from common.web.forms import Form
 from common.web.page import page
 from contest.board.open_motions import OpenMotion, open_motions_for
-from contest.board.selectors import begun_stake_known_to, stakes_known_to
+from contest.board.selectors import begun_stake_visible_to, stakes_visible_to
 from contest.core.enums import DecisionKind
 from contest.core.models import Award, Stake
 from contest.core.roles import roles_of
 from contest.defenses.selectors import owner_of, stakes_in_force, unbroken_until
-from contest.ledger.withholding import entries_of, forfeited_of_award
+from contest.ledger.withholding import award_entries, forfeited_of_award
 from contest.pages.board.motion_forms import AwardForm, EndStakeForm, ForfeitForm, WithholdAwardForm
 from contest.pages.board.motion_preview import preview_or_open
 from contest.payments.statements import with_causes
@@ -50,7 +50,7 @@ FORMS = (AwardForm, EndStakeForm, WithholdAwardForm, ForfeitForm)
 def awards(request: HttpRequest, reviewer: User) -> HttpResponse:
     """List the stakes whose time is over, those in force with what is left, and what was awarded."""
     now = domain_now()
-    seen = stakes_known_to(reviewer, now=now)
+    seen = stakes_visible_to(reviewer, now=now)
     known = set(seen.values_list("pk", flat=True))
     due = [each for each in contenders(now=now) if each.pk in known]
     others = [each for each in stakes_in_force() if each.pk in known and each not in due]
@@ -71,8 +71,8 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
 
     NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
     """
-    stake = begun_stake_known_to(reviewer, number, now=domain_now())
-    rerun = RerunForm.of(request, action="rerun")
+    stake = begun_stake_visible_to(reviewer, number, now=domain_now())
+    rerun = BeginRerunForm.of(request, action="rerun")
     motions = {form.action or "award": form.of(request, stake=stake) for form in FORMS}
     if rerun.submit(stake=stake, by=reviewer):
         messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
@@ -80,11 +80,11 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     if answer := preview_or_open(request, *motions.values(), by=reviewer, back=reverse("award", args=[number])):
         return answer
     sent = next((form for form in (rerun, *motions.values()) if form.is_bound), rerun)
-    stake = begun_stake_known_to(reviewer, number, now=domain_now())
+    stake = begun_stake_visible_to(reviewer, number, now=domain_now())
     return _page(request, stake, reviewer, sent, motions)
 
 
-class RerunForm(Form):
+class BeginRerunForm(Form):
     """That all attacks on the stake's defense run again."""
 
     def save(self, *, stake: Stake, by: User) -> Rerun:
@@ -107,7 +107,7 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motion
         "quorum": framed["policy"].board_quorum,
     }
     given = award_of(stake)
-    seen = set(stakes_known_to(reviewer, now=now).values_list("pk", flat=True))
+    seen = set(stakes_visible_to(reviewer, now=now).values_list("pk", flat=True))
     context |= _given(given, seen) if given else _open(stake, framed["policy"], seen, now)
     if not context["organizer"]:
         context |= _of_the_board(reviewer, stake, given)
@@ -146,7 +146,7 @@ def _is_about(moved: OpenMotion, stake: Stake, award: Award | None) -> bool:
 
 def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
     sharing = stakes_awarded_by(award.decision)
-    rows = entries_of(award).select_related(
+    rows = award_entries(award).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"
     )
     entries = list(with_causes(list(rows.order_by("-pk")), told_at=None))

@@ -34,8 +34,8 @@ from contest.record.picture_answers import (
     NARROW,
     WIDE,
     AnswerShown,
-    answers_of,
     marks_of,
+    panel_answers,
     rulings_of,
     smallest_box_of,
     zoom_of,
@@ -72,7 +72,7 @@ class AppealShown:
     changed: int
 
 
-def appeals_of(case: Case, member: User) -> list[AppealShown]:
+def case_appeals(case: Case, member: User) -> list[AppealShown]:
     """Return the appeals of a case in the order in which they came."""
     return [_appeal(each, member) for each in appeals_in(case)]
 
@@ -158,13 +158,13 @@ def similar_pictures(image: Image, member: User, *, now: datetime) -> list[dict[
 # All of it ------------------------------------------------------------------------------------------------------------
 
 
-def picture_content(case: Case, member: User, *, now: datetime) -> dict[str, Any]:
+def picture_case_content(case: Case, member: User, *, now: datetime) -> dict[str, Any]:
     """Return what the page of a picture's case shows; the newest ruling last."""
     image = case.image
     assert image is not None, "a motion is about no picture"
-    answers = answers_of(image)
+    answers = panel_answers(image)
     rulings = rulings_of(image, answers)
-    appeals = appeals_of(case, member)
+    appeals = case_appeals(case, member)
     holds = rulings[-1] if rulings else None
     smallest = smallest_box_of(holds, image) if holds else None
     return {

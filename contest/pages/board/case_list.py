@@ -36,7 +36,7 @@ class CaseRow:
         return OUTCOME_WORDS[CaseOutcome(decision.outcome)] if decision is not None and self.disclosed else ""
 
 
-def rows_of(cases: Iterable[Case], member: User, *, now: datetime) -> list[CaseRow]:
+def case_rows(cases: Iterable[Case], member: User, *, now: datetime) -> list[CaseRow]:
     """Return cases of `cases_listed` as the list shows them."""
     shown = list(cases)
     closed = cases_undisclosed(shown, member)

@@ -32,17 +32,17 @@ from contest.board.cases import (
 from contest.board.models import Vote
 from contest.board.public_decisions import ballot_words, public_decision
 from contest.board.recusal import undisclosed
-from contest.board.selectors import cases_listed, count_by_state, neighbours, parties_of, to_vote_on
+from contest.board.selectors import cases_listed, count_by_state, neighbouring_cases, parties_of, to_vote_on
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.core.teams import final_team
-from contest.pages.board.case_content import picture_content
-from contest.pages.board.case_list import rows_of
+from contest.pages.board.case_content import picture_case_content
+from contest.pages.board.case_list import case_rows
 from contest.pages.board.case_words import motion_content
 from contest.pages.board.disclosure_forms import ROLE_WORDS
 from contest.pages.board.disclosure_views import disclose_first
-from contest.pages.board.vote_forms import DropForm, VoteForm
+from contest.pages.board.vote_forms import DropMotionForm, VoteForm
 from contest.web.page_context import money_context
 
 ON_A_PAGE = 25
@@ -94,7 +94,7 @@ def case_list(request: HttpRequest, member: User) -> HttpResponse:
         "state": filtered.shown_state,
         "counts": count_by_state(member, **filtered.rest),
         "page": page,
-        "rows": rows_of(page.object_list, member, now=now),
+        "rows": case_rows(page.object_list, member, now=now),
         "to_vote": to_vote_on(member).count(),
         "query": urlencode(filtered.rest),
     }
@@ -121,9 +121,9 @@ def show_case(
     """Show a case, with the vote as it was sent. `refused` is another form of the case with its error."""
     now = domain_now()
     framed = money_context(now)
-    before, after = neighbours(case, member)
+    before, after = neighbouring_cases(case, member)
     content = (
-        picture_content(case, member, now=now)
+        picture_case_content(case, member, now=now)
         if case.kind == CaseKind.PICTURE
         else motion_content(case, currency=framed["currency"])
     )
@@ -221,7 +221,7 @@ def case_drop(request: HttpRequest, member: User, public_id: str) -> HttpRespons
     case = case_seen_by(member, public_id)
     if request.method != "POST":
         return redirect("board-case", public_id)
-    form = DropForm.of(request)
+    form = DropMotionForm.of(request)
     if not form.submit(case=case, by=member):
         return show_refused(request, public_id, member, form)
     messages.success(request, f"Motion {public_id} is taken back. It stays on record with its votes.")

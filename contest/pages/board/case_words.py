@@ -9,8 +9,8 @@ from django.urls import reverse
 from contest.board.case_messages import MOTION_WORDS
 from contest.board.impact_preview import ChangedStake, Impact
 from contest.board.selectors import (
-    grant_moved,
-    sums_moved,
+    grant_of_motion,
+    sums_of_motion,
 )
 from contest.core.decisions import rows_named
 from contest.core.enums import DecisionKind, StakeEnd
@@ -62,7 +62,7 @@ def sums_awarded(case: Case, *, currency: str) -> list[Sentence]:
         return []
     return [
         Sentence(f"{stake.defense.name} is given {money(cents, currency)} of the defenders' half.")
-        for stake, cents in sums_moved(case)
+        for stake, cents in sums_of_motion(case)
     ]
 
 
@@ -84,7 +84,7 @@ def _terms(case: Case, currency: str) -> list[tuple[str, str]]:
     terms = [(words, details[name]) for name, words in _TERMS.items() if details.get(name)]
     if "cents" in details:
         terms.append(("Sum", money(details["cents"], currency)))
-    grant = grant_moved(case)
+    grant = grant_of_motion(case)
     if grant is not None and grant.decision is not None:
         terms.append(("Reason of the grant", grant.decision.reason))
     return terms
@@ -99,10 +99,10 @@ _TERMS = {"criteria": "Criteria", "statement": "Public statement"}
 def impact_sentences(found: Impact, teams: Iterable[Team], *, currency: str) -> list[Sentence]:
     """Return what a decision on a picture changes at once, sentence by sentence (R22)."""
     if found.taskers:
-        return [_more_taskers(found), *_notified(teams)]
+        return [_more_taskers(found), *_notified_teams(teams)]
     if not found.changes:
-        return [Sentence("Nothing changes: the ruling holds, and the case is closed."), *_notified(teams)]
-    return [*_changed(found, currency), *_notified(teams)]
+        return [Sentence("Nothing changes: the ruling holds, and the case is closed."), *_notified_teams(teams)]
+    return [*_changed_breaks_and_stakes(found, currency), *_notified_teams(teams)]
 
 
 def _more_taskers(found: Impact) -> Sentence:
@@ -117,7 +117,7 @@ def _more_taskers(found: Impact) -> Sentence:
     )
 
 
-def _changed(found: Impact, currency: str) -> Iterator[Sentence]:
+def _changed_breaks_and_stakes(found: Impact, currency: str) -> Iterator[Sentence]:
     yield Sentence("A ruling of the board is appended; the answers of the taskers stay as they are (R20).")
     for defense in found.broken:
         yield Sentence(f"The picture breaks {defense.name}: it was confidently wrong.", _defense(defense))
@@ -129,7 +129,7 @@ def _changed(found: Impact, currency: str) -> Iterator[Sentence]:
         names = ", ".join(each.name for each in found.to_run)
         yield Sentence(f"Defenses that never answered to it are run first, and may break then: {names}.")
     yield from map(_stake_change, found.stakes)
-    yield from (_entry(entry, currency) for entry in found.entries)
+    yield from (_ledger_entry_sentence(entry, currency) for entry in found.entries)
     for defense in found.unposted:
         words = f"Money for {defense.name} cannot be settled now, and is missing here."
         yield Sentence(f"{words} Tell the organizers: their log says why.", _defense(defense))
@@ -147,12 +147,12 @@ def _stake_change(change: ChangedStake) -> Sentence:
     return Sentence(f"The stake on {change.stake.defense.name}, {was}, is {now} then.", _defense(change.stake.defense))
 
 
-def _entry(entry: LedgerEntry, currency: str) -> Sentence:
+def _ledger_entry_sentence(entry: LedgerEntry, currency: str) -> Sentence:
     sides = f"from {account_words(entry.source)} to {account_words(entry.target)}"
     return Sentence(f"{money(entry.cents, currency)} {sides}: {entry.why}")
 
 
-def _notified(teams: Iterable[Team]) -> Iterator[Sentence]:
+def _notified_teams(teams: Iterable[Team]) -> Iterator[Sentence]:
     names = ", ".join(f"{team.name}" for team in teams)
     if names:
         yield Sentence(f"A message goes to each team that the case is about: {names}.")

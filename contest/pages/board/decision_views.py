@@ -25,14 +25,14 @@ from contest.board.decisions import refuse_undecided
 from contest.board.impact_preview import preview_impact
 from contest.board.motion_handlers import motion_check
 from contest.board.public_decisions import ballot_words, decision_to_come
-from contest.board.recusal import teams_of, undisclosed
+from contest.board.recusal import teams_of_case, undisclosed
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Case
 from contest.core.roles import board_member_of
 from contest.pages.board.case_views import show_refused, vote_of, vote_rows
 from contest.pages.board.case_words import Sentence, impact_sentences, motion_content, sums_awarded
 from contest.pages.board.disclosure_views import disclose_first
-from contest.pages.board.vote_forms import DecisionForm
+from contest.pages.board.vote_forms import CaseDecisionForm
 from contest.web.page_context import money_context
 
 
@@ -49,7 +49,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
         if request.method == "POST":
             return disclose_first(request, case, member, error, kept=kept)
         return redirect("board-case-disclose", public_id)
-    form = DecisionForm.of(request, count=count_of(case))
+    form = CaseDecisionForm.of(request, count=count_of(case))
     if request.method != "POST":
         return _page(request, case, member, form)
     if not form.is_previewed:
@@ -66,7 +66,7 @@ def case_decision(request: HttpRequest, member: User, public_id: str) -> HttpRes
 
 
 def _page(
-    request: HttpRequest, case: Case, member: User, form: DecisionForm, *, previewed: bool = False
+    request: HttpRequest, case: Case, member: User, form: CaseDecisionForm, *, previewed: bool = False
 ) -> HttpResponse:
     """Show what the votes of now decide. A member who has not voted, or a case that was decided, has no such page."""
     count = count_of(case)
@@ -98,7 +98,7 @@ def _impact(case: Case, count: VoteCount, member: User, framed: Mapping[str, Any
         refuse_undecided(case, count, now=now)
         if case.kind == CaseKind.PICTURE:
             found = preview_impact(case, count.decides, now=now)
-            return {"impact": impact_sentences(found, teams_of(case), currency=currency)}
+            return {"impact": impact_sentences(found, teams_of_case(case), currency=currency)}
         content = motion_content(case, currency=currency)
         if count.decides.choice is not VoteChoice.IN_FAVOUR:
             return content | {"impact": [Sentence("The motion is lost, and nothing changes.")]}

@@ -21,7 +21,7 @@ from contest.board.cases import case_open
 from contest.board.examinations import may_examine, members_for, picture_confirm, queue_of
 from contest.core.roles import board_member_of
 from contest.prizes.examined_pictures import examined_share
-from contest.record.picture_answers import NARROW, WIDE, answers_of, rulings_of, smallest_box_of, zoom_of
+from contest.record.picture_answers import NARROW, WIDE, panel_answers, rulings_of, smallest_box_of, zoom_of
 from contest.web.page_context import money_context
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
@@ -107,7 +107,7 @@ def _page(request: HttpRequest, defense: Defense, member: User, form: Examinatio
 
 def _picture(image: Image, defense: Defense, now: datetime) -> dict[str, Any]:
     """Return the picture with its answers and the ruling that holds, as the page of a case shows them."""
-    answers = answers_of(image)
+    answers = panel_answers(image)
     holds = rulings_of(image, answers)[-1]
     return {
         "image": image,

@@ -12,7 +12,7 @@ from common.domain_clock import domain_now
 from common.web.form_fields import SeeOther
 from contest.board.case_messages import describe_case
 from contest.board.open_motions import opened_words
-from contest.board.recusal import quorum_of, teams_of
+from contest.board.recusal import quorum_of, teams_of_case
 from contest.pages.board.case_words import motion_content
 from contest.pages.board.motion_forms import MotionForm
 from contest.web.page_context import money_context
@@ -51,7 +51,7 @@ def _preview(form: MotionForm, by: User) -> dict[str, Any] | None:
             framed |= {
                 "what": describe_case(case),
                 "reason": case.reason,
-                "teams": teams_of(case),
+                "teams": teams_of_case(case),
                 "needed": quorum_of(case),
             }
         transaction.set_rollback(True)

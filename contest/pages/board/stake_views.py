@@ -15,7 +15,7 @@ from contest.core.enums import AccountKind, DecisionKind
 from contest.core.models import Stake
 from contest.core.roles import board_member_of
 from contest.defenses import selectors, stake_rows
-from contest.ledger.services import account
+from contest.ledger.services import ledger_account
 from contest.pages.board.motion_forms import ReturnAnswerForm, StakeMotionForm
 from contest.pages.board.motion_preview import preview_or_open
 from policy.selectors import policy_in_force
@@ -47,8 +47,8 @@ def stakes(request: HttpRequest, member: User) -> HttpResponse:
         "stakes": [stake_rows.stake_row(each, now) for each in rows],
         "moved": moved,
         "aside": aside,
-        "batches": selectors.batches()[:BATCHES_SHOWN],
-        "half": account(AccountKind.ATTACKERS).balance_cents,
+        "batches": selectors.stake_batches()[:BATCHES_SHOWN],
+        "half": ledger_account(AccountKind.ATTACKERS).balance_cents,
         "policy": policy,
         "quorum": policy.board_quorum,
         "now": now,

@@ -94,7 +94,7 @@ def _initial(vote: Vote | None) -> dict[str, Any]:
     }
 
 
-class DropForm(Form):
+class DropMotionForm(Form):
     """That a member takes their motion back."""
 
     def save(self, *, case: Case, by: User) -> CaseDecision:
@@ -102,7 +102,7 @@ class DropForm(Form):
         return motion_drop(case=case, by=by, now=domain_now())
 
 
-class DecisionForm(Form):
+class CaseDecisionForm(Form):
     """That a member confirms what the votes decide. `seen` is the mark of the votes that they saw, `previewed` the
     explanation as they saw it in public."""
 

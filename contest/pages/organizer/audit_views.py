@@ -14,7 +14,7 @@ from django.urls import reverse
 from django_filters import CharFilter, ChoiceFilter, DateFilter
 
 from accounts.access import organizer_of
-from common.audit.seals import chain_check, newest_check, seal_entries
+from common.audit.seals import chain_check, newest_chain_check, seal_entries
 from common.domain_clock import domain_now
 from common.models import AuditEntry
 from common.web.form_fields import SeeOther
@@ -67,7 +67,7 @@ def trail(request: HttpRequest, organizer: User) -> HttpResponse:
     page = page_of(request, filtered.rows, ROWS_ON_A_PAGE)
     entries = list(page.object_list)
     names = audit_trail.accounts_named(entries)
-    check = newest_check()
+    check = newest_chain_check()
     context = {
         "rows": [audit_trail.row_of(entry, names) for entry in entries],
         "page": page,
@@ -116,7 +116,7 @@ def _csv_lines(rows: Rows) -> Iterator[str]:
     while batch:
         names = audit_trail.accounts_named(batch)
         for entry in batch:
-            yield writer.writerow(audit_trail.as_columns(audit_trail.row_of(entry, names)))
+            yield writer.writerow(audit_trail.audit_columns(audit_trail.row_of(entry, names)))
         batch = list(rows.filter(pk__lt=batch[-1].pk)[:_BATCH])
 
 

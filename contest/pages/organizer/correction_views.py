@@ -13,7 +13,7 @@ from common.errors import NotFound
 from common.typed import whole_number
 from common.web.form_fields import go_to
 from common.web.page import page
-from contest.ledger.amounts import plain
+from contest.ledger.amounts import plain_amount
 from contest.ledger.models import Correction
 from contest.pages.organizer.money_forms import (
     CancelCorrectionForm,
@@ -40,7 +40,7 @@ def corrections(request: HttpRequest, organizer: User) -> HttpResponse:
         messages.success(request, f"{sum_words(asked.cents)} wait for another organizer to confirm the correction.")
         return go_to("corrections")
     sent = repayment if repayment.is_bound else correction
-    over = correcting.corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
+    over = correcting.visible_corrections().exclude(confirmed_at=None, cancelled_at=None)[:OVER_SHOWN]
     context: dict[str, Any] = {
         "open": [corrected(each) for each in correcting.corrections_open()],
         "over": [corrected(each) for each in over],
@@ -57,7 +57,7 @@ def _chosen(request: HttpRequest) -> dict[str, str]:
     """Return what the form begins with: the movement that the address names, with all that is left of it."""
     number = whole_number(request.GET.get("entry", "")[:18])
     found = correcting.movement(number) if number is not None else None
-    return {"entry": str(found.entry.pk), "sum": plain(found.left)} if found and found.left else {}
+    return {"entry": str(found.entry.pk), "sum": plain_amount(found.left)} if found and found.left else {}
 
 
 def _way(of: correcting.Movement) -> str:
@@ -93,7 +93,7 @@ def correction(request: HttpRequest, organizer: User, number: int) -> HttpRespon
 
 
 def _row(number: int) -> Correction:
-    row = correcting.corrections().select_related("entry").filter(pk=number).first()
+    row = correcting.visible_corrections().select_related("entry").filter(pk=number).first()
     if row is None:
         raise NotFound("There is no correction with this number.", "not_found")
     return row

@@ -23,7 +23,7 @@ def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
         messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
         return SeeOther(reverse("leaderboard-check"))
     context = {
-        "check": snapshots.newest_check(),
+        "check": snapshots.newest_comparison(),
         "stored": snapshots.stored_count(),
         "now": now,
         "zone": policy_in_force(now).policy.time_zone,

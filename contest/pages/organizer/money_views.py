@@ -27,7 +27,7 @@ from contest.payments.services import (
     payments_over,
 )
 from contest.payments.statements import entries, money_overview
-from contest.prizes.prize_facts import conflicts
+from contest.prizes.prize_facts import unpaid_own_breaks
 from contest.web.page_context import money_context, page_end, sum_words
 from policy.selectors import policy_in_force
 
@@ -60,7 +60,7 @@ def _page(request: HttpRequest, form: DepositForm) -> HttpResponse:
         "open": under_way,
         "over": list(payments_over()[:PAYMENTS_SHOWN]),
         "corrections": [corrected(each) for each in corrections_open()],
-        "conflicts": conflicts(),
+        "conflicts": unpaid_own_breaks(),
         "check": check_ledger_sums(),
         "entries": shown,
         "more": more,

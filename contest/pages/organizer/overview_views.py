@@ -7,7 +7,7 @@ from django.shortcuts import render
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.web.page import page
-from contest.operations.overview import overview as read_overview
+from contest.operations.overview import organizer_overview as read_overview
 
 
 @page(organizer_of)

@@ -18,7 +18,7 @@ from contest.core.conflicts import board_members
 from contest.core.weeks import week_at
 from contest.pages.organizer.policy_forms import TRIED, CallBackForm, PolicyForm, tried_query
 from contest.policy_changes.moments import moment_text
-from contest.policy_changes.numbers import GROUPS, changes
+from contest.policy_changes.numbers import GROUPS, changed_numbers
 from contest.policy_changes.selectors import PolicyState, PolicyVersionRow, numbers_in_force, policy_history
 from policy.models import PolicyVersion
 from policy.selectors import policy_in_force
@@ -100,7 +100,7 @@ def _page(
 
 def _preview(request: HttpRequest, form: PolicyForm, row: PolicyVersion, now: datetime) -> HttpResponse:
     policy = form.policy
-    changed = changes(form.version.policy, policy)
+    changed = changed_numbers(form.version.policy, policy)
     context = {
         "form": form,
         "row": row,

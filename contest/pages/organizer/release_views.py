@@ -19,7 +19,7 @@ from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
-from contest.core.weeks import existing_week, week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.operations.tasks import release_weeks
 from contest.releases import builds, selectors
 from contest.releases.models import ReleaseBuild
@@ -48,23 +48,23 @@ def _context(now: datetime) -> dict[str, Any]:
     shown = sorted(newest.values(), key=lambda each: each.week, reverse=True)[:WEEKS_SHOWN]
     return {
         "now": now,
-        "zone": zone_of(week_at(now)),
-        "ended": _ended(now),
+        "zone": zone_of_week(week_at(now)),
+        "ended": _unreleased_rows(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
-        "published": [(each, _changed(each)) for each in shown],
+        "published": [(each, _changed_since_release(each)) for each in shown],
     }
 
 
-def _ended(now: datetime) -> list[dict[str, Any]]:
+def _unreleased_rows(now: datetime) -> list[dict[str, Any]]:
     """Return the weeks that are not released, oldest first, with what their pictures wait for, in words, and the first
     week that holds them back. Without either a release is due."""
-    found = [{"week": week, "waits": _waits(week)} for week in unreleased_weeks(now)]
+    found = [{"week": week, "waits": _waiting_in_words(week)} for week in unreleased_weeks(now)]
     first = next((place for place, each in enumerate(found) if each["waits"]), len(found))
     return [each | {"behind": found[first]["week"] if place > first else None} for place, each in enumerate(found)]
 
 
-def _waits(week: Week) -> list[str]:
+def _waiting_in_words(week: Week) -> list[str]:
     key = f"waiting-{week.name}"
     found: dict[str, int] | None = cache.get(key)
     if found is None:
@@ -73,7 +73,7 @@ def _waits(week: Week) -> list[str]:
     return [f"{number:,} {WAITING_WORDS[name]}" for name, number in found.items() if number]
 
 
-def _changed(release: Release) -> list[str]:
+def _changed_since_release(release: Release) -> list[str]:
     key = f"changed-{release.name}"
     found: list[str] | None = cache.get(key)
     if found is None:
@@ -111,12 +111,12 @@ def build(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
         "week": week,
         "over": week.end <= now,
         "last_day": week.end - timedelta(microseconds=1),
-        "waits": _waits(week) if week.end <= now else [],
+        "waits": _waiting_in_words(week) if week.end <= now else [],
         "parts": parts,
-        "changed": _changed(parts[-1]) if parts else [],
+        "changed": _changed_since_release(parts[-1]) if parts else [],
         "open": builds.is_being_built(week),
         "form": form,
         "now": now,
-        "zone": zone_of(week),
+        "zone": zone_of_week(week),
     }
     return render(request, "record/build.html", context, status=form.status)

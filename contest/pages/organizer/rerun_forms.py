@@ -24,7 +24,7 @@ _WHICH = {
 }
 
 
-class RerunForm(Form):
+class CompareRerunForm(Form):
     """Which answers of `defense` are given again, and why. `scope` is None where the choice makes no sense."""
 
     which = forms.ChoiceField(

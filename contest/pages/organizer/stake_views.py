@@ -37,7 +37,7 @@ class ReceivedForm(RowForm):
         return f"The payment is on record: {stake.defense.name} is at stake from now on."
 
 
-class DropForm(Form):
+class DropStakeForm(Form):
     """That a requested stake is dropped."""
 
     stake = RowNumberField()
@@ -61,7 +61,7 @@ def stakes(request: HttpRequest, organizer: User) -> HttpResponse:
     """Show the stakes, and record a payment or drop a wish."""
     now, drops = domain_now(), "drop" in request.POST
     received = ReceivedForm(request.POST if request.method == "POST" and not drops else None)
-    sent = DropForm(request.POST) if drops else received
+    sent = DropStakeForm(request.POST) if drops else received
     if done := sent.submit(by=organizer):
         messages.success(request, done)
         return go_to("organizer-stakes")

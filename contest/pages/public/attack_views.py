@@ -11,13 +11,13 @@ from common.web.page import page
 from contest.appeals.grounds import appeal_of, ground_of
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows, attack_statuses
-from contest.attacks.receipts import receipt_of
+from contest.attacks.receipts import attack_receipt
 from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
-from contest.core.calendar import day_of
+from contest.core.calendar import calendar_day
 from contest.core.countdown import countdown
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.publication import is_released, released_of_attacks
-from contest.core.roles import reader_of
+from contest.core.roles import picture_reader
 from contest.core.teams import teams_counted_together
 from contest.core.weeks import existing_week, week_at, week_called
 from contest.payments.winnings import winnings_with
@@ -31,7 +31,7 @@ from policy.selectors import policy_in_force
 def week(request: HttpRequest, name: str) -> HttpResponse:
     """List the attacks of a week that has ended, for everybody; before that only when it will be."""
     now = domain_now()
-    reader_of(request.user)
+    picture_reader(request.user)
     asked = existing_week(name)
     page = page_of(request, attacks_of_week(asked, now=now), ON_A_PAGE)
     shown = list(page.object_list)
@@ -52,7 +52,7 @@ def week(request: HttpRequest, name: str) -> HttpResponse:
 @page()
 def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     """Show one attack: its receipt, and all that became of it as far as the reader may know (R24)."""
-    now, (team, organizer) = domain_now(), reader_of(request.user)
+    now, (team, organizer) = domain_now(), picture_reader(request.user)
     found = attack_seen_by(public_id, team=team, organizer=organizer, now=now)
     own = is_own(found, team)
     unrestricted = own or organizer
@@ -60,7 +60,7 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     told = unrestricted or in_record
     context = {
         "attack": found,
-        "receipt": receipt_of(found, unrestricted=organizer, now=now),
+        "receipt": attack_receipt(found, unrestricted=organizer, now=now),
         "own": own,
         "organizer": organizer,
         "never_published": found.image.origin not in RELEASED_ORIGINS,
@@ -78,6 +78,6 @@ def attack(request: HttpRequest, public_id: str) -> HttpResponse:
     if not found.targets.exists():
         context["against_all"] = against_all(found)
     policy = policy_in_force(now).policy
-    if own and day_of(found.received_at, policy.time_zone) == day_of(now, policy.time_zone):
+    if own and calendar_day(found.received_at, policy.time_zone) == calendar_day(now, policy.time_zone):
         context["left"] = quota.quota_left(found.team, policy=policy, now=now)
     return render(request, "attacks/attack.html", context)

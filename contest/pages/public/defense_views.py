@@ -16,9 +16,9 @@ from contest.core.roles import roles_of
 from contest.defenses import files
 from contest.defenses.eligibility import failures_of, next_step
 from contest.defenses.models import DefenseEntry
-from contest.defenses.risk_coverage import at_least, marks
+from contest.defenses.risk_coverage import curve_points, first_point_covering
 from contest.defenses.selectors import defense_states, last_moment
-from contest.defenses.stake_rows import newest_stakes
+from contest.defenses.stake_rows import newest_stake_rows
 from contest.pages.public.risk_curve import curve
 from contest.record import defense_figures
 from contest.web.file_responses import serve_stored
@@ -37,7 +37,7 @@ def defense_list(request: HttpRequest) -> HttpResponse:
     """List the published defenses; to organizers also those that are not published yet."""
     public, now = _is_public(request), domain_now()
     rows = defense_figures.defense_rows(public=public, now=now)
-    stakes = newest_stakes([row.defense for row in rows], now)
+    stakes = newest_stake_rows([row.defense for row in rows], now)
     context = {
         "rows": [(row, stakes.get(row.defense.pk)) for row in rows],
         "public": public,
@@ -60,16 +60,16 @@ def defense_page(request: HttpRequest, public_id: str) -> HttpResponse:
         "public": public,
         "standing": defense_states([defense], now=now, breaks=defense_figures.defense_breaks(public))[defense.pk],
         "entry": getattr(defense, "entry", None),
-        "stake": newest_stakes([defense], now).get(defense.pk),
+        "stake": newest_stake_rows([defense], now).get(defense.pk),
         "files": files.downloads(defense),
         "due": _due(request, defense),
         "figures": found,
-        "breaks": defense_figures.breaks_of(defense, public=public, now=now),
+        "breaks": defense_figures.breaks_of_defense(defense, public=public, now=now),
         "outside": outside[: defense_figures.MOST_BREAKS],
         "more_outside": len(outside) > defense_figures.MOST_BREAKS,
         "curve": curve(found.risk) if found.risk else None,
-        "marks": marks(found.risk),
-        "at_coverage": at_least(found.risk, COVERAGE),
+        "marks": curve_points(found.risk),
+        "at_coverage": first_point_covering(found.risk, COVERAGE),
         "coverage": COVERAGE,
         "kind": kind,
         "kinds": defense_figures.KINDS,

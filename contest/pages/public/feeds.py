@@ -20,7 +20,7 @@ from contest.board.public_decisions import public_decision
 from contest.core.models import Release
 from contest.record.closed_cases import public_decisions, with_published_at
 from contest.record.overrules import OUTCOMES
-from contest.releases.selectors import newest_released_at, releases
+from contest.releases.selectors import newest_released_at, published_releases
 
 TITLE = "Unanimous: weekly releases"
 WORDS = "The published record of every contest week: pictures, answers, rulings, outputs, breaks, awards."
@@ -132,7 +132,7 @@ def json_feed(request: HttpRequest) -> HttpResponse:
 
 
 def _releases() -> Feed:
-    return Feed("releases", TITLE, WORDS, "releases", [_of_release(each) for each in reversed(releases())])
+    return Feed("releases", TITLE, WORDS, "releases", [_of_release(each) for each in reversed(published_releases())])
 
 
 def _of_release(release: Release) -> FeedEntry:
@@ -142,11 +142,11 @@ def _of_release(release: Release) -> FeedEntry:
         "size_in_bytes": release.bytes,
     }
     path = reverse("release", args=[release.name])
-    name, title = release.manifest_sha256, title_of(release)
+    name, title = release.manifest_sha256, release_title(release)
     return FeedEntry(name, title, summary_of(release), path, release.released_at, {"attachments": [archive]})
 
 
-def title_of(release: Release) -> str:
+def release_title(release: Release) -> str:
     """Return a release in words."""
     return f"Week {release.week}, errata {release.part}" if release.part else f"Week {release.week}"
 

@@ -6,7 +6,7 @@ from django.shortcuts import render
 from common.domain_clock import domain_now
 from common.web.page import page
 from contest.core.picture_access import Reader, picture_seen_by
-from contest.record.picture_page import picture_content
+from contest.record.picture_page import public_picture_content
 from policy.selectors import policy_in_force
 
 
@@ -17,4 +17,4 @@ def picture_record(request: HttpRequest, public_id: str) -> HttpResponse:
     image = picture_seen_by(public_id, reader, now=now)
     zone = policy_in_force(now).policy.time_zone
     context = {"now": now, "zone": zone}
-    return render(request, "record/picture.html", context | picture_content(image, reader, now=now))
+    return render(request, "record/picture.html", context | public_picture_content(image, reader, now=now))

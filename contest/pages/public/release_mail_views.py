@@ -53,7 +53,7 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
 
 @page(methods="GET POST")
 @csrf_exempt  # mail programs post here without having seen a page (RFC 8058); the key in the link is the permission
-def end(request: HttpRequest, key: str) -> HttpResponse:
+def unsubscribe(request: HttpRequest, key: str) -> HttpResponse:
     """End the letters; the same link answers the same when they ended already."""
     if request.method == "POST":
         announcements.subscription_end(key=key)

@@ -11,7 +11,7 @@ from common.web.page import page
 from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, published
 from contest.core.week_pictures import images_of_week
-from contest.core.weeks import existing_week, week_at, week_called, zone_of
+from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.record.week_pictures import week_pictures
 from contest.releases import selectors
 from contest.web.file_responses import serve
@@ -25,11 +25,11 @@ def release_list(request: HttpRequest) -> HttpResponse:
     """List every release, the newest first: when, what is in it, and how each holds the hash of the one before."""
     now = domain_now()
     week = week_at(now)
-    rows = [(release, selectors.archive_of(release).is_file()) for release in reversed(selectors.releases())]
+    rows = [(release, selectors.archive_of(release).is_file()) for release in reversed(selectors.published_releases())]
     context = {
         "rows": rows,
         "now": now,
-        "zone": zone_of(week),
+        "zone": zone_of_week(week),
         "ended": _last_pictures(week),
         "site": settings.PUBLIC_URL,
     }
@@ -46,7 +46,7 @@ def _last_pictures(week: Week) -> str:
 def release_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one release: what is in it, every file with its hash, and how to check it."""
     release, now = selectors.release_named(name), domain_now()
-    before, after = selectors.neighbours(release)
+    before, after = selectors.neighbouring_releases(release)
     page = page_of(request, range(release.counts.get("images", 0)), FILES_SHOWN)
     context = {
         "release": release,
@@ -55,12 +55,12 @@ def release_page(request: HttpRequest, name: str) -> HttpResponse:
         "before": before,
         "after": after,
         "counts": sorted((words.replace("_", " "), number) for words, number in release.counts.items()),
-        "tables": selectors.tables_of(release),
+        "tables": selectors.release_files(release),
         "page": page,
         "pictures": selectors.pictures_of(release, page.start_index() - 1, FILES_SHOWN) if len(page) else [],
         "site": settings.PUBLIC_URL,
         "now": now,
-        "zone": zone_of(week_called(release.week)),
+        "zone": zone_of_week(week_called(release.week)),
     }
     return render(request, "record/release.html", context)
 
@@ -106,7 +106,7 @@ def week_page(request: HttpRequest, name: str) -> HttpResponse:
         "shown": week_pictures(list(page), parts, now=now),
         "parts": parts,
         "now": now,
-        "zone": zone_of(week),
+        "zone": zone_of_week(week),
     }
     return render(request, "record/week.html", context)
 

@@ -37,8 +37,8 @@ def team_public(request: HttpRequest, public_id: str) -> HttpResponse:
 def _record(request: HttpRequest, team: Team) -> dict[str, object]:
     """Return what the team did."""
     now, teams, kind = domain_now(), with_merged(team), _kind(request)
-    breaks = public_teams.breaks_of(teams, now=now)
-    page = page_of(request, public_teams.attacks_of(teams, kind, now=now), ON_A_PAGE)
+    breaks = public_teams.breaks_of_team(teams, now=now)
+    page = page_of(request, public_teams.public_attacks_of(teams, kind, now=now), ON_A_PAGE)
     prizes, cents = public_teams.prizes_of(teams, now=now)
     return {
         "counts": public_teams.team_counts(teams, breaks, now=now),

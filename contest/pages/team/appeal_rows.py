@@ -14,9 +14,9 @@ from adjudication.models import Ruling
 from adjudication.rules import REASONS
 from contest.appeals.grounds import AppealGround, reader_for
 from contest.appeals.services import (
-    appeals_of,
+    appeals_of_team,
+    case_clock,
     cases_of_party,
-    clock_of,
     decision_of,
     is_changed,
     statement_of,
@@ -52,7 +52,7 @@ _WHO = {
 # Rulings --------------------------------------------------------------------------------------------------------------
 
 
-def certificate_of(ruling: Ruling, team: Team, *, now: datetime) -> list[dict[str, Any]]:
+def team_certificate(ruling: Ruling, team: Team, *, now: datetime) -> list[dict[str, Any]]:
     """Return rule by rule whether the picture met it, with a note, as far as a team may know it.
 
     Whose answers they were is public with the release, and so is the size of the smallest box of another team's
@@ -108,7 +108,7 @@ def sent_appeal_rows(appeals: Iterable[Appeal], *, now: datetime) -> list[dict[s
         {
             "appeal": each,
             "state": status_of(each),
-            "clock": clock_of(each.case, now),
+            "clock": case_clock(each.case, now),
             "url": picture_url(each.image, now=now),
         }
         for each in appeals
@@ -117,7 +117,7 @@ def sent_appeal_rows(appeals: Iterable[Appeal], *, now: datetime) -> list[dict[s
 
 def cases_of(team: Team, *, now: datetime) -> QuerySet[Case]:
     """Return the cases that a team may read and did not appeal in, newest first."""
-    rows = cases_of_party(team, now=now).exclude(pk__in=appeals_of(team).values("case"))
+    rows = cases_of_party(team, now=now).exclude(pk__in=appeals_of_team(team).values("case"))
     return rows.order_by("-opened_at", "-pk")
 
 
@@ -125,7 +125,7 @@ def concerned_case_rows(cases: Iterable[Case], team: Team, *, now: datetime) -> 
     """Yield cases that others opened, another team or the board, as the team that they concern sees them in a list."""
     for case in cases:
         assert case.image is not None, "a picture's case has one"
-        clock, statement, url = clock_of(case, now), statement_of(case, team), picture_url(case.image, now=now)
+        clock, statement, url = case_clock(case, now), statement_of(case, team), picture_url(case.image, now=now)
         may_answer = clock.state is CaseState.OPEN and statement is None
         yield {"case": case, "clock": clock, "statement": statement, "may_answer": may_answer, "url": url}
 

@@ -33,7 +33,7 @@ def appeals_list(request: HttpRequest, team: Team) -> HttpResponse:
     """List what a team may appeal now, what it appealed, and the appeals of others that concern it."""
     now = domain_now()
     grounds = page_of(request, appealable(team, now), ON_A_PAGE)
-    sent = page_of(request, services.appeals_of(team), ON_A_PAGE, name="sent")
+    sent = page_of(request, services.appeals_of_team(team), ON_A_PAGE, name="sent")
     cases = page_of(request, appeal_rows.cases_of(team, now=now), ON_A_PAGE, name="cases")
     context = _common(team, now) | {
         "grounds": grounds,
@@ -76,7 +76,7 @@ def appeal_new(request: HttpRequest, team: Team, image_id: str) -> HttpResponse:
         "image": image,
         "url": picture_url(image, now=now),
         "words": ground.ruling.words,
-        "lines": appeal_rows.certificate_of(ground.ruling, team, now=now),
+        "lines": appeal_rows.team_certificate(ground.ruling, team, now=now),
         "receipts": appeal_rows.ground_rows([ground], team, now=now)[0]["receipts"],
         "form": form,
         "preview": done,
@@ -136,7 +136,7 @@ def _case_context(case: Case, team: Team, now: datetime) -> dict[str, Any]:
         "case": case,
         "image": case.image,
         "url": picture_url(case.image, now=now),
-        "clock": services.clock_of(case, now),
+        "clock": services.case_clock(case, now),
         "decided": appeal_rows.decision_summary(case),
         "answers": appeal_rows.answers_of_others(case, team, now=now),
     }
@@ -148,7 +148,7 @@ def appeal_case(request: HttpRequest, team: Team, public_id: str) -> HttpRespons
     appeal has a page."""
     now = domain_now()
     case = services.case_of_party(public_id, team, now=now)
-    own = services.appeals_of(team).filter(case=case).first()
+    own = services.appeals_of_team(team).filter(case=case).first()
     if own is not None:
         return SeeOther(reverse("appeal", args=[own.public_id]))
     form = StatementForm.of(request)

@@ -25,10 +25,10 @@ from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
 from contest.attacks.letters import notify_withdrawn
-from contest.attacks.receipts import outcomes_json, page_json, receipt_of
+from contest.attacks.receipts import attack_receipt, outcomes_json, page_json
 from contest.attacks.selectors import (
     attack_seen_by,
-    attacks_of,
+    attacks_by_team,
     is_own,
     waiting_for_board,
 )
@@ -127,7 +127,7 @@ def _attacks_page(
 ) -> HttpResponse:
     now = domain_now()
     policy = policy_in_force(now).policy
-    page = page_of(request, attacks_of(team), ON_A_PAGE)
+    page = page_of(request, attacks_by_team(team), ON_A_PAGE)
     form = AttackForm.of(request, staked=staked(now).order_by("name", "pk"))
     if refused:
         form.refuse(refused)
@@ -179,7 +179,7 @@ def withdraw(request: HttpRequest, team: Team, public_id: str) -> HttpResponse:
     over = found.withdrawn_at is not None or now >= week_called(found.week).end
     context = {
         "attack": found,
-        "receipt": receipt_of(found, unrestricted=False, now=now),
+        "receipt": attack_receipt(found, unrestricted=False, now=now),
         "over": over,
         "refused": refused,
         "url": picture_url(found.image, now=now),

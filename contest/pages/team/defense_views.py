@@ -49,7 +49,7 @@ def defenses(request: HttpRequest, team: Team) -> HttpResponse:
     policy = policy_in_force(now).policy
     context = {
         "team": team,
-        "rows": stake_rows.entry_rows(selectors.entries_of(team), now),
+        "rows": stake_rows.entry_rows(selectors.submissions_of(team), now),
         "left": selectors.submissions_left(team, policy, now),
         "most": policy.defenses_per_week,
         "now": now,
@@ -136,7 +136,7 @@ def _page(request: HttpRequest, entry: DefenseEntry, sent: DefenseForm | None = 
         "trials": list(found.trials.defer("answers", "log").order_by("created_at", "pk")),
         "smoke_log": trials.smoke_log_of(found),
         "stuck": "" if entry.withdrawn_at else why_stuck(found, now=now),
-        "stake": stake_rows.newest_stakes([found], now).get(found.pk),
+        "stake": stake_rows.newest_stake_rows([found], now).get(found.pk),
         "to_appeal": [each for each in appealable(final_team(entry.team), now) if each.side is AppealSide.DEFENDER],
         "asked": stake if stake is not None and stake.staked_at is None else None,
         "in_force": stake if stake is not None and stake.staked_at is not None else None,

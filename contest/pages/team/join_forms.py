@@ -36,7 +36,7 @@ class NewAccountForm(JoinForm):
 
     def save(self, *, token: str) -> User:  # type: ignore[override]  # what a link makes differs
         """Make the account of who registered."""
-        return registration.register(token=token, **self.chosen)
+        return registration.register_person(token=token, **self.chosen)
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -53,7 +53,7 @@ class NewMemberForm(NewAccountForm):
         return invitations.team_invitation_register(secret=token, **self.chosen, now=now, joined_at=joined_at)
 
 
-class MemberForm(Form):
+class JoinTeamForm(Form):
     """That somebody joins a team with their account."""
 
     def save(self, *, token: str, user: User) -> User:

@@ -14,7 +14,7 @@ from common.web.form_fields import go_to
 from common.web.page import page
 from contest.core.roles import researcher_of
 from contest.core.teams import team_of
-from contest.pages.team.join_forms import MemberForm, NewAccountForm, NewMemberForm, RegisterForm
+from contest.pages.team.join_forms import JoinTeamForm, NewAccountForm, NewMemberForm, RegisterForm
 from contest.teams import invitations, registration
 from contest.teams.models import TeamInvitation
 
@@ -68,7 +68,7 @@ def team_join(request: HttpRequest, token: str) -> HttpResponse:
 
 def _join(request: HttpRequest, invitation: TeamInvitation, token: str) -> HttpResponse:
     user = researcher_of(request.user) if request.user.is_authenticated else None
-    form = MemberForm.of(request) if user else NewMemberForm.of(request)
+    form = JoinTeamForm.of(request) if user else NewMemberForm.of(request)
     if joined := form.submit(token=token, user=user) if user else form.submit(token=token):
         if user is None:
             _sign_in(request, joined)

@@ -33,7 +33,7 @@ class CreateForm(TeamForm):
         return f"Team {team.name} created. You are its captain."
 
 
-class InviteForm(TeamForm):
+class InviteMemberForm(TeamForm):
     """An invitation by e-mail."""
 
     email = TextField("E-mail address", most=_LONGEST_ADDRESS, type="email")
@@ -56,7 +56,7 @@ class WithdrawInvitationForm(TeamForm):
         return f"The invitation of {email} is withdrawn. Its link no longer works."
 
 
-class MemberForm(TeamForm):
+class RemoveMemberForm(TeamForm):
     """A member who becomes the captain, or is removed: the button says which."""
 
     member = RowNumberField()

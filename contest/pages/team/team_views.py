@@ -20,10 +20,10 @@ from contest.core.roles import researcher_of
 from contest.pages.team.team_forms import (
     CreateForm,
     EntitlementRequestForm,
-    InviteForm,
+    InviteMemberForm,
     LeaveForm,
-    MemberForm,
     QuestionAnswerForm,
+    RemoveMemberForm,
     TeamForm,
     WithdrawInvitationForm,
     WithdrawRequestForm,
@@ -57,9 +57,9 @@ def team_page(request: HttpRequest, user: User) -> HttpResponse:
 # The name in the template, the form, and the values of its buttons.
 _FORMS: dict[str, tuple[type[TeamForm], str | tuple[str, ...]]] = {
     "create": (CreateForm, "make"),
-    "invite": (InviteForm, "invite"),
+    "invite": (InviteMemberForm, "invite"),
     "withdraw_invitation": (WithdrawInvitationForm, "withdraw-invitation"),
-    "change_member": (MemberForm, ("remove", "hand-over")),
+    "change_member": (RemoveMemberForm, ("remove", "hand-over")),
     "leave": (LeaveForm, "leave"),
     "request_form": (EntitlementRequestForm, "ask"),
     "answer": (QuestionAnswerForm, "answer"),
@@ -97,4 +97,4 @@ def _newest_question(waiting: Entitlement | None) -> EntitlementStep | None:
 def _open_invitations(team: Team) -> list[tuple[Any, str]]:
     now = timezone.now()
     rows = team.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).order_by("-invited_at")
-    return [(each, invitations.state_of(each, now=now).value) for each in rows]
+    return [(each, invitations.team_invitation_state(each, now=now).value) for each in rows]

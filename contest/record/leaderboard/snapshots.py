@@ -11,7 +11,7 @@ from django.db.models import Max, Min
 
 from common.audit.trail import audit
 from common.errors import NotFound
-from contest.core.calendar import Week, day_of
+from contest.core.calendar import Week, calendar_day
 from contest.core.models import Attack, Award, Release, Stake
 from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import week_at, week_called
@@ -161,8 +161,8 @@ def boards_remake(*, by: User, now: datetime) -> int:
 def boards_check_nightly(*, now: datetime) -> int:
     """Check the stored tables once a day of the contest's zone; returns whether it did."""
     zone = policy_in_force(now).policy.time_zone
-    last = newest_check()
-    if last is not None and day_of(last.checked_at, zone) >= day_of(now, zone):
+    last = newest_comparison()
+    if last is not None and calendar_day(last.checked_at, zone) >= calendar_day(now, zone):
         return 0
     board_check(now=now)
     return 1
@@ -194,14 +194,14 @@ def _end_words(of: StakeFacts | StakeChangeFacts) -> str:
     return f"{of.end} at {of.ended_at}" if of.end else "in force"
 
 
-def newest_check() -> LeaderboardCheck | None:
+def newest_comparison() -> LeaderboardCheck | None:
     """Return the last comparison."""
     return LeaderboardCheck.objects.order_by("-pk").first()
 
 
 def open_differences() -> int:
     """Return how many differences the last comparison found."""
-    last = newest_check()
+    last = newest_comparison()
     return len(last.differences) if last else 0
 
 

@@ -34,7 +34,7 @@ _COPIED = (
 def attack_timeline(attack: Attack, *, own: bool, organizer: bool, now: datetime) -> list[Event]:
     """Return what happened to the attack and where it stands, for a member of the team that sent it (`own`), an
     organizer, or, once it is released, anybody (R8, R24)."""
-    return events.in_order(_events(attack, own, organizer, now))
+    return events.events_in_order(_events(attack, own, organizer, now))
 
 
 def _events(attack: Attack, own: bool, organizer: bool, now: datetime) -> Iterator[Event]:

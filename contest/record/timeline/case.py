@@ -23,7 +23,7 @@ def case_timeline(image: Image, member: User, *, now: datetime) -> list[Event]:
     """
     panels = events.panels_asked(panels_of(image))
     parts = (_received(image, now), panels, _rulings(image), _cases(image, member))
-    return events.in_order(each for part in parts for each in part)
+    return events.events_in_order(each for part in parts for each in part)
 
 
 def _received(image: Image, now: datetime) -> Iterator[Event]:

@@ -56,7 +56,7 @@ class Event:
         return replace(self, links=(EvidenceLink(words, url),))
 
 
-def in_order(events: Iterable[Event]) -> list[Event]:
+def events_in_order(events: Iterable[Event]) -> list[Event]:
     """Return events in the order in which they happened, and what holds now last."""
     listed = list(events)
     timed = [(each.at, _place(each), each) for each in listed if each.at is not None]

@@ -67,7 +67,7 @@ def public_timeline(
         parts += [mistake_events(by_published_defenses(mistakes_outside(), image))]
         parts += [money_events(by_published_defenses(recorded_mistakes(), image), now)]
     listed = [each for part in parts for each in part]
-    return events.in_order(listed if release is None else [*listed, events.record_published(release)])
+    return events.events_in_order(listed if release is None else [*listed, events.record_published(release)])
 
 
 def _received(known: KnownImage) -> Iterator[Event]:

@@ -19,10 +19,10 @@ from PIL import Image as Pillow
 from PIL import ImageEnhance
 
 from contest.attacks import quota, services
-from contest.attacks.hashing import as_array, difference_hash, near, signed
+from contest.attacks.hashing import as_array, as_signed_64_bits, difference_hash, near
 from contest.attacks.models import NearDuplicate, PictureHash, QuotaDay
 from contest.attacks.near_duplicates import MOST_PAIRS, near_duplicates_find
-from contest.attacks.receipts import receipt_json, receipt_of
+from contest.attacks.receipts import attack_receipt, attack_receipt_json
 from contest.attacks.services import SentBefore, attack_receive, attack_withdraw
 from contest.core.embargo import public_attacks
 from contest.core.models import Attack, Team
@@ -316,7 +316,7 @@ def test_one_of_the_contests_own_pictures_is_taken_like_any_other_and_no_case_co
     """R6: whoever sends it learns nothing."""
     image = among_the_contests_own(origin, use, labeled=labeled)
     own, other = send(red, now=now), send(red, 8, now=now)
-    receipts = [receipt_json(receipt_of(each, unrestricted=False, now=now)) for each in (own, other)]
+    receipts = [attack_receipt_json(attack_receipt(each, unrestricted=False, now=now)) for each in (own, other)]
     differing = {name for name in receipts[0] if receipts[0][name] != receipts[1][name]}
     assert differing == {"id", "image", "sha256_pixels", "file_name", "of_quota"}, why
     send(blue, now=now + SECOND)
@@ -435,7 +435,7 @@ def test_the_bits_are_the_steps_from_block_to_block() -> None:
 @settings(max_examples=100)
 @given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=30), st.integers(0, 64))
 def test_near_is_what_counting_bits_says(bits: int, others: list[int], within: int) -> None:
-    kept = [signed(each) for each in others]
+    kept = [as_signed_64_bits(each) for each in others]
     assert all(-(2**63) <= each < 2**63 for each in kept)
     expected = sorted((each ^ bits).bit_count() for each in others if (each ^ bits).bit_count() <= within)
     found = near(bits, as_array(kept), within=within, most=100)

@@ -13,7 +13,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Award, Case, Stake, Team
 from contest.defenses.selectors import open_stake_of
 from contest.ledger.models import Account
-from contest.ledger.services import account, move
+from contest.ledger.services import ledger_account, move
 from contest.ledger.withholding import forfeited_of_award, money_return, money_withhold, withheld_amounts
 from contest.prizes.awards import award_give
 from contest.prizes.forfeits import award_forfeit, award_withhold, withholdable
@@ -57,8 +57,8 @@ def _makers(olga: User) -> Team:
 
 def _paid(team: Team) -> Account:
     """An account on which a prize lies."""
-    of = account(AccountKind.TEAM, team=team)
-    move(account(AccountKind.ATTACKERS), of, WON, rule="R35", why="A prize.", causes={}, now=MONDAY)
+    of = ledger_account(AccountKind.TEAM, team=team)
+    move(ledger_account(AccountKind.ATTACKERS), of, WON, rule="R35", why="A prize.", causes={}, now=MONDAY)
     return of
 
 
@@ -189,14 +189,14 @@ def withholding_a_share(rita: User, olga: User) -> Motion:
     """The share of one team of a stake is to be taken aside; the stake is another one's."""
     owner, team = _makers(olga), cast.team("red")
     stake = cast.staked(cast.defense("net", owner))
-    of = account(AccountKind.STAKE, stake=stake)
+    of = ledger_account(AccountKind.STAKE, stake=stake)
     return Motion(
         kind="withhold",
         team=team,
         move=lambda by: motions.withhold_move(of, 500, team=team, reason=REASON, by=by, now=NOW),
         done=lambda: [(each.team, each.cents) for each in withheld_amounts()] == [(team, 500)],
         spoil=lambda: move(
-            of, account(AccountKind.ATTACKERS), cast.PRIZE - 499, rule="R36", why="x", causes={}, now=NOW
+            of, ledger_account(AccountKind.ATTACKERS), cast.PRIZE - 499, rule="R36", why="x", causes={}, now=NOW
         ),
         refused="not_enough",
         subject={"stake": [stake.pk], "team": [team.pk]},
@@ -258,7 +258,7 @@ def withholding_an_award(rita: User, olga: User) -> Motion:
 def giving_an_award_back(rita: User, olga: User) -> Motion:
     """What is withheld of an award is to be given back, and not what is withheld beside it."""
     award = _withheld_award(rita, olga)
-    of = account(AccountKind.TEAM, team=award.stake.defense.entry.team)
+    of = ledger_account(AccountKind.TEAM, team=award.stake.defense.entry.team)
     return _of_award(
         award,
         "return",
@@ -272,7 +272,7 @@ def giving_an_award_back(rita: User, olga: User) -> Motion:
 def forfeiting(rita: User, olga: User) -> Motion:
     """What is withheld of an award is to be taken for good."""
     award = _withheld_award(rita, olga)
-    of = account(AccountKind.TEAM, team=award.stake.defense.entry.team)
+    of = ledger_account(AccountKind.TEAM, team=award.stake.defense.entry.team)
     return _of_award(
         award,
         "forfeit",

@@ -17,7 +17,7 @@ from contest.appeals import services
 from contest.appeals.services import case_of_party
 from contest.board.decisions import cases_close
 from contest.board.models import Appeal, AppealStatement
-from contest.board.recusal import recused_from, teams_of
+from contest.board.recusal import recused_from, teams_of_case
 from contest.board.selectors import teams_informed
 from contest.core.enums import AppealSide, CaseState, MessageKind, VoteChoice
 from contest.core.models import AttackTarget, Case, Member, Release, Stake, Team
@@ -77,7 +77,7 @@ def test_an_appeal_opens_the_case_of_its_picture_with_both_teams(scene: Scene) -
     assert (appeal.ruling, appeal.argument, appeal.marks) == (scene.ruling, f"{ARGUMENT}\nAnd more.", [MARK])
     case = appeal.case
     assert (case.state, case.ruling, case.due_at) == (CaseState.OPEN, scene.ruling, LATER + 14 * DAY)
-    assert set(teams_of(case)) == {scene.red, scene.blue}
+    assert set(teams_of_case(case)) == {scene.red, scene.blue}
 
 
 def test_a_second_team_joins_the_case(scene: Scene, green: Team) -> None:
@@ -86,7 +86,7 @@ def test_a_second_team_joins_the_case(scene: Scene, green: Team) -> None:
     board.conflict(scene.members[0], green)
     first, second = send(scene), send(scene, green, now=LATER + DAY)
     assert first.case == second.case and Case.objects.count() == 1
-    assert set(teams_of(first.case)) == {scene.red, scene.blue, green}
+    assert set(teams_of_case(first.case)) == {scene.red, scene.blue, green}
     assert refused("appealed", send, scene, green).appeal == second
     against = Message.objects.filter(kind=MessageKind.APPEAL_AGAINST).order_by("pk")
     assert [each.user.username.removeprefix("captain of ") for each in against] == ["red", "green", "red"]
@@ -193,16 +193,16 @@ def test_a_team_reads_its_own_appeals_and_those_of_what_was_merged_into_it(scene
     for name, team in ((appeal.public_id, green), ("L-0000\x00", scene.blue)):
         refused("not_found", services.appeal_seen_by, name, team)
     teams_merge(team=scene.blue, into=green, reason="One.", by=factories.user("otto", "organizers"), now=LATER)
-    assert list(services.appeals_of(green)) == [appeal]
+    assert list(services.appeals_of_team(green)) == [appeal]
     assert services.appeal_seen_by(appeal.public_id, green) == appeal
 
 
 def test_the_clock_runs_until_the_board_decided(scene: Scene) -> None:
     case = send(scene).case
     for late, now in ((False, case.due_at - timedelta(microseconds=1)), (True, case.due_at)):
-        assert (services.clock_of(case, now).due_at, services.clock_of(case, now).late) == (LATER + 14 * DAY, late)
+        assert (services.case_clock(case, now).due_at, services.case_clock(case, now).late) == (LATER + 14 * DAY, late)
     decision = decided(case, scene.members, VoteChoice.UPHOLD)
-    clock = services.clock_of(Case.objects.get(pk=case.pk), case.due_at + DAY)
+    clock = services.case_clock(Case.objects.get(pk=case.pk), case.due_at + DAY)
     assert (clock.state, clock.late, clock.decided_at) == (CaseState.CLOSED, False, decision.decided_at)
 
 
@@ -212,13 +212,13 @@ def test_an_appeal_changed_something_where_another_outcome_holds(scene: Scene) -
     for ballot, changed in ((VoteChoice.UPHOLD, False), (board.OVERRULE_REJECTED, True)):
         with transaction.atomic():
             decided(case, scene.members, ballot)
-            assert services.is_changed(services.appeals_of(scene.blue).get()) is changed
+            assert services.is_changed(services.appeals_of_team(scene.blue).get()) is changed
             transaction.set_rollback(True)
     panel = decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     board.answers(panel, SURE, SURE, UNSURE, now=LATER + 2 * DAY)
-    assert not services.is_changed(services.appeals_of(scene.blue).get())
+    assert not services.is_changed(services.appeals_of_team(scene.blue).get())
     board.rule(panel, now=LATER + 2 * DAY)
-    assert cases_close(now=LATER + 2 * DAY) == 1 and services.is_changed(services.appeals_of(scene.blue).get())
+    assert cases_close(now=LATER + 2 * DAY) == 1 and services.is_changed(services.appeals_of_team(scene.blue).get())
 
 
 # Payments wait --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from contest.board.decisions import cases_close
 from contest.board.models import CaseParty, Disclosure, Vote
 from contest.core.enums import AppealSide, CaseOutcome, CaseState, ConflictKind, PartyRole, VoteChoice
 from contest.core.models import Case, ConflictOfInterest
-from contest.pages.board.case_content import picture_content, reliability_of
-from contest.record.picture_answers import answers_of, rulings_of, smallest_box_of
+from contest.pages.board.case_content import picture_case_content, reliability_of
+from contest.record.picture_answers import panel_answers, rulings_of, smallest_box_of
 from labeling.enums import Answer
 from labeling.models import GoldMark
 from tests import factories
@@ -200,11 +200,11 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
     case = scene.opened()
     panel = cast.decided(case, scene.members, VoteChoice.MORE_TASKERS).panel
     cast.answers(panel, SURE, SURE, now=LATER + DAY)
-    assert len(answers_of(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
+    assert len(panel_answers(scene.image)) == 3 and "2 of 3 answers are in" in words(client, page(case))
     panel.refresh_from_db()
     cast.rule(panel, SURE, now=LATER + 2 * DAY)
     assert cases_close(now=LATER + 2 * DAY) == 1
-    shown = rulings_of(scene.image, answers_of(scene.image))
+    shown = rulings_of(scene.image, panel_answers(scene.image))
     assert [(each.ruling.number, len(each.columns)) for each in shown] == [(1, 3), (2, 3)]
     assert not set(shown[0].columns) & set(shown[1].columns)
     shows(words(client, page(case)), "Ruling 1: rejected", "Ruling 2: valid, a bird")
@@ -212,7 +212,7 @@ def test_answers_to_the_panel_asked_in_addition_are_shown_with_their_ruling(scen
 
 def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(scene: Scene) -> None:
     image = scene.beside(SURE, SURE, case_cast.SMALL).image
-    found = smallest_box_of(rulings_of(image, answers_of(image))[0], image)
+    found = smallest_box_of(rulings_of(image, panel_answers(image))[0], image)
     assert found is not None and (found.share.numerator, found.share.denominator) == (21_000, 89_401)
     assert (found.percent, found.is_enough, found.number) == ("23.48\N{NO-BREAK SPACE}%", False, 3)
     x, y, width, height = found.limit
@@ -221,13 +221,13 @@ def test_the_smallest_box_is_exact_and_the_limit_beside_it_covers_what_is_asked(
 
 
 def test_how_reliable_somebody_was_counts_gold_and_agreement_on_other_pictures(scene: Scene) -> None:
-    tasker, gold, panel = answers_of(scene.image)[0].response.tasker, factories.gold(), factories.panel()
+    tasker, gold, panel = panel_answers(scene.image)[0].response.tasker, factories.gold(), factories.panel()
     for right in (True, False):
         row = factories.response(tasker, factories.panel(), now=RULED, counted=False, known=gold)
         GoldMark.objects.create(response=row, known=gold, tasker=tasker, right=right, marks={}, marked_at=RULED)
     factories.response(tasker, panel, now=RULED)
     cast.answers(panel, SURE, {"bird": Answer.UNSURE_YES})
-    first = reliability_of(answers_of(scene.image)[:1], scene.image)[0][1]
+    first = reliability_of(panel_answers(scene.image)[:1], scene.image)[0][1]
     # Five questions with each of two others, of which one differs in one.
     assert [(each.part, each.whole) for each in (first.gold, first.agreed)] == [(1, 2), (9, 10)]
 
@@ -237,11 +237,11 @@ def test_settled_cases_like_it_are_offered_the_nearest_first(opened: Case, scene
     small = case_cast.another(scene, SURE, UNSURE, case_cast.SMALL)
     for each in (alike, small, case_cast.another(scene)):
         cast.decided(each, scene.members, VoteChoice.UPHOLD)
-    found = picture_content(opened, mia, now=LATER)["similar"]
+    found = picture_case_content(opened, mia, now=LATER)["similar"]
     assert [each for each, _, _ in found] == [alike, small], "and none of what is unlike it"
     assert "also uncertain" in found[0][1] and "the ruling is upheld" in found[0][2]
     cast.conflict(mia, scene.blue)
-    assert picture_content(opened, mia, now=LATER)["similar"] == []
+    assert picture_case_content(opened, mia, now=LATER)["similar"] == []
 
 
 def test_pictures_that_look_alike_are_shown_where_everybody_may_see_them(opened: Case, scene: Scene, mia: User) -> None:
@@ -250,13 +250,13 @@ def test_pictures_that_look_alike_are_shown_where_everybody_may_see_them(opened:
     for other in (public, under_embargo):
         NearDuplicate.objects.create(image=scene.image, like=other, distance=3, found_at=LATER)
     money.attack(money.team("secret"), days=7, image=scene.image)
-    content = picture_content(opened, mia, now=LATER)
+    content = picture_case_content(opened, mia, now=LATER)
     assert [each.pk for each in content["attacks"]] == [scene.attack.pk]
     assert [(each["image"], each["ruling"]) for each in content["near"]] == [(public, "valid, a bird")]
 
 
 def test_the_timeline_tells_everything_once_with_its_evidence(opened: Case, scene: Scene, mia: User) -> None:
-    entries = picture_content(opened, mia, now=LATER)["timeline"]
+    entries = picture_case_content(opened, mia, now=LATER)["timeline"]
     assert [each.at for each in entries] == sorted(each.at for each in entries)
     assert {
         f"Team red sent it in week {scene.attack.week}, aimed at: all at stake.",
@@ -272,13 +272,13 @@ def test_the_timeline_tells_nothing_of_a_case_before_the_member_declared_about_i
 ) -> None:
     """R21: another case of the picture may be about other teams."""
     case_cast.said(case, scene.blue)
-    told = [each.words for each in picture_content(case, mia, now=LATER)["timeline"]]
+    told = [each.words for each in picture_case_content(case, mia, now=LATER)["timeline"]]
     assert [each for each in told if case.public_id in each] == [
         f"Case {case.public_id} was opened by an appeal, about ruling 1."
     ]
     assert not any("appealed" in each for each in told)
     cast.tell(case, mia)
-    assert any("appealed" in each.words for each in picture_content(case, mia, now=LATER)["timeline"])
+    assert any("appealed" in each.words for each in picture_case_content(case, mia, now=LATER)["timeline"])
 
 
 def test_other_appeals_of_a_team_are_counted_as_far_as_the_reader_may_know(
@@ -288,11 +288,11 @@ def test_other_appeals_of_a_team_are_counted_as_far_as_the_reader_may_know(
         case_cast.appealed(case_cast.another(scene), scene.red, side=AppealSide.ATTACKER).case for _ in range(2)
     )
     cast.decided(changed, scene.members, cast.OVERRULE_REJECTED)
-    shown = picture_content(opened, mia, now=LATER)["appeals"][0]
+    shown = picture_case_content(opened, mia, now=LATER)["appeals"][0]
     assert (shown.others, shown.decided, shown.changed) == (2, 1, 1)
     green = CaseParty.objects.create(case=hidden, team=money.team("green"), role=PartyRole.DEFENDER, added_at=LATER)
     cast.conflict(mia, green.team)
-    assert picture_content(opened, mia, now=LATER)["appeals"][0].others == 1
+    assert picture_case_content(opened, mia, now=LATER)["appeals"][0].others == 1
 
 
 # Voting ---------------------------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def test_a_decision_is_confirmed_and_shown_as_it_was_previewed_beside_what_the_a
     closed = client.get(page(voted))
     assert public_part(preview) == public_part(closed) and 'id="vote-form"' not in main_of(closed)
     shows(plain(closed), "Ruling 2: valid, a bird", "The answers alone give: rejected: a tasker was not sure.")
-    shown = rulings_of(scene.image, answers_of(scene.image))
+    shown = rulings_of(scene.image, panel_answers(scene.image))
     assert [(each.by_board, each.as_answered, each.same_as) for each in shown] == [(False, True, 0), (True, False, 1)]
 
 

@@ -22,7 +22,7 @@ from contest.board.selectors import cases_listed
 from contest.core.enums import CaseState, ConflictKind, MessageKind, VoteChoice
 from contest.core.models import Attack, Case, ConflictOfInterest, Team
 from contest.outbox.models import Message
-from contest.pages.board.case_list import rows_of
+from contest.pages.board.case_list import case_rows
 from contest.teams.services import teams_merge
 from tests import factories
 from tests.contest.attacks.cast import main_of
@@ -130,7 +130,7 @@ def asked(scene: Scene, team: Team, now: datetime) -> list[str]:
     Case.objects.filter(pk=case.pk).update(opened_at=now)
     case.refresh_from_db()
     found = [each.name for each in undisclosed(case, member)]
-    (row,) = rows_of([cases_listed(member).get(pk=case.pk)], member, now=now)
+    (row,) = case_rows([cases_listed(member).get(pk=case.pk)], member, now=now)
     assert row.disclosed is not bool(found), "the list says the same"
     return found
 

@@ -23,7 +23,7 @@ from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
 from contest.core.enums import AccountKind, CaseOutcome, CaseState, DecisionKind, VoteChoice
 from contest.core.models import Award, BoardDecision, Case, ConflictOfInterest, Stake, Team
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, check_ledger_sums
+from contest.ledger.services import check_ledger_sums, ledger_account
 from contest.outbox.models import Message
 from policy.models import PolicyVersion
 from policy.numbers import Policy
@@ -256,7 +256,7 @@ def test_a_reason_that_says_something_is_asked_for_at_once(rita: User) -> None:
 
 
 def test_what_is_nobodys_is_not_withheld(rita: User) -> None:
-    refused("invalid", motions.withhold_move, account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
+    refused("invalid", motions.withhold_move, ledger_account(AccountKind.DEFENDERS), 1, reason=REASON, by=rita, now=NOW)
     assert not Case.objects.exists()
 
 

@@ -218,7 +218,9 @@ READERS: dict[str, Reader] = {
     "the release": lambda w, how: _pair(w, how) in _of_week(w, how),
     "the picture's page": lambda w, how: w.defense[how] in broken_in_story(w.image[how]),
     "the list of overrules": lambda w, how: bool(breaks_of_overrules([w.image[how]])),
-    "the defense's breaks": lambda w, how: bool(defense_figures.breaks_of(w.defense[how], public=True, now=NOW)),
+    "the defense's breaks": lambda w, how: bool(
+        defense_figures.breaks_of_defense(w.defense[how], public=True, now=NOW)
+    ),
     "the defense's pictures": lambda w, how: (
         w.image[how]
         in [
@@ -240,7 +242,11 @@ READERS: dict[str, Reader] = {
     ),
     "the senders' breaks": lambda w, how: (
         w.defense[how]
-        in [row.defense for each in w.image[how].attacks.all() for row in team_public.breaks_of([each.team], now=NOW)]
+        in [
+            row.defense
+            for each in w.image[how].attacks.all()
+            for row in team_public.breaks_of_team([each.team], now=NOW)
+        ]
     ),
     "the senders' attacks": lambda w, how: any(
         each.breaks

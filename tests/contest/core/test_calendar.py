@@ -7,7 +7,7 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.core.calendar import day_of, day_span, week_named, week_of, zone_at
+from contest.core.calendar import calendar_day, day_span, week_named, week_of, zone_at
 from contest.core.countdown import clock_words, countdown
 from tests.contest.attacks import cast
 
@@ -142,8 +142,8 @@ def test_one_zone_is_the_same_as_a_history_of_one(moment: datetime, zone: str) -
 
 @given(moments, zones)
 def test_days_meet_without_gap(moment: datetime, zone: str) -> None:
-    begins, ends = day_span(day_of(moment, zone), zone)
-    assert begins <= moment < ends == day_span(day_of(moment, zone) + timedelta(days=1), zone)[0]
+    begins, ends = day_span(calendar_day(moment, zone), zone)
+    assert begins <= moment < ends == day_span(calendar_day(moment, zone) + timedelta(days=1), zone)[0]
 
 
 @pytest.mark.parametrize("name", ["2000-W01", "2999-W52"])

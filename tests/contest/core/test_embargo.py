@@ -26,7 +26,7 @@ from contest.releases.services import release_week
 from contest.teams.services import member_add
 from labeling.dealing import panels_deal
 from labeling.models import Image
-from labeling.pictures.addresses import pixels_of
+from labeling.pictures.addresses import pixels_hash_of
 from tests import factories
 from tests.addresses import patterns
 from tests.contest.attacks import cast
@@ -163,7 +163,7 @@ def given_away(answers: dict[str, bytes], attack: Attack, now: datetime) -> set[
         "time": attack.received_at.isoformat(),
     }
     found = {name for name, secret in secrets.items() if secret in text}
-    shown = {pixels_of(token, now=now) for token in set(_PICTURE.findall(text))}
+    shown = {pixels_hash_of(token, now=now) for token in set(_PICTURE.findall(text))}
     return found | ({"picture"} if attack.image.pixels_sha256 in shown else set())
 
 

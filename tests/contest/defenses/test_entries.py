@@ -233,7 +233,7 @@ def test_merged_teams_count_together(now: datetime) -> None:
     blue, red = cast.team("blue"), cast.team("red")
     hand_in(red, now)
     Team.objects.filter(pk=red.pk).update(merged_into=blue, merged_at=now)
-    left, counted = selectors.submissions_left(blue, cast.policy(), now), selectors.entries_of(blue)
+    left, counted = selectors.submissions_left(blue, cast.policy(), now), selectors.submissions_of(blue)
     assert (left, [each.team for each in counted]) == (2, [red])
 
 

@@ -19,7 +19,7 @@ from contest.defenses import entries, selectors, stake_ends, stake_rows
 from contest.defenses import staking as services
 from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import account, move
+from contest.ledger.services import ledger_account, move
 from contest.prizes.sweeps import prizes_settle
 from labeling.enums import Label
 from labeling.selectors import forget_versions
@@ -97,8 +97,8 @@ def test_a_batch_is_one_recorded_decision(defense: Defense) -> None:
 
 
 def half_too_small(d: Defense) -> None:
-    half, told = account(ATTACKERS), {"rule": "R34", "why": "Gone.", "causes": {}, "now": STAKED}
-    move(half, account(AccountKind.POOL), half.balance_cents - 2 * PRIZE + 1, **told)
+    half, told = ledger_account(ATTACKERS), {"rule": "R34", "why": "Gone.", "causes": {}, "now": STAKED}
+    move(half, ledger_account(AccountKind.POOL), half.balance_cents - 2 * PRIZE + 1, **told)
 
 
 @tables.cases(
@@ -327,7 +327,7 @@ def test_a_closed_defense_has_no_clock_and_the_source_handed_in_later_starts_a_n
     closed: Defense, tmp_path: Path
 ) -> None:
     stake, late, opened = cast.stake(closed), STAKED + 400 * DAY, STAKED + 80 * DAY
-    clock = (selectors.unbroken_until(stake), selectors.is_due(stake, late), stake_rows.clock_of(stake, late))
+    clock = (selectors.unbroken_until(stake), selectors.is_due(stake, late), stake_rows.stake_clock(stake, late))
     assert clock == (None, False, None)
     assert list(selectors.staked(late)) == [closed], "it can be attacked for as long as it is closed"
     entries.source_open(closed.entry, cast.zipped(tmp_path / "s.zip"), by=cast.captain(closed.entry.team), now=opened)
@@ -414,7 +414,7 @@ def test_returns_that_are_refused(do: Any, code: str, why: str, at_stake: Stake)
 )
 def test_the_clock(at: datetime, left: str, over: bool, why: str, at_stake: Stake) -> None:
     next_policy(stake_hours=24)  # moves no clock that runs
-    clock = stake_rows.clock_of(at_stake, at)
+    clock = stake_rows.stake_clock(at_stake, at)
     assert (clock.left, clock.over, clock.until) == (left, over, UNTIL), why
     assert (selectors.is_due(at_stake, at), selectors.staked(at).exists(), clock.span) == (over, not over, "90 × 24 h")
 

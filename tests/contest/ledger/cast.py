@@ -15,7 +15,7 @@ from contest.defenses import stake_ends, staking
 from contest.defenses.models import DefenseEntry
 from contest.ledger import withholding
 from contest.ledger.models import Account, Correction, LedgerEntry, Payment
-from contest.ledger.services import account, move, pool_deposit, stake_funded
+from contest.ledger.services import ledger_account, move, pool_deposit, stake_funded
 from contest.payments import corrections
 from contest.payments import services as payments
 from contest.prizes.sweeps import prizes_settle
@@ -206,7 +206,11 @@ def balance(of: Team | Stake | AccountKind) -> int:
 
 
 def account_of(of: Team | Stake) -> Account:
-    return account(AccountKind.TEAM, team=of) if isinstance(of, Team) else account(AccountKind.STAKE, stake=of)
+    return (
+        ledger_account(AccountKind.TEAM, team=of)
+        if isinstance(of, Team)
+        else ledger_account(AccountKind.STAKE, stake=of)
+    )
 
 
 def withheld(
@@ -240,7 +244,7 @@ def given_back(
 def paid_out(team: Team, cents: int | None = None, *, now: datetime = CLOSED) -> LedgerEntry | None:
     """What a team has, or so much of it, leaves its account; nothing of no money."""
     if cents := balance(team) if cents is None else cents:
-        own, outside = account(AccountKind.TEAM, team=team), account(AccountKind.OUTSIDE)
+        own, outside = ledger_account(AccountKind.TEAM, team=team), ledger_account(AccountKind.OUTSIDE)
         return move(own, outside, cents, rule="R34", why="Paid.", causes={}, now=now)
     return None
 

@@ -23,7 +23,7 @@ from contest.core.weeks import week_at
 from contest.defenses import staking
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import Correction, LedgerEntry
-from contest.ledger.services import account, check_ledger_sums, move, pool_deposit
+from contest.ledger.services import check_ledger_sums, ledger_account, move, pool_deposit
 from contest.payments import exports, statements
 from contest.payments.corrections import (
     correction_cancel,
@@ -392,10 +392,10 @@ def test_what_the_other_earns_is_set_off(
 
 def test_the_account_that_it_came_to_is_drawn_from_first_and_both_are_held(one: Team, other: Team) -> None:
     stake = broken_by(one, "first")
-    own, its = (account(AccountKind.TEAM, team=team) for team in (one, other))
+    own, its = (ledger_account(AccountKind.TEAM, team=team) for team in (one, other))
     told = {"causes": {}, "now": CLOSED}
-    move(account(AccountKind.ATTACKERS), its, 500, rule="R35", why="Another.", **told)
-    move(own, account(AccountKind.OUTSIDE), 200, rule="R34", why="Paid.", **told)
+    move(ledger_account(AccountKind.ATTACKERS), its, 500, rule="R35", why="Another.", **told)
+    move(own, ledger_account(AccountKind.OUTSIDE), 200, rule="R34", why="Paid.", **told)
     merged(one, other)
     assert {own, its} <= set(settlement.accounts_of(stake, [])) and {own, its} <= set(
         settlement.accounts_of(stake, [other.pk])

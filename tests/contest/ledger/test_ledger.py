@@ -21,7 +21,7 @@ from contest.core.models import Attack, Case, Member, Team
 from contest.ledger import services as ledger
 from contest.ledger.amounts import cents_of, money
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.services import check_ledger_sums, ledger_account, move
 from contest.payments import services as payments
 from contest.payments import statements
 from tests import factories, tables
@@ -57,8 +57,8 @@ def test_a_deposit_needs_a_sum_and_a_reason(olga: User, now: datetime) -> None:
 def test_no_account_gives_more_than_it_has_or_less_than_a_cent(olga: User, now: datetime) -> None:
     cast.deposit(100, olga, now)
     told = {"rule": "R34", "why": "A test.", "causes": {}, "now": now}
-    refused("not_enough", move, account(ATTACKERS), account(POOL), 51, **told)
-    refused("invalid", move, account(OUTSIDE), account(POOL), 0, **told)
+    refused("not_enough", move, ledger_account(ATTACKERS), ledger_account(POOL), 51, **told)
+    refused("invalid", move, ledger_account(OUTSIDE), ledger_account(POOL), 0, **told)
     assert balance(ATTACKERS) == 50
     cast.deposit(1, olga, now)
     assert balance(POOL) == 1, "one cent waits in the pool"
@@ -109,7 +109,15 @@ class WhateverMoves(TestCase):
     def test_sums_never_change_and_nobody_is_overdrawn(self, moves: list[tuple[AccountKind, AccountKind, int]]) -> None:
         for source, target, cents in moves:
             try:
-                move(account(source), account(target), cents, rule="R34", why="A test.", causes={}, now=factories.NOW)
+                move(
+                    ledger_account(source),
+                    ledger_account(target),
+                    cents,
+                    rule="R34",
+                    why="A test.",
+                    causes={},
+                    now=factories.NOW,
+                )
             except Conflict as late:
                 assert late.code == "not_enough"
         balances = dict(Account.objects.values_list("kind", "balance_cents"))

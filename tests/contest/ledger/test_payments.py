@@ -15,7 +15,7 @@ from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.defenses.stake_ends import stakes_end
 from contest.ledger.models import Account, LedgerEntry, Payment
-from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.services import check_ledger_sums, ledger_account, move
 from contest.ledger.withholding import money_withhold, withheld_amounts, withheld_of
 from contest.payments import corrections, exports
 from contest.payments.payable import payable, payables, payables_of
@@ -350,7 +350,7 @@ def test_a_part_that_is_not_due_any_more_waits_alone(sent: Attack, olga: User, o
     payment_cancel(payment_id=asked.pk, by=olaf, now=CLOSED)
     found = payable(sent.team, now=CLOSED)
     assert (found.balance, found.due, found.waiting, found.weeks) == (PRIZE, 5_001, 5_000, ())
-    own, half = account(AccountKind.TEAM, team=sent.team), account(AccountKind.ATTACKERS)
+    own, half = ledger_account(AccountKind.TEAM, team=sent.team), ledger_account(AccountKind.ATTACKERS)
     move(half, own, 100, rule="R35", why="Another share.", causes={}, now=CLOSED)
     assert payable(sent.team, now=CLOSED).due == 5_101
 

@@ -16,12 +16,12 @@ from contest.core.enums import AccountKind, StakeEnd, VoteChoice
 from contest.core.models import Attack, Stake, Team
 from contest.ledger.dry_run import Ledger
 from contest.ledger.models import LedgerEntry
-from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.services import check_ledger_sums, ledger_account, move
 from contest.operations.tasks import settle_prizes
 from contest.pages.board.case_words import impact_sentences
 from contest.payments import statements
 from contest.prizes import prize_facts, settlement
-from contest.prizes.prize_facts import conflicts
+from contest.prizes.prize_facts import unpaid_own_breaks
 from contest.prizes.sweeps import prizes_settle
 from contest.teams.associations import association_mistaken
 from contest.teams.models import Association
@@ -123,7 +123,7 @@ def test_every_entry_names_the_rule_and_the_rows_it_follows_from(stake: Stake, r
 def test_the_team_that_attacked_its_own_defense_is_listed(stake: Stake, maker: Team) -> None:
     sent = broke(stake, maker)
     cast.ended(stake)
-    (found,) = conflicts()
+    (found,) = unpaid_own_breaks()
     assert (found.stake, found.team, found.attack) == (stake, maker, sent.public_id)
 
 
@@ -310,7 +310,7 @@ def test_the_sweep_asks_no_more_of_many_breaks_than_of_few(
 
 def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
     """Settling these stakes fails when it is done."""
-    real = settlement._settled
+    real = settlement._post_difference
 
     def fails(row: prize_facts.StakeWithBreaks, book: Ledger, now: datetime) -> bool:
         done = real(row, book, now)
@@ -318,7 +318,7 @@ def unsettled(monkeypatch: pytest.MonkeyPatch, *bad: Stake) -> None:
             raise RuntimeError("a row that nobody expected")
         return done
 
-    monkeypatch.setattr(settlement, "_settled", fails)
+    monkeypatch.setattr(settlement, "_post_difference", fails)
 
 
 def test_a_stake_that_cannot_be_settled_holds_up_no_other_and_is_told_of(
@@ -327,8 +327,8 @@ def test_a_stake_that_cannot_be_settled_holds_up_no_other_and_is_told_of(
     stakes = [cast.staked(cast.defense(f"net {number}", maker)) for number in range(3)]
     for stake in stakes:
         cast.ended(stake, StakeEnd.VOID)
-        move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=stake), 1, rule="R36", why="More.",
-             causes={}, now=SETTLED)  # fmt: skip
+        to = ledger_account(AccountKind.STAKE, stake=stake)
+        move(ledger_account(AccountKind.ATTACKERS), to, 1, rule="R36", why="More.", causes={}, now=SETTLED)
     unsettled(monkeypatch, stakes[0])
     with pytest.raises(ExceptionGroup, match="1 stakes or awards were not settled") as told:
         settle_prizes.run()
@@ -383,8 +383,8 @@ def test_what_cannot_be_posted_is_said_before_the_decision(makers: Team, monkeyp
     for stake, answer in ((bad, 0), (good, 0), (other, 1)):
         cast.answered(stake.defense, image, answer, at=SETTLED)
     cast.ended(other, StakeEnd.VOID)
-    move(account(AccountKind.ATTACKERS), account(AccountKind.STAKE, stake=other), 1, rule="R36", why="More.", causes={},
-         now=SETTLED)  # fmt: skip
+    to = ledger_account(AccountKind.STAKE, stake=other)
+    move(ledger_account(AccountKind.ATTACKERS), to, 1, rule="R36", why="More.", causes={}, now=SETTLED)
     assert overrule_impact(image, BIRD, NOW).unposted == ()
     unsettled(monkeypatch, bad, other)
     found = overrule_impact(image, BIRD, NOW)

@@ -15,7 +15,7 @@ from contest.core.enums import AccountKind
 from contest.core.models import Attack, BoardDecision, Member, Stake, Team
 from contest.core.weeks import week_at
 from contest.ledger.models import LedgerEntry, Payment
-from contest.ledger.services import account, check_ledger_sums, move
+from contest.ledger.services import check_ledger_sums, ledger_account, move
 from contest.payments.statements import MoneyOverview, debts, entries, money_overview
 from contest.prizes.sweeps import prizes_settle
 from contest.record.leaderboard.fact_reader import read_facts
@@ -83,7 +83,7 @@ class Broken:
     def named(self) -> None:
         told = {"subject": {}, "reason": "As Red broke net.", "policy": factories.policy_version()}
         decision = BoardDecision.objects.create(kind="end", decided_at=CLOSED, **told)
-        half, pool = account(AccountKind.ATTACKERS), account(AccountKind.POOL)
+        half, pool = ledger_account(AccountKind.ATTACKERS), ledger_account(AccountKind.POOL)
         move(half, pool, 1, rule="R34", why="Tests.", causes={}, decision=decision, now=CLOSED)
 
     def breaks_late(self) -> None:

@@ -26,7 +26,7 @@ from contest.core.roles import Roles, roles_of
 from contest.outbox import posting
 from contest.outbox.models import Digest, Message, MessagePreference
 from contest.outbox.posting import NOBODY
-from contest.outbox.preferences import groups_for, preferences_of, preferences_set
+from contest.outbox.preferences import groups_for, letter_preferences, preferences_set
 from contest.outbox.sending import digests_make, messages_send
 from contest.outbox.writing import notify, retract
 from contest.releases.models import Announcement, ReleaseLetter, Subscriber
@@ -157,7 +157,7 @@ def test_what_cannot_be_chosen_is_refused_and_nothing_kept(carl: User) -> None:
         with pytest.raises(InvalidInput) as refused:
             wish(carl, attacks="digest", **{group: rate})
         assert refused.value.field == group
-        assert {each.rate for each in preferences_of(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
+        assert {each.rate for each in letter_preferences(carl, roles_of(carl))} == {MessageRate.AT_ONCE}, why
 
 
 def test_what_waits_follows_a_new_wish(carl: User) -> None:

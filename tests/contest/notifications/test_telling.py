@@ -16,7 +16,7 @@ from contest.notifications.deadlines import UNANSWERED, notify_appeals_closing, 
 from contest.notifications.organizers import notify_failed_releases, notify_given_up
 from contest.notifications.sweeps import notify_of_facts
 from contest.notifications.verdicts import notify_valid, notify_verdicts
-from contest.operations.tasks import tell_messages
+from contest.operations.tasks import write_messages
 from contest.outbox.grouped_facts import NEWS, PATIENCE
 from contest.outbox.letters import write_message
 from contest.outbox.models import Message, NotifiedFact
@@ -329,7 +329,7 @@ def test_letters_given_up_are_told_once_a_day_and_not_of_themselves(red: Team) -
 def test_all_is_told_once_by_the_sweep(broke: Break, monkeypatch: pytest.MonkeyPatch) -> None:
     cast.released("2026-W47")
     monkeypatch.setattr("django.utils.timezone.now", lambda: LATER)
-    assert (tell_messages.run(), notify_of_facts(now=LATER)) == (4, 0)
+    assert (write_messages.run(), notify_of_facts(now=LATER)) == (4, 0)
     assert {VERDICTS, VALID, BROKE, BROKEN} == set(Message.objects.values_list("kind", flat=True))
 
 

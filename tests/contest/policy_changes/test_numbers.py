@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from accounts.locale import zone_names
 from common.errors import InvalidInput
 from contest.policy_changes.moments import moment_of, moment_text
-from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, changes
+from contest.policy_changes.numbers import GROUPS, NEEDED_OF, NUMBERS, changed_numbers
 from policy.enums import GoldFeedback, OutlineGate
 from policy.numbers import LIMITS, Policy
 from tests.refusals import refused
@@ -120,7 +120,9 @@ def test_any_policy_is_read_again_as_it_was_written(policy: Policy) -> None:
 
 
 def test_what_changes_is_told_in_words() -> None:
-    found = changes(Policy(), Policy(min_box_fraction=Fraction(1, 5), appeal_days=1, attacker_prize_cents=150_000))
+    found = changed_numbers(
+        Policy(), Policy(min_box_fraction=Fraction(1, 5), appeal_days=1, attacker_prize_cents=150_000)
+    )
     told = [(each.number.name, each.old, each.new) for each in found]
     assert told == [
         ("min_box_fraction", "25 %", "20 %"),

@@ -132,7 +132,7 @@ def unruled(stake: Stake) -> None:
 
 
 def emptied(stake: Stake) -> None:
-    half, pool = (ledger.account(kind) for kind in (AccountKind.DEFENDERS, AccountKind.POOL))
+    half, pool = (ledger.ledger_account(kind) for kind in (AccountKind.DEFENDERS, AccountKind.POOL))
     ledger.move(half, pool, HALF, rule="R34", why="A test.", causes={}, now=NOW)
 
 

@@ -15,7 +15,7 @@ from contest.defenses.models import StakeChange
 from contest.defenses.selectors import defense_state_of, staked
 from contest.defenses.stake_rows import stake_row
 from contest.ledger.models import Account, LedgerEntry
-from contest.ledger.services import account, move
+from contest.ledger.services import ledger_account, move
 from contest.ledger.withholding import forfeited_of, withholdings
 from contest.prizes import awards as services
 from contest.prizes import checklist
@@ -381,7 +381,7 @@ def test_the_board_gives_a_withheld_award_back_by_the_page(
     withheld: Award, makers: Team, rita: User, board: Client
 ) -> None:
     share = {"rule": "R35", "why": "A share.", "causes": {}, "now": NOW}
-    move(account(AccountKind.ATTACKERS), cast.account_of(makers), 1, **share)
+    move(ledger_account(AccountKind.ATTACKERS), cast.account_of(makers), 1, **share)
     cast.withheld(makers, 1, rita, now=NOW)  # another matter
     listed = read(board, "/board/withheld/")
     assert (

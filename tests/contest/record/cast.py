@@ -37,11 +37,11 @@ from contest.defenses.models import DefenseEntry
 from contest.ledger.models import Account, LedgerEntry
 from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
-from contest.releases.selectors import listed_releases, releases
+from contest.releases.selectors import listed_releases, published_releases
 from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
-from labeling.pictures.addresses import pixels_of
+from labeling.pictures.addresses import pixels_hash_of
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState, TrialKind
 from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
@@ -328,7 +328,7 @@ def mirror_of(into: Path, made: Sequence[ReleaseResult]) -> Path:
     for each in made:
         copy_folder(each.folder, into / each.folder.name)
         (into / each.archive.name).write_bytes(each.archive.read_bytes())
-    (into / LIST).write_text(json.dumps({"releases": [listed_releases(each) for each in releases()]}))
+    (into / LIST).write_text(json.dumps({"releases": [listed_releases(each) for each in published_releases()]}))
     return into
 
 
@@ -367,7 +367,7 @@ def shown(address: str) -> tuple[int, bytes]:
     page = re.sub(r'name="csrfmiddlewaretoken" value="[^"]+"', "", body.decode())
     # The one word by which a copy says that it is one.
     page = re.sub(r">not\s+(in\s+this\s+copy|here)<", ">not here<", page)
-    return answer.status_code, TOKEN.sub(lambda found: str(pixels_of(found[1], now=NOW)), page).encode()
+    return answer.status_code, TOKEN.sub(lambda found: str(pixels_hash_of(found[1], now=NOW)), page).encode()
 
 
 def difference(folder: Path, out: Path) -> list[str]:

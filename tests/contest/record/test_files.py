@@ -17,7 +17,7 @@ from django.utils.http import http_date
 from common import outages
 from contest.core.models import Release
 from contest.releases.services import ReleaseResult
-from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, span_of
+from contest.web.byte_ranges import ByteRange, UnsatisfiableRange, requested_range
 from tests.contest.pages import lacking, main, plain
 
 pytestmark = pytest.mark.django_db
@@ -296,13 +296,13 @@ def test_a_reader_that_has_it_is_told_so_and_an_empty_feed_is_a_feed(address: st
     ],
 )
 def test_what_is_asked_for(header: str, asked: tuple[int, int] | None, why: str) -> None:
-    assert span_of(header, 100) == (ByteRange(*asked) if asked else None), why
+    assert requested_range(header, 100) == (ByteRange(*asked) if asked else None), why
 
 
 @pytest.mark.parametrize(
     ("header", "size"), [("bytes=100-", 100), ("bytes=100-200", 100), ("bytes=-0", 100), ("bytes=0-", 0)]
 )
 def test_bytes_that_are_not_there(header: str, size: int) -> None:
-    assert span_of("", size) is None, "also of an empty file all can be asked for"
+    assert requested_range("", size) is None, "also of an empty file all can be asked for"
     with pytest.raises(UnsatisfiableRange):
-        span_of(header, size)
+        requested_range(header, size)

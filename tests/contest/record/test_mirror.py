@@ -24,7 +24,7 @@ from adjudication.verifier.chain import check_listed_release, read_release_list
 from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
-from contest.releases.selectors import listed_releases, releases
+from contest.releases.selectors import listed_releases, published_releases
 from contest.releases.services import ReleaseResult
 from contest.web import file_responses
 from tests.contest.pages import lacking
@@ -222,7 +222,7 @@ class _Answer(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(parts: list[ReleaseResult]) -> Iterator[Server]:
     """It begins as an honest one."""
-    rows = [listed_releases(each) for each in releases()]
+    rows = [listed_releases(each) for each in published_releases()]
     with Server(rows, {each.folder.name: each.archive.read_bytes() for each in parts}) as contest:
         Thread(target=contest.serve_forever, args=(0.05,), daemon=True).start()
         yield contest

@@ -39,7 +39,7 @@ from contest.prizes.models import Examination
 from contest.record.rebuild import services
 from contest.record.timeline.attack import attack_timeline
 from contest.releases.folders import copy_folder, same_folder
-from contest.releases.selectors import releases, unreleased_weeks
+from contest.releases.selectors import published_releases, unreleased_weeks
 from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Entitlement
 from labeling.models import Image, Response
@@ -74,7 +74,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _addresses() -> list[str]:
-    names = [each.name for each in releases()]
+    names = [each.name for each in published_releases()]
     defenses = sorted(Defense.objects.values_list("public_id", flat=True))
     images = Image.objects.exclude(rulings=None).order_by("public_id").values_list("public_id", flat=True).distinct()
     teams = Team.objects.filter(name__in=("=red", "blue", "waits")).order_by("public_id")

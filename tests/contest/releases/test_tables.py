@@ -35,7 +35,7 @@ from adjudication.verify import verify
 from contest.core.calendar import week_named
 from contest.core.models import Attack, Team
 from contest.releases import services
-from contest.releases.archive import Archive, pack, stored_file
+from contest.releases.archive import Archive, deflate, stored_file
 from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Image, Response
@@ -410,7 +410,7 @@ def test_a_zip_of_more_files_than_the_old_format_counts(
 ) -> None:
     monkeypatch.setattr("contest.releases.archive._MANY", most)
     (tmp_path / "one").write_bytes(b"x" * 10_000)
-    whole, packed = stored_file(tmp_path / "one"), pack(tmp_path / "one", tmp_path / "packed")
+    whole, packed = stored_file(tmp_path / "one"), deflate(tmp_path / "one", tmp_path / "packed")
     with Archive(tmp_path / "many.zip") as archive:
         for each in range(number):
             archive.add(f"{each:05d}", whole if each == 5 else packed)

@@ -11,7 +11,7 @@ from adjudication.models import Ruling
 from adjudication.services import panels_settle
 from adjudication.what_if import TriedNumbers
 from contest.pages.organizer.policy_forms import WhatIfForm
-from contest.policy_changes.number_words import share
+from contest.policy_changes.number_words import share_in_words
 from labeling.enums import Answer
 from labeling.models import Panel
 from policy.enums import OutlineGate
@@ -57,7 +57,7 @@ def test_a_share_as_it_is_typed(typed: str, read: Fraction | None) -> None:
     [(Fraction(1, 4), "25 %"), (Fraction(1, 8), "12.5 %"), (Fraction(1, 3), "1/3"), (Fraction(1), "100 %")],
 )
 def test_a_share_in_words_is_read_again(of: Fraction, words: str) -> None:
-    assert share(of) == words
+    assert share_in_words(of) == words
     form = typed_form(min_box_fraction=words)
     assert form.is_valid() and form.tried.rules.min_box_fraction == of
 

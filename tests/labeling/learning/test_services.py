@@ -20,7 +20,7 @@ from common.errors import Conflict, InvalidInput, WrongFields
 from labeling import selectors as versions
 from labeling.enums import Answer, AttemptKind, KnownUse, Origin, TaskerState, TieBreak, Topic
 from labeling.learning import content, selectors, wording
-from labeling.learning.drawing import draw, tie_break_for
+from labeling.learning.drawing import draw_pictures, tie_break_for
 from labeling.learning.services import instructions_publish, lesson_mark_seen
 from labeling.marking import RightAnswers, TaskerAnswers, mark
 from labeling.models import (
@@ -359,7 +359,7 @@ def test_a_folder_that_is_not_there_is_named() -> None:
 )
 def test_every_kind_comes_once_before_any_comes_twice(kinds: list[int], size: int, seed: int) -> None:
     pool = list(enumerate(kinds))
-    drawn = draw(pool, size, Random(seed))
+    drawn = draw_pictures(pool, size, Random(seed))
     assert (drawn is None) == (len(pool) < size)
     if drawn is None:
         return
@@ -372,7 +372,7 @@ def test_every_kind_comes_once_before_any_comes_twice(kinds: list[int], size: in
 
 def test_the_order_says_nothing_about_the_kind() -> None:
     pool = [(key, key % 10) for key in range(40)]
-    firsts = Counter(draw(pool, 10, Random(seed))[0] % 10 for seed in range(400))  # type: ignore[index]
+    firsts = Counter(draw_pictures(pool, 10, Random(seed))[0] % 10 for seed in range(400))  # type: ignore[index]
     assert (len(firsts), max(firsts.values()) < 80) == (10, True)
 
 

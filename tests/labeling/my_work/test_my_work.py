@@ -22,7 +22,16 @@ from labeling.my_work import selectors
 from labeling.my_work.check import GENUINE, NOT_GENUINE, UNREADABLE, main
 from labeling.my_work.feedback import weekly_shares
 from labeling.my_work.keys import public_keys
-from labeling.my_work.signing import NotGenuine, check, key_from, key_id_of, key_set, keys_of, public_bytes, signed
+from labeling.my_work.signing import (
+    NotGenuine,
+    check_signature,
+    key_from,
+    key_id_of,
+    key_set,
+    keys_of_set,
+    public_bytes,
+    signed_lines,
+)
 from labeling.selectors import forget_versions
 from labeling.voiding import responses_void
 from policy.enums import GoldFeedback
@@ -337,7 +346,7 @@ def test_the_download_holds_own_answers_and_is_genuine(
     content = download(signed_in(tara))
     published = client.get("/.well-known/unanimous-signing-keys.json")
     assert (published.json(), "public" in published["Cache-Control"], published.cookies) == (public_keys(), True, {})
-    check(io.BytesIO(content), keys_of(published.json()))
+    check_signature(io.BytesIO(content), keys_of_set(published.json()))
     found = json.loads(content)
     assert (found["format"], found["tasker"], found["count"]) == ("unanimous-my-work-1", tara.public_id, 1)
     assert found["answers"] == [
@@ -369,9 +378,9 @@ def test_a_download_from_before_a_change_of_the_secret_stays_genuine(
     assert json.loads(before)["answers"] == []
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another" * 10, [old]
     assert len(public_keys()["keys"]) == 2
-    check(io.BytesIO(before), keys_of(public_keys()))
+    check_signature(io.BytesIO(before), keys_of_set(public_keys()))
     settings.SECRET_KEY_FALLBACKS = []
-    refused(NotGenuine, check, io.BytesIO(before), keys_of(public_keys()))
+    refused(NotGenuine, check_signature, io.BytesIO(before), keys_of_set(public_keys()))
 
 
 def test_a_long_download_is_one_statement_and_comes_in_pieces(
@@ -390,7 +399,7 @@ def test_a_long_download_is_one_statement_and_comes_in_pieces(
 KEY, OLDER, FOREIGN = (key_from(secret) for secret in ("secret", "an older secret", "somebody else's secret"))
 
 
-KEYS = keys_of(key_set([KEY, OLDER]))
+KEYS = keys_of_set(key_set([KEY, OLDER]))
 
 
 LINES = [
@@ -406,16 +415,16 @@ LINES = [
 
 
 def file(lines: list[bytes] = LINES) -> bytes:
-    return b"".join(signed(lines, KEY))
+    return b"".join(signed_lines(lines, KEY))
 
 
 def checked(content: bytes, keys: dict[str, bytes] = KEYS) -> str:
-    return check(io.BytesIO(content), keys).key_id
+    return check_signature(io.BytesIO(content), keys).key_id
 
 
 def test_a_file_is_json_and_genuine_also_after_its_key_was_replaced() -> None:
     assert json.loads(file())["count"] == 2
-    assert [checked(b"".join(signed(LINES, key))) for key in (KEY, OLDER)] == list(KEYS)
+    assert [checked(b"".join(signed_lines(LINES, key))) for key in (KEY, OLDER)] == list(KEYS)
     assert KEYS.keys() == {key_id_of(public_bytes(key)) for key in (KEY, OLDER)}
     assert len({public_bytes(key) for key in (KEY, OLDER, FOREIGN, key_from("secret"))}) == 3
 
@@ -447,9 +456,9 @@ TAMPERED = {
     "a line after the signature": file() + b"\n",
     "a name after the signature": file().replace(b"}}\n", b'}, "answers": []}\n'),
     "the signature twice": file().replace(b"}}\n", b'}, "signature": {}}\n'),
-    "signed by a foreign key": b"".join(signed(LINES, FOREIGN)),
+    "signed by a foreign key": b"".join(signed_lines(LINES, FOREIGN)),
     "signed by a foreign key under a known name": _other_signature(
-        b"".join(signed(LINES, FOREIGN)), "key_id", key_id_of(public_bytes(KEY))
+        b"".join(signed_lines(LINES, FOREIGN)), "key_id", key_id_of(public_bytes(KEY))
     ),
     "another digest": _other_signature(file(), "sha256", "0" * 64),
     "a signature of something else": _other_signature(file(), "value", base64.b64encode(b"x" * 64).decode()),
@@ -471,7 +480,7 @@ def test_every_single_bit_counts() -> None:
 
 @pytest.mark.parametrize("keys", [{}, {"keys": 7}, {"keys": [{"crv": "Ed25519"}]}, []])
 def test_what_is_no_set_of_keys_is_refused(keys: object) -> None:
-    refused(ValueError, keys_of, keys)
+    refused(ValueError, keys_of_set, keys)
 
 
 @pytest.fixture

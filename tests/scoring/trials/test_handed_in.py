@@ -343,7 +343,7 @@ def test_who_is_compared_with_whom(
 
 def answered_with(labels: Sequence[int], *, off: float = 0.0, first: int = 1) -> bytes:
     rows = [(first + at, 0, label, 0.1 + at / 1000, 0.5 + off) for at, label in enumerate(labels)]
-    return answers.pack(rows)
+    return answers.pack_rows(rows)
 
 
 LABELS = [1, 0, -1, 1, 0] * 10
@@ -376,9 +376,9 @@ def test_altered_pictures_and_other_kinds_of_number_are_kept_apart(older: Defens
     cast.passed(older, TrialKind.PRIVATE, answers=answered_with(LABELS))
     cast.passed(newcomer, TrialKind.EARLIER, answers=answered_with(LABELS))  # the same numbers, of Images
     altered = [(at, 1, 1, 0.0, 0.0) for at in range(60)]
-    cast.passed(newcomer, TrialKind.PROBE, answers=answers.pack(altered))
+    cast.passed(newcomer, TrialKind.PROBE, answers=answers.pack_rows(altered))
     assert copies.copies_flag(now=now) == 0
-    assert set(copies.answers_of(newcomer)) == {("image", number) for number in range(1, 51)}
+    assert set(copies.trial_answers(newcomer)) == {("image", number) for number in range(1, 51)}
 
 
 def test_official_answers_of_the_older_one_are_compared_too(older: Defense, now: datetime) -> None:
@@ -387,12 +387,12 @@ def test_official_answers_of_the_older_one_are_compared_too(older: Defense, now:
         scored(older, image, [label])
     official = Prediction.objects.order_by("image_id").values_list("image_id", "answer", "score_bicycle", "score_bird")
     rows = [(image, 0, answer, bicycle, bird) for image, answer, bicycle, bird in official]
-    cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack(rows))
+    cast.passed(newcomer, TrialKind.EARLIER, answers=answers.pack_rows(rows))
     assert copies.copies_flag(now=now) == 1
     flag = CopyFlag.objects.get()
     assert (flag.likeness, flag.figures["scores_vary"]) == (Likeness.OUTPUTS, False)
     Trial.objects.filter(defense=newcomer).update(state=RunState.DEAD)
-    assert copies.answers_of(newcomer) == {}
+    assert copies.trial_answers(newcomer) == {}
 
 
 @pytest.fixture(autouse=True)

@@ -90,7 +90,7 @@ def test_the_private_set_is_asked_in_full_batches_and_its_answers_kept_by_pictur
     assert shapes == [(4, 75, 75, 3)] * 3
     assert opening.opened == [{"device": "cpu", "image_size": 75, "batch_size": 4, "seed": trial.seed}]
     assert all(session.closed for session in opening.sessions)
-    rows = kept.unpack(found.answers)
+    rows = kept.unpack_rows(found.answers)
     right = [DefenseAnswer.ABSTAIN, *(cast.NAMED[selectors.Label(each.label)] for each in pictures[1:])]
     assert list(rows["picture"]) == [each.pk for each in pictures]
     assert (list(rows["label"]), set(rows["scores"][:, 1].tolist())) == (right, {0.75})
@@ -283,7 +283,7 @@ def test_attacks_of_two_sizes_are_asked_in_two_sessions_and_a_fault_in_the_first
     opening = saying(-1)
     found = worked(cast.ask(cast.container(), TrialKind.EARLIER, now), now, opening)
     assert [values["image_size"] for values in opening.opened] == [60, 75]
-    assert (found.totals["pictures"], found.totals["abstained"], len(kept.unpack(found.answers))) == (5, 5, 5)
+    assert (found.totals["pictures"], found.totals["abstained"], len(kept.unpack_rows(found.answers))) == (5, 5, 5)
     opening = cast.Opening(failing_at(1, RunnerFault(Fault.CRASHED, "x"), {}))
     found = worked(cast.ask(cast.container("another"), TrialKind.EARLIER, now), now, opening)
     assert (len(opening.opened), found.totals["faults"]) == (1, 5)
@@ -306,7 +306,7 @@ def test_a_defense_that_learned_by_heart_is_found_out(now: datetime, monkeypatch
     noise, shift = (found.totals["differences"][name] for name in ("noise", "shift"))
     assert (right, found.totals["noise"]["abstained"], found.totals["shown"]) == ([12, 0, 0], 12, True)
     assert (noise["lost"], noise["points"], shift["p"]) == (12, 100.0, pytest.approx(2 / 2**12))
-    assert len(kept.unpack(found.answers)) == 36
+    assert len(kept.unpack_rows(found.answers)) == 36
 
 
 def test_variants_of_a_picture_have_the_same_companions(

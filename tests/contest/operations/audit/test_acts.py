@@ -291,7 +291,7 @@ ACTS: dict[str, Act] = {
     ),
     "leaderboard.make": lambda by, now: boards_remake(by=by, now=now),
     "link.make": _linked,
-    "link.end": lambda by, now: links.link_end(link=_linked(by, now), reason="Two desks.", by=by, now=now),
+    "link.end": lambda by, now: links.end_tasker_link(link=_linked(by, now), reason="Two desks.", by=by, now=now),
     "near_duplicate.see": lambda by, now: pair_review(
         pair_id=NearDuplicate.objects.create(
             image=factories.image(), like=factories.image(), distance=2, found_at=now

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from adjudication.verifier import release_format as form
-from adjudication.verifier.audit import link_of
+from adjudication.verifier.audit import chain_link_of_row
 from adjudication.verify import verify
 from common.audit.chain import BEGINNING, ChainEnd, sealed
 from common.audit.seals import chain_check, seal_entries
@@ -121,7 +121,7 @@ def _begun_anew(forger: Forger) -> None:
     def anew(rows: list[dict[str, str]]) -> None:
         end = ChainEnd(int(rows[0]["number"]) - 1, "1" * 64)
         for row in rows:
-            link = sealed(end, link_of(row).public, row["private_sha256"])
+            link = sealed(end, chain_link_of_row(row).public, row["private_sha256"])
             row.update(previous=link.previous, sha256=link.sha256)
             end = ChainEnd(link.number, link.sha256)
 

@@ -327,7 +327,7 @@ def test_what_differs_from_the_facts_is_told_to_the_organizers() -> None:
     past.save()
     assert snapshots.boards_check_nightly(now=AFTER) == 1
     changed = f"2026-W47: team {red.public_id}, breaks: shown 7, by the facts 0"
-    assert snapshots.newest_check().differences == [changed]  # type: ignore[union-attr]
+    assert snapshots.newest_comparison().differences == [changed]  # type: ignore[union-attr]
     waits = [(each.page, each.words) for each in read_overview(now=AFTER)["waits"]]
     assert ("leaderboard-check", "1 difference in the leaderboard") in waits
     present.tables["defenses"][0]["id"] = "D-NONE"
