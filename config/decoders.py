@@ -147,7 +147,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "labeling/learning/drawing.py:tie_break_for",
         "labeling/learning/wording.py:box_share",
         "labeling/my_work/record.py:_answer",
-        "labeling/my_work/answer_words.py:polygons",
+        "labeling/my_work/answer_words.py:svg_polygons",
         "labeling/outlines.py:_area_of",
         "labeling/outlines.py:drawn_outline",
         "monitoring/links.py:corners_off_frame",
@@ -155,9 +155,9 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "pixels or answers of a length that was checked, viewed without being copied": (
         "contest/attacks/hashing.py:difference_hash",
-        "contest/simulation/painting.py:pixels_of",
+        "contest/simulation/painting.py:picture_pixels",
         "scoring/arrays.py:_decoded",
-        "scoring/trials/answers.py:unpack",
+        "scoring/trials/answers.py:unpack_rows",
         "scoring/trials/copies.py:answers_of",
         "scoring/trials/work.py:_tutorial_pictures",
     ),
@@ -208,6 +208,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (
         "adjudication/verifier/audit.py:_public",
+        "adjudication/verifier/cells.py:json_from",
         "adjudication/verifier/release_reader.py:_csv_lines",
         "adjudication/verifier/votes.py:value_of",
     ),

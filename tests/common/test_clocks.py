@@ -47,6 +47,7 @@ REAL_TIME = {
     "contest/api/account_calls.py::post": "API tokens",
     "contest/demo/clock.py::_step": "the contest's time is made of it",
     "contest/management/commands/unused_files.py": "the age of files",
+    "contest/pages/team/join_forms.py::save": "links of invitations",
     "contest/pages/team/join_views.py": "links of invitations",
     "contest/pages/team/team_forms.py::save": "links of invitations",
     "contest/pages/team/team_views.py::_open_invitations": "links of invitations",

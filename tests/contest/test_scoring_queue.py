@@ -183,7 +183,7 @@ class TestTryingAgain:
         assert posted(organizer, RETRY, {"run": platform.pk}) == QUEUE
         assert Run.objects.get(state=RunState.QUEUED) == platform
         assert "1 run waits again, for one try each." in words(organizer, QUEUE)
-        assert "nothing_dead" in posted(organizer, RETRY, {"run": platform.pk}, 409)
+        assert "Nothing is left to try again" in posted(organizer, RETRY, {"run": platform.pk}, 409)
 
     def test_all_are_tried_again_but_what_is_final(self, dead: tuple[Run, Run], organizer: Client) -> None:
         assert "1 run gave up through no fault of their defenses" in words(organizer, RETRY)

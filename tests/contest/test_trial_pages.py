@@ -334,7 +334,7 @@ class TestTheCheck:
             ({"reason": "kept <words>"}, "Choose whether it passed."),
             ({"outcome": "maybe", "reason": "kept <words>"}, "Choose whether it passed."),
             ({"outcome": "passed", "reason": " \x00\r\n "}, "Say why, in at most 4000 characters."),
-            ({"outcome": "passed", "reason": "kept <words>" + "x" * 4000}, "Say why, in at most 4000 characters."),
+            ({"outcome": "passed", "reason": "kept <words>" + "x" * 4000}, "Write at most 4,000 characters."),
         ],
     )
     def test_what_was_typed_stays_when_it_is_refused(self, form: dict[str, str], said: str, member: Client) -> None:

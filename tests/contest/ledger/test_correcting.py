@@ -281,7 +281,7 @@ def test_corrections_by_the_pages(olga: User, olaf: User, stan: User, signed_in:
     assert [row[-1] for row in csv.reader(io.StringIO(answer))] == ["corrects", "", str(wrong.pk)]
     entry = LedgerEntry.objects.get(corrects=wrong)
     last = list(_ledger_rows(week_at(entry.made_at)))[-1]
-    assert last[0] == str(entry.pk) and str(wrong.pk) in last, "it goes with the release"
+    assert last[0] == entry.pk and wrong.pk in last, "it goes with the release"
 
 
 def test_what_a_team_gave_back_by_the_pages(owing: Team, olga: User, olaf: User, signed_in: Any) -> None:
