@@ -158,7 +158,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/simulation/painting.py:picture_pixels",
         "scoring/arrays.py:_decoded",
         "scoring/trials/answers.py:unpack_rows",
-        "scoring/trials/copies.py:answers_of",
+        "scoring/trials/copies.py:trial_answers",
         "scoring/trials/work.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
@@ -194,14 +194,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/management/commands/import_private_set.py:_of_manifest",
     ),
     "releases that the verifier has passed, on the organizers' command line": (
-        "contest/record/rebuild/contest_rows.py:_audited",
-        "contest/record/rebuild/contest_rows.py:_award",
-        "contest/record/rebuild/contest_rows.py:_decision",
-        "contest/record/rebuild/contest_rows.py:_entered",
-        "contest/record/rebuild/contest_rows.py:_tried",
-        "contest/record/rebuild/board.py:_appeal",
-        "contest/record/rebuild/board.py:_decision",
-        "contest/record/rebuild/board.py:_motion",
         "contest/record/rebuild/mirror_reader.py:MirroredRelease.manifest",
         "contest/record/rebuild/mirror_reader.py:MirroredRelease.rows",
         "contest/record/rebuild/mirror_reader.py:_parts",
