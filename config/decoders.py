@@ -158,7 +158,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/simulation/painting.py:picture_pixels",
         "scoring/arrays.py:_decoded",
         "scoring/trials/answers.py:unpack_rows",
-        "scoring/trials/copies.py:trial_answers",
         "scoring/trials/work.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
