@@ -24,7 +24,7 @@ _VOIDED = "voided"
 
 # What a tasker is told on the next page; {reason} is the rule's or the organizer's.
 _WORDS = {
-    _WARNED: gettext_noop("A word about your answers: {reason}"),
+    _WARNED: gettext_noop("About your answers: {reason}"),
     _PAUSED: gettext_noop("Your labeling is paused: {reason}"),
     REQUALIFY: gettext_noop("A short qualification comes before the next picture: {reason}"),
     RETURNED: gettext_noop("Your labeling goes on: {reason}"),

@@ -227,7 +227,7 @@ def case_opened_by(member: User, public_id: str) -> Case:
     """
     case = case_seen_by(member, public_id)
     if undisclosed(case, member):
-        raise Conflict("Say first whether anything ties you to the teams that this case is about.", "disclose_first")
+        raise Conflict("First state any conflict of interest with the teams that this case is about.", "disclose_first")
     return case
 
 

@@ -70,7 +70,7 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
 
 @transaction.atomic
 def association_mistaken(*, association_id: int, reason: str, by: User, now: datetime) -> AssociationMistake:
-    """Record that an association was declared in error: it covers no moment any more, of the past neither.
+    """Record that an association was declared in error: it becomes void, also for the past.
 
     It stays in the record with what takes it back; prizes that were counted by it correct themselves (R22). There is no
     way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.

@@ -34,7 +34,7 @@ class TrialWords(NamedTuple):
     does: str
 
 
-_QUIET = "Only totals are shown. Which pictures they were is nobody's to see, and what the program prints is not kept."
+_QUIET = "Only totals are shown. Which pictures they were is kept secret, and what the program prints is not kept."
 KINDS = {
     TrialKind.SMOKE: TrialWords(
         "Smoke test",

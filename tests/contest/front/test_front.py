@@ -75,7 +75,7 @@ def test_a_contest_that_has_just_begun(client: Client) -> None:
         *("Week 2026-W48 ends on", "Sat 28 Nov 2026 00:00:00 UTC</time>", "<span data-clock>2 d 16:00:00</span>"),
         # The numbers are those of the policy.
         "Send up to 10 pictures a day, 299 × 299 pixels",
-        *("at least 25 % of the picture", "USD 1,000.00", "unbroken for 90 days of 24 hours"),
+        *("at least 25 % of the picture", "USD 1,000.00", "unbroken for 90 full days"),
         *("8 of 10 known pictures", "Each is shown to 3 people"),
     )
     assert "USD 0.00" not in page, "nothing is no sum worth telling"
