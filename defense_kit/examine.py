@@ -42,7 +42,7 @@ class OpenedDefense(Protocol):
 
 
 Open = Callable[[int], OpenedDefense]
-"""Starts the defense anew with a seed; RunnerFault when it does not start."""
+"""Restarts the defense with a seed; RunnerFault when it does not start."""
 
 
 @dataclass(frozen=True, slots=True)

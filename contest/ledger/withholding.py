@@ -99,7 +99,7 @@ def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
 
 
 def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> Counter[_Whose]:
-    """Return what is aside now, by whose it is."""
+    """Return what is withheld now, by its owner."""
     aside = Counter[_Whose]()
     rows = list(LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind"))
     rows += [(each.causes, each.cents, each.target.kind) for each in planned if each.rule == "R38"]

@@ -227,7 +227,7 @@ def _ledger_rows(week: Week) -> Rows:
 
 
 def _place(kind: str, team: str | None, stake: int | None) -> str:
-    """Name an account: its kind, and whose it is."""
+    """Name an account: its kind and its owner."""
     if kind == AccountKind.TEAM:
         return f"team:{team}"
     return f"stake:{stake}" if kind == AccountKind.STAKE else kind

@@ -69,7 +69,7 @@ class AttackForm(Form):
         label="Sent against",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Choose none to mean all of these. A valid picture is given to every published defense either way.",
+        help_text="Leave empty to target all. A valid picture is given to every published defense either way.",
     )
 
     def __init__(self, *arguments: Any, staked: QuerySet[Defense], **named: Any) -> None:

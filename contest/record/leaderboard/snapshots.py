@@ -147,7 +147,7 @@ def stored_count() -> int:
 
 @transaction.atomic
 def boards_remake(*, by: User, now: datetime) -> int:
-    """Make every stored table anew from the facts, and check them; returns how many there are."""
+    """Rebuild every stored table from the facts, and check them; returns how many there are."""
     weeks = list(Leaderboard.objects.values_list("week", flat=True))
     made = _make(weeks, now) if weeks else 0
     board_check(now=now)
@@ -169,7 +169,7 @@ def boards_check_nightly(*, now: datetime) -> int:
 
 
 def board_check(*, now: datetime) -> LeaderboardCheck:
-    """Compare every stored table with one made anew from the facts as of the same moment, and record what differs.
+    """Compare every stored table with one rebuilt from the facts as of the same moment, and record what differs.
 
     A stake says how it stands, and its changes say how it came to that: where these two differ, one was tampered with.
     """

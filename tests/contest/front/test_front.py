@@ -146,10 +146,11 @@ def test_a_chart_is_drawn_alike_in_every_language() -> None:
     assert german == render_to_string("defenses/_curve.html", {"curve": curve(points)})
 
 
-def test_the_switch_names_each_language_in_its_own(client: Client) -> None:
+def test_translated_pages_alone_offer_the_other_language_by_its_own_name(client: Client) -> None:
     for language, other in (("de", "English"), ("en", "Deutsch")):
         client.cookies["django_language"] = language
-        assert f">{other}</button>" in client.get("/").content.decode()
+        offered = [f">{other}</button>" in client.get(page).content.decode() for page in ("/sign-in/", "/", "/rules/")]
+        assert offered == [True, False, False]
 
 
 class TestReleases:
