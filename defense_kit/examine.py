@@ -224,13 +224,13 @@ def examine_defense(
         try:
             _play(open_, report, pictures, order, batch_size, seed)
         except RunnerFault as fault:
-            report.faults.append(_found(fault, number + 1))
+            report.faults.append(_fault_found(fault, number + 1))
             report.log = fault.log
             break
     return report
 
 
-def _found(fault: RunnerFault, number: int) -> FaultFound:
+def _fault_found(fault: RunnerFault, number: int) -> FaultFound:
     words = WORDS[fault.fault]
     return FaultFound(fault.fault.value, number, fault.text, words.meaning, words.advice, words.payer.value)
 

@@ -250,7 +250,7 @@ def assignment_heartbeat(
     try:
         return _take_up_again(tasker, assignment_id, lease_token, policy, now)
     except IntegrityError:
-        raise _place_taken() from None
+        raise _place_taken_error() from None
 
 
 @retry_on_deadlock
@@ -265,11 +265,11 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
     held = {each.slot for each in selectors.open_assignments(tasker)}
     free = sorted({1, 2, 3} - held)
     if not free or not _resume(assignment, free[0], policy, now):
-        raise _place_taken()
+        raise _place_taken_error()
     return assignment.expires_at
 
 
-def _place_taken() -> Conflict:
+def _place_taken_error() -> Conflict:
     return Conflict(
         _(
             "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "

@@ -96,7 +96,7 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
     attacks = tuple(_attacks(image, reader, now))
     in_record = is_released(image)
     unrestricted = in_record or reader.organizer or not attacks
-    ended = () if reader.organizer else tuple(_ended(attacks, now))
+    ended = () if reader.organizer else tuple(_of_ended_weeks(attacks, now))
     return KnownImage(
         image=image,
         origin=image.origin if unrestricted else Origin.ATTACK.value,
@@ -109,7 +109,7 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
     )
 
 
-def _ended(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
+def _of_ended_weeks(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
     """Yield the attacks whose week has ended and that were not withdrawn."""
     began = week_at(now).start
     return (each for each in attacks if each.withdrawn_at is None and each.received_at < began)

@@ -45,7 +45,7 @@ from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from policy.selectors import never_held
+from policy.selectors import never_in_force
 from scoring.selectors import defenses_in_force, settled_items
 
 
@@ -216,7 +216,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
     used |= {version for rows in (cases, motions) for version in rows.values_list("case__policy__version", flat=True)}
     recorded = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
-    never = never_held(recorded)
+    never = never_in_force(recorded)
     begun = [row for row in recorded if row.version not in never]
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:

@@ -89,7 +89,7 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return _attacks_page(request, team)
     try:
-        outcomes, _ = _sent(request, team)
+        outcomes, _ = _receive_uploads(request, team)
     except DomainError as error:
         return _attacks_page(request, team, refused=error)
     return _attacks_page(request, team, outcomes=outcomes)
@@ -101,12 +101,12 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
     team = own_team_of(request.user)
-    outcomes, now = _sent(request, team)
+    outcomes, now = _receive_uploads(request, team)
     policy = policy_in_force(now).policy
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
 
 
-def _sent(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
+def _receive_uploads(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).

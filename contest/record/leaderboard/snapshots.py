@@ -113,10 +113,10 @@ def boards_make_periodically(*, now: datetime) -> int:
 
 
 def _is_stale(row: Leaderboard | None, now: datetime) -> bool:
-    return row is None or now - row.made_at >= FRESH or row.seen != _seen()
+    return row is None or now - row.made_at >= FRESH or row.seen != _newest_moments()
 
 
-def _seen() -> dict[str, str]:
+def _newest_moments() -> dict[str, str]:
     """Return what happened last of what people look for at once; the rest may wait until the tables are old.
 
     Numbers and times, to be compared for being the same: a release says when its build began, and may be recorded long
@@ -131,7 +131,7 @@ def _seen() -> dict[str, str]:
 
 
 def _make(weeks: list[str], now: datetime) -> int:
-    seen = _seen()  # before the facts: what comes between is seen by the next look
+    seen = _newest_moments()  # before the facts: what comes between is seen by the next look
     facts = read_facts()
     for week in weeks:
         found = tables(facts, _moment(week, now))
