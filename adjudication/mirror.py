@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
+from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
@@ -53,7 +53,7 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
     releases = _listed(data, url)
-    differences = [*check_list(releases), *_missing_or_changed(folder / LIST, releases)]
+    differences = [*check_release_list(releases), *_missing_or_changed(folder / LIST, releases)]
     for release in releases:
         differences += _bring(release, url, folder, progress)
     for number, (before, release) in enumerate(zip([None, *releases], releases, strict=False), start=1):
@@ -83,7 +83,7 @@ def _open_url(address: str, headers: dict[str, str] | None = None) -> HTTPRespon
 
 def _listed(data: bytes, url: str) -> list[ListedRelease]:
     try:
-        return [read_release_list(row) for row in read_json(data)["releases"]]
+        return [parse_listed_release(row) for row in read_json(data)["releases"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ContestUnreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
@@ -100,7 +100,7 @@ def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Itera
 def _releases_of_last_run(known: Path) -> list[ListedRelease]:
     """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
     try:
-        return [read_release_list(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
+        return [parse_listed_release(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
         return []
     except (UnreadableFile, ValueError, KeyError, TypeError) as error:

@@ -113,7 +113,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
             "defense_kit/archive.py:_layers",
             "defense_kit/archive.py:_member",
             "defense_kit/archive.py:_nameless",
-            "defense_kit/archive.py:_opened",
+            "defense_kit/archive.py:_open_tar",
         ),
         _ARCHIVE,
     ),
@@ -130,7 +130,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
-    "adjudication/verifier/mirror_zip.py:_opened": DecodingLimits(
+    "adjudication/verifier/mirror_zip.py:_open_zip": DecodingLimits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
@@ -158,7 +158,6 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "contest/simulation/painting.py:picture_pixels",
         "scoring/arrays.py:_decoded",
         "scoring/trials/answers.py:unpack_rows",
-        "scoring/trials/copies.py:trial_answers",
         "scoring/trials/work.py:_tutorial_pictures",
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (

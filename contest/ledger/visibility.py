@@ -2,8 +2,9 @@
 
 Three kinds of entries wait for a release. An entry that follows from a break under embargo is shown without its team.
 An entry that moves money of a team with such a share is not shown at all: the sum of a payment would say whose the
-share is. An entry by which a public share loses money to a break under embargo names the team, as the share does, but not the
-break. All sums of the public page are sums of the entries it lists, so that they add up and reveal nothing more.
+share is. An entry by which a public share loses money to a break under embargo names the team, as the share does, but
+not the break. All sums of the public page are sums of the entries it lists, so that they add up and reveal nothing
+more.
 """
 
 import re

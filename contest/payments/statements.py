@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
 from django.urls import reverse
 
 from contest.core.breaks import recorded_mistakes
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
@@ -331,7 +331,7 @@ def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None
 
 def _attacks_visible_to(to: Collection[Team], now: datetime) -> Q:
     """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
-    return (attacks_public(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
+    return (public_attack_condition(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
 
 
 def _breaks_visible_to(to: Collection[Team], now: datetime) -> Q:
@@ -340,7 +340,7 @@ def _breaks_visible_to(to: Collection[Team], now: datetime) -> Q:
 
 def _own_of(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     """Return the attacks whose outcome their teams know: who sent a copy knows it no earlier than everybody else."""
-    return Attack.objects.filter(attacks_public(now=now), team__in=teams, copy_of=None)
+    return Attack.objects.filter(public_attack_condition(now=now), team__in=teams, copy_of=None)
 
 
 def _tables() -> dict[str, QuerySet[Any]]:

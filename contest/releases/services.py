@@ -32,7 +32,7 @@ from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.publication import released
-from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
+from contest.core.week_pictures import WAITING_WORDS, count_waiting_for_verdict, held_by_open_report, images_of_week
 from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
@@ -233,13 +233,13 @@ def waiting_pictures(week: Week) -> dict[str, int]:
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
     rounds = min(policy.evaluation_runs for policy in policies.values())
     images = images_of_week(week)
-    return waiting_for_verdicts(images) | {"runs": _waiting_for_runs(images, rounds)}
+    return count_waiting_for_verdict(images) | {"runs": _waiting_for_runs(images, rounds)}
 
 
 def _kept_out(week: Week) -> int:
     """Count the pictures an organizer kept out after a report: there is no ruling on them, and none will come."""
     held = Panel.objects.filter(image__in=images_of_week(week), state=PanelState.HELD)
-    return held.exclude(reported_and_undecided()).count()
+    return held.exclude(held_by_open_report()).count()
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:

@@ -25,7 +25,7 @@ from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
 from contest.attacks.letters import notify_withdrawn
-from contest.attacks.receipts import attack_receipt, outcomes_json, page_json
+from contest.attacks.receipts import attack_receipt, outcomes_json, upload_page_config
 from contest.attacks.selectors import (
     attack_seen_by,
     attacks_by_team,
@@ -150,7 +150,7 @@ def _attacks_page(
         "outcomes": outcomes,
         "nothing_chosen": outcomes == [],
         "refused": refused,
-        "script": page_json(team, policy=policy, now=now),
+        "script": upload_page_config(team, policy=policy, now=now),
     }
     answer = render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
     for name, value in retry_headers(refused).items() if refused else ():
