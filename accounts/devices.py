@@ -22,7 +22,7 @@ _SYSTEMS = (
 )
 
 
-def device_of(user_agent: str) -> str:
-    """Return for example `Firefox · Android`; empty when neither is known."""
-    found = (next((name for mark, name in known if mark in user_agent), "") for known in (_BROWSERS, _SYSTEMS))
+def describe_user_agent(user_agent: str) -> str:
+    """Return for example `Firefox · Android`; empty if neither browser nor system is recognized."""
+    found = (next((name for token, name in table if token in user_agent), "") for table in (_BROWSERS, _SYSTEMS))
     return " · ".join(name for name in found if name)

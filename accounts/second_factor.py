@@ -201,7 +201,7 @@ def code_take(*, user: User, code: str, now: datetime) -> bool:
 
 
 def _wrong_so_far(row: Any, now: datetime) -> int:
-    """Return the count of wrong codes, begun anew when the last one is long ago."""
+    """Return the count of wrong codes, restarted when the last one is long ago."""
     last = row.data["wrong_at"]
     return int(row.data["wrong"]) if last and now.timestamp() < last + CLOSED_FOR.total_seconds() else 0
 

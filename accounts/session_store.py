@@ -22,7 +22,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.functional import SimpleLazyObject
 
 from accounts.credentials import renewed_hash
-from accounts.devices import device_of
+from accounts.devices import describe_user_agent
 from accounts.models import UserSession
 from accounts.passkeys import passkey_take
 from accounts.second_factor import code_take, has_second_factor
@@ -144,7 +144,7 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
 def remember_device(sender: Any, request: HttpRequest, user: Any, **_: Any) -> None:
     """Write into a new session when and on what it began, for its owner to recognise it by."""
     request.session["since"] = timezone.now().isoformat()
-    request.session["device"] = device_of(request.META.get("HTTP_USER_AGENT", ""))
+    request.session["device"] = describe_user_agent(request.META.get("HTTP_USER_AGENT", ""))
 
 
 class SignedInUserMiddleware(MiddlewareMixin):

@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
+from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verifier.terminal import show
@@ -53,7 +53,7 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
     releases = _listed(data, url)
-    differences = [*check_list(releases), *_withdrawn(folder / LIST, releases)]
+    differences = [*check_release_list(releases), *_missing_or_changed(folder / LIST, releases)]
     for release in releases:
         differences += _bring(release, url, folder, progress)
     for number, (before, release) in enumerate(zip([None, *releases], releases, strict=False), start=1):
@@ -69,38 +69,38 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
 
 def _list_at(address: str) -> bytes:
     try:
-        with _opened(address) as answer:
+        with _open_url(address) as answer:
             data: bytes = answer.read(MOST_LIST_BYTES)
     except _WRONG_ANSWER as error:
         raise ContestUnreachable(f"{address} does not answer: {error}") from error
     return data
 
 
-def _opened(address: str, headers: dict[str, str] | None = None) -> HTTPResponse:
+def _open_url(address: str, headers: dict[str, str] | None = None) -> HTTPResponse:
     opened: HTTPResponse = urlopen(Request(address, headers=headers or {}), timeout=SECONDS)
     return opened
 
 
 def _listed(data: bytes, url: str) -> list[ListedRelease]:
     try:
-        return [read_release_list(row) for row in read_json(data)["releases"]]
+        return [parse_listed_release(row) for row in read_json(data)["releases"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ContestUnreachable(f"{url} answers, but not with a list of releases: {error!r}") from error
 
 
-def _withdrawn(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:
+def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Iterator[str]:
     """What an earlier run found published is published still, with the same manifest."""
     now = {release.name: release.manifest_sha256 for release in releases}
-    for release in _known(known):
+    for release in _releases_of_last_run(known):
         if now.get(release.name) != release.manifest_sha256:
             follows = f"manifest {release.manifest_sha256}, as it was before"
             yield f"list: {release.name}: recorded {now.get(release.name, 'nothing')}, follows {follows}"
 
 
-def _known(known: Path) -> list[ListedRelease]:
+def _releases_of_last_run(known: Path) -> list[ListedRelease]:
     """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
     try:
-        return [read_release_list(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
+        return [parse_listed_release(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
         return []
     except (UnreadableFile, ValueError, KeyError, TypeError) as error:
@@ -177,7 +177,7 @@ def _fetch_rest(release: ListedRelease, address: str, part: Path, progress: Prog
         return
     need_room(part.parent, release.size - have)
     headers = {"Range": f"bytes={have}-", "If-Range": known} if have else {}
-    with _opened(address, headers) as answer, part.open("ab" if have and answer.status == 206 else "wb") as file:
+    with _open_url(address, headers) as answer, part.open("ab" if have and answer.status == 206 else "wb") as file:
         _tag_beside(part).write_text(_tag_in(answer.headers.get("ETag") or ""), "ascii")
         _copy(answer, file, release, progress)
 

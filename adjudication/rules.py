@@ -108,7 +108,7 @@ _Opinions = Sequence[CountedOpinion]
 _SURE = (Answer.DEFINITELY_YES, Answer.DEFINITELY_NO)
 
 
-def _asked(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
+def _asked_to_outline(opinions: _Opinions, policy: VerdictPolicy) -> list[CountedOpinion]:
     return [each for each in opinions if class_to_outline(each.bird, each.bicycle, policy.outline_gate)]
 
 
@@ -135,18 +135,25 @@ _OBJECTIONS: tuple[tuple[Reason, Callable[[_Opinions, VerdictPolicy, Fraction | 
             not _uncertain(opinions) and len({(each.bird, each.bicycle) for each in opinions}) > 1
         ),
     ),
-    (Reason.NO_OUTLINE, lambda opinions, policy, share: any(each.box is None for each in _asked(opinions, policy))),
+    (
+        Reason.NO_OUTLINE,
+        lambda opinions, policy, share: any(each.box is None for each in _asked_to_outline(opinions, policy)),
+    ),
     (Reason.TOO_SMALL, lambda opinions, policy, share: share is not None and share < policy.min_box_fraction),
-    (Reason.DEPICTION, lambda opinions, policy, share: any(each.real is not True for each in _asked(opinions, policy))),
+    (
+        Reason.DEPICTION,
+        lambda opinions, policy, share: any(each.real is not True for each in _asked_to_outline(opinions, policy)),
+    ),
     (
         Reason.OCCLUDED,
         lambda opinions, policy, share: (
-            not policy.occlusion_allowed and any(each.unoccluded is not True for each in _asked(opinions, policy))
+            not policy.occlusion_allowed
+            and any(each.unoccluded is not True for each in _asked_to_outline(opinions, policy))
         ),
     ),
     (
         Reason.TRUNCATED,
-        lambda opinions, policy, share: any(each.complete is not True for each in _asked(opinions, policy)),
+        lambda opinions, policy, share: any(each.complete is not True for each in _asked_to_outline(opinions, policy)),
     ),
 )
 

@@ -128,7 +128,7 @@ def _check_derived(
     panels: Panels,
     findings: Findings,
 ) -> int:
-    """Write `tasker_data.csv` and the annotations anew and compare. Returns the rows of the first."""
+    """Write `tasker_data.csv` and the annotations again and compare. Returns the rows of the first."""
     pictures = [_picture(row, newest.get(image_id), panels) for image_id, row in images.items()]
     with_responses = [(each, panels.of(each.image_id)) for each in pictures]
     rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]

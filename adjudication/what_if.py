@@ -58,7 +58,7 @@ class PictureBatch:
 def try_batch(numbers: TriedNumbers, *, behind: int = 0, most: int = AT_ONCE) -> PictureBatch:
     """Decide up to `most` pictures again, in the order of their rows, those behind row `behind`."""
     rulings = _rulings(behind, most)
-    said = _opinions(pk for each in rulings for pk in _asked(each, numbers))
+    said = _opinions(pk for each in rulings for pk in _responses_of_smaller_panel(each, numbers))
     changes = tuple(_changes(rulings, said, numbers))
     return PictureBatch(len(rulings), rulings[-1].image_id if rulings else None, changes)
 
@@ -87,7 +87,7 @@ def _rulings(behind: int, most: int) -> list[Ruling]:
     return list(found.order_by("image")[:most])
 
 
-def _asked(ruling: Ruling, numbers: TriedNumbers) -> Sequence[int]:
+def _responses_of_smaller_panel(ruling: Ruling, numbers: TriedNumbers) -> Sequence[int]:
     """Return the responses that the first `panel_size` taskers gave: fewer than that where fewer were asked. Those who
     joined them since count whatever the numbers are, as the board asked for them (R19)."""
     ids: list[int] = ruling.response_ids
@@ -99,7 +99,7 @@ def _changes(
     rulings: Iterable[Ruling], said: dict[int, CountedOpinion], numbers: TriedNumbers
 ) -> Iterator[PictureChange]:
     for ruling in rulings:
-        opinions = [said[pk] for pk in _asked(ruling, numbers)]
+        opinions = [said[pk] for pk in _responses_of_smaller_panel(ruling, numbers)]
         change = PictureChange(ruling.image, ruling, _decide(opinions, ruling.image, numbers))
         if change.after is None or _differs(ruling, change.after):
             yield change

@@ -16,8 +16,8 @@ class ReasonWords:
 
 REASON_WORDS: Mapping[Reason, ReasonWords] = {
     Reason.UNCERTAIN: ReasonWords("uncertain", "a tasker was not sure"),
-    Reason.BOTH_CLASSES: ReasonWords("both classes", "a tasker excluded neither class"),
-    Reason.NEITHER_CLASS: ReasonWords("neither class", "a tasker excluded both classes"),
+    Reason.BOTH_CLASSES: ReasonWords("both classes", "a tasker ruled out neither class"),
+    Reason.NEITHER_CLASS: ReasonWords("neither class", "a tasker ruled out both"),
     Reason.TASKERS_DISAGREE: ReasonWords("taskers disagree", "taskers were sure of different classes"),
     Reason.NO_OUTLINE: ReasonWords("no outline", "an outline is missing"),
     Reason.TOO_SMALL: ReasonWords("too small", "the object is too small"),

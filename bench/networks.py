@@ -26,7 +26,7 @@ def build(name: str, torch: Any) -> Any:
     """Return the network of this name with fresh weights: uint8 [N, S, S, 3] to logits [N, 2]."""
     from scoring.reference import demo_cnn
 
-    return {CNN: demo_cnn.network, RESNET50: resnet50.network}[name](torch)
+    return {CNN: demo_cnn.build_network, RESNET50: resnet50.network}[name](torch)
 
 
 def source(name: str) -> str:
@@ -35,7 +35,7 @@ def source(name: str) -> str:
 
     if name == RESNET50:
         return inspect.getsource(resnet50)
-    return f"from typing import Any\n\nSIDE = {demo_cnn.SIDE}\n\n\n{inspect.getsource(demo_cnn.network)}"
+    return f"from typing import Any\n\nSIDE = {demo_cnn.SIDE}\n\n\n{inspect.getsource(demo_cnn.build_network)}"
 
 
 def weights(name: str, folder: Path) -> Path:

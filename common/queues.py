@@ -21,7 +21,7 @@ from common.audit.origin import audit_origin
 from common.outages import outages
 
 
-def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_audit_origin(function: Callable[..., Any]) -> Callable[..., Any]:
     """Let what a task does by itself stand in the audit trail under its name."""
 
     @wraps(function)
@@ -91,7 +91,7 @@ def quick_task(function: Callable[..., Any]) -> Task:
 
 
 def _task(function: Callable[..., Any], queue: str) -> Task:
-    return shared_task(_named(function), runs_on=queue, acks_late=True, ignore_result=True)
+    return shared_task(_with_audit_origin(function), runs_on=queue, acks_late=True, ignore_result=True)
 
 
 def route(name: str, args: Any, kwargs: Any, options: Any, task: Task | None = None, **_: Any) -> dict[str, str]:

@@ -23,12 +23,12 @@ _COUNT = """
 
 def increment(key: str, *, now: datetime) -> int:
     """Return how often `key` was counted in the hour of `now`."""
-    return HourCount.objects.filter(key=key, hour=_begins(now)).values_list("count", flat=True).first() or 0
+    return HourCount.objects.filter(key=key, hour=_hour_of(now)).values_list("count", flat=True).first() or 0
 
 
 def read_count(key: str, *, now: datetime) -> int:
     """Count `key` once more, and return how often it was counted in this hour."""
-    hour = _begins(now)
+    hour = _hour_of(now)
     with connection.cursor() as cursor:
         cursor.execute(_COUNT, [key, connection.ops.adapt_datetimefield_value(hour)])
         (found,) = cursor.fetchone()
@@ -47,7 +47,7 @@ def _remove_over(hour: datetime) -> None:
 
 def hour_ends(now: datetime) -> datetime:
     """Return when the counts of `now` begin at nothing again."""
-    return _begins(now) + _HOUR
+    return _hour_of(now) + _HOUR
 
 
 def seconds_left(now: datetime) -> int:
@@ -55,5 +55,5 @@ def seconds_left(now: datetime) -> int:
     return max(1, ceil((hour_ends(now) - now).total_seconds()))
 
 
-def _begins(moment: datetime) -> datetime:
+def _hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)

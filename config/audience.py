@@ -39,10 +39,12 @@ _DOCUMENTS = {
 # Ending letters that come to an address of theirs needs no permission.
 _OTHERS = {"healthz", "readyz", "metrics", "release-mail-end"}
 OPEN_TO_TASKERS = frozenset(_WORK | _CALLS | _ACCOUNT | _DOCUMENTS | _OTHERS)
+# The pages in every language of the catalogue: they offer the choice. All others are in English.
+TRANSLATED = frozenset(_WORK | _ACCOUNT)
 
 
 def refusal_for(user: Any, address: ResolverMatch | None) -> NotAllowed | None:
-    """Return why `user` may not open what stands at `address`; None for what a tasker may, and for everybody else."""
+    """Return why `user` may not open `address`; None for what a tasker may, and for everybody else."""
     name = address.url_name if address is not None else None
     if name in OPEN_TO_TASKERS or getattr(user, "tasker", None) is None:
         return None

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.domain_clock import demo_ahead, domain_now
 from common.times import distance
+from config.audience import TRANSLATED
 from contest.core.roles import Roles, header_roles
 from contest.outbox.selectors import MOST_COUNTED, unread_count
 from labeling.enums import TaskerState
@@ -87,7 +88,7 @@ class MenuLink(NamedTuple):
 
 def site(request: HttpRequest) -> dict[str, Any]:
     """Return whether this is the demo, whose sign-ins, clock and folder of letters pages may print, the address of the
-    organizers, the roles, and the header's entries.
+    organizers, whether the page is translated, the roles, and the header's entries.
 
     Roles and the clock are read only by a page that shows them: no query for a fragment or a stranger.
     """
@@ -97,12 +98,19 @@ def site(request: HttpRequest) -> dict[str, Any]:
         "demo_clock": SimpleLazyObject(_demo_clock),
         "demo_letters": settings.EMAIL_FILE_PATH if settings.DEMO else None,
         "contact": settings.CONTACT_EMAIL,
+        "offers_languages": _offers_languages(request),
         "roles": roles,
         "has_messages": _has_messages(request),
         "unread_messages": SimpleLazyObject(lambda: _unread(request)),
         "pages": SimpleLazyObject(lambda: list(_links(request, _entries(request, roles)))),  # type: ignore[arg-type]
         "public_pages": SimpleLazyObject(lambda: list(_links(request, _public(roles)))),  # type: ignore[arg-type]
     }
+
+
+def _offers_languages(request: HttpRequest) -> bool:
+    """Say whether the page is one of those that are translated."""
+    match = request.resolver_match
+    return match is not None and match.url_name in TRANSLATED
 
 
 class DemoClockShown(NamedTuple):

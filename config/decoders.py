@@ -113,7 +113,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
             "defense_kit/archive.py:_layers",
             "defense_kit/archive.py:_member",
             "defense_kit/archive.py:_nameless",
-            "defense_kit/archive.py:_opened",
+            "defense_kit/archive.py:_open_tar",
         ),
         _ARCHIVE,
     ),
@@ -130,7 +130,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
-    "adjudication/verifier/mirror_zip.py:_opened": DecodingLimits(
+    "adjudication/verifier/mirror_zip.py:_open_zip": DecodingLimits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
 }

@@ -84,7 +84,7 @@ def is_plain_path(name: str) -> bool:
 
 def _read(path: Path, check_layer: Callable[[IO[bytes]], None]) -> ImageFacts:
     try:
-        with _opened(path) as archive:
+        with _open_tar(path) as archive:
             _check_members(archive)
             for name in _NAMELESS.keys() & set(archive.getnames()):
                 _nameless(archive, name)
@@ -113,7 +113,7 @@ def without_names(path: Path) -> Iterator[bytes]:
     All headers are written anew from what was checked, so that an engine that reads them otherwise, names in another
     case or attributes that were overruled, finds nothing else in them.
     """
-    with _opened(path) as archive:
+    with _open_tar(path) as archive:
         for member in archive:
             if member.name != _NAMES:
                 yield from _copy(archive, member)
@@ -144,7 +144,7 @@ class _Header(Header):
         return header
 
 
-def _opened(path: Path) -> tarfile.TarFile:
+def _open_tar(path: Path) -> tarfile.TarFile:
     return tarfile.open(path, "r:", tarinfo=_Header)
 
 
@@ -181,14 +181,14 @@ def _belongs(member: tarfile.TarInfo) -> bool:
 def _copy(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     if member.name in _NAMELESS:
         changed = _nameless(archive, member.name)
-        yield from _written(member, io.BytesIO(changed), len(changed))
+        yield from _member_bytes(member, io.BytesIO(changed), len(changed))
     elif content := archive.extractfile(member) if member.isreg() else None:
-        yield from _written(member, content, member.size)
+        yield from _member_bytes(member, content, member.size)
     else:
-        yield from _written(member, io.BytesIO(), 0)
+        yield from _member_bytes(member, io.BytesIO(), 0)
 
 
-def _written(member: tarfile.TarInfo, content: IO[bytes], size: int) -> Iterator[bytes]:
+def _member_bytes(member: tarfile.TarInfo, content: IO[bytes], size: int) -> Iterator[bytes]:
     """Yield a header that takes over nothing but name, kind and where a link leads, and the content."""
     header = tarfile.TarInfo(member.name)
     header.type, header.linkname, header.size, header.mode = member.type, member.linkname, size, 0o755

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from defense_kit.conversation import ConversationDeadlines
-from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, examine_defense, synthetic_pictures
+from defense_kit.examine import ROUNDS, ExaminationReport, OpenedDefense, Pixels, smoke_test_defense, synthetic_pictures
 from defense_kit.faults import Fault, RunnerFault
 from defense_kit.harness import Launch, LaunchedDefense, open_defense
 from defense_kit.limits import BATCH_SIZE, HELLO_SECONDS, SECONDS_PER_PICTURE, START_SECONDS, DefenseLimits
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; nothing of the defense is left running", file=sys.stderr)
         return STOPPED
-    report.image = launch.image if isinstance(launch, SealedDefense) else ""
+    report.container_image = launch.image if isinstance(launch, SealedDefense) else ""
     print(json.dumps(report.to_json(), indent=2) if asked.json else _text(report, launch))
     return ACCEPTED if report.accepted else NOT_ACCEPTED
 
@@ -117,7 +117,7 @@ def check(
         size = pictures.shape[1]
         return open_defense(launch, image_size=size, batch_size=batch_size, seed=seed, deadlines=deadlines)
 
-    report = examine_defense(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
+    report = smoke_test_defense(open_, pictures, batch_size=batch_size, seconds_per_picture=seconds_per_picture)
     ours = [replace(each, advice=PLATFORM_ADVICE) if each.code == Fault.PLATFORM else each for each in report.faults]
     return replace(report, faults=ours)
 

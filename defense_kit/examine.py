@@ -42,7 +42,7 @@ class OpenedDefense(Protocol):
 
 
 Open = Callable[[int], OpenedDefense]
-"""Starts the defense anew with a seed; RunnerFault when it does not start."""
+"""Starts the defense with a seed; RunnerFault when it does not start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class ExaminationReport:
     batch_size: int
     seconds_per_picture: float
     name: str = ""
-    image: str = ""  # the digest, where a container image was examined
+    container_image: str = ""  # its digest, where a container was tried
     log: str = ""
     rounds: list[ExaminedRound] = field(default_factory=list)
     faults: list[FaultFound] = field(default_factory=list)
@@ -116,7 +116,7 @@ class ExaminationReport:
         return {
             "accepted": self.accepted,
             "name": self.name,
-            "image": self.image or None,
+            "image": self.container_image or None,
             "pictures": self.pictures,
             "image_size": self.image_size,
             "batch_size": self.batch_size,
@@ -147,7 +147,7 @@ class ExaminationReport:
     def _setting(self) -> list[str]:
         size = f"{self.image_size} x {self.image_size}"
         return [
-            *([f"Image: {self.image}"] if self.image else []),
+            *([f"Image: {self.container_image}"] if self.container_image else []),
             f"Pictures: {self.pictures} of {size}, in batches of {self.batch_size}; whole rounds: {len(self.rounds)}",
             f"Time for a batch: at most {self.batch_size * self.seconds_per_picture:g} s",
         ]
@@ -185,7 +185,7 @@ def _seconds_line(number: int, one: ExaminedRound) -> str:
 
 
 def _fault_lines(fault: FaultFound, log: str) -> list[str]:
-    """Return the fault's lines; of a traceback that stands in `log` as well, the error alone."""
+    """Return the lines of a fault; only the error of a traceback that `log` shows too."""
     seen = fault.text.strip().splitlines() or [""]
     if fault.text.strip() in log:
         seen = seen[-1:]
@@ -213,7 +213,7 @@ def synthetic_pictures(count: int = PICTURES, size: int = IMAGE_SIZE) -> Pixels:
     return pictures
 
 
-def examine_defense(
+def smoke_test_defense(
     open_: Open, pictures: Pixels, *, batch_size: int, seconds_per_picture: float, first_seed: int = 1
 ) -> ExaminationReport:
     """Run a defense over uint8 pictures [N, S, S, 3] in two rounds; a fault ends it and stands in the report."""
@@ -222,27 +222,29 @@ def examine_defense(
         seed = first_seed + number
         order = np.arange(len(pictures)) if number == 0 else np.random.default_rng(seed).permutation(len(pictures))
         try:
-            _play(open_, report, pictures, order, batch_size, seed)
+            _run_round(open_, report, pictures, order, batch_size, seed)
         except RunnerFault as fault:
-            report.faults.append(_found(fault, number + 1))
+            report.faults.append(_fault_found(fault, number + 1))
             report.log = fault.log
             break
     return report
 
 
-def _found(fault: RunnerFault, number: int) -> FaultFound:
+def _fault_found(fault: RunnerFault, number: int) -> FaultFound:
     words = WORDS[fault.fault]
     return FaultFound(fault.fault.value, number, fault.text, words.meaning, words.advice, words.payer.value)
 
 
-def _play(open_: Open, report: ExaminationReport, pictures: Pixels, order: Order, batch_size: int, seed: int) -> None:
+def _run_round(
+    open_: Open, report: ExaminationReport, pictures: Pixels, order: Order, batch_size: int, seed: int
+) -> None:
     opened = open_(seed)
     try:
         report.name = opened.name
         report.rounds.append(_round(opened, pictures, order, batch_size))
     finally:
         opened.close()
-    report.log = opened.log()  # once it has ended, or its last words may still be on their way
+    report.log = opened.log()  # after closing: before, its last lines may not have arrived
 
 
 def _round(opened: OpenedDefense, pictures: Pixels, order: Order, batch_size: int) -> ExaminedRound:

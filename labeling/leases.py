@@ -1,6 +1,6 @@
 """Leases on panel places: dealing the next picture, renewing, releasing, expiring (R8).
 
-Each function is one transaction; the database keeps the promises.
+Each function is a transaction of its own, or one for each lease; constraints and filtered UPDATEs guard against races.
 The order in which transactions lock rows is at the head of `labeling/models/panels.py`.
 """
 
@@ -53,7 +53,7 @@ def assignment_next(
     raise Conflict(_("Several pages of yours ask at the same moment: wait a second and ask again."), "ask_again")
 
 
-def lease_panel(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
+def assignment_lease(*, tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
     """Lease the picture of this panel to a tasker who holds none; None where it is not open to them any more (R8).
 
     For the demo's people, who answer only the pictures that they know. Everybody else gets what comes next.
@@ -104,10 +104,10 @@ def _renew(assignment: Assignment, policy: Policy, now: datetime) -> bool:
 
 
 def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
-    """Lease the best of what there is, or gold in its stead, at random (R6).
+    """Lease the best picture there is or, at random, gold instead (R6).
 
-    Gold is dealt only where an ordinary picture could have been, or it would be known by coming last. The panel of that
-    picture is what the gold stands in for.
+    Gold is dealt only where an ordinary picture could have been: otherwise taskers would know it by its coming last.
+    The gold records the panel of that picture.
     """
     gold = rng.randrange(100) < policy.gold_percent
     for panel_id, image in _offers(tasker, policy):
@@ -176,8 +176,8 @@ _use_gold = PreparedUpdate(
 def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
     """Yield what there is for the tasker, best first. A further statement runs only when the one before found nothing.
 
-    Panels that miss more answers than a new one has places are left over from another policy. And a clock that was
-    set back may have put a panel before a mark; a mark never hides work.
+    Panels that miss more answers than a new one has places come from an earlier policy. If a clock was set back, a
+    panel may lie before the position where a tasker's search begins; the last searches ignore that position.
     """
     yield from selectors.claimable_panels(tasker, range(1, policy.panel_size + 1))
     yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
@@ -222,14 +222,14 @@ def _resume(lapsed: Assignment, slot: int, policy: Policy, now: datetime) -> boo
     try:
         with transaction.atomic():
             _move(lapsed, AssignmentState.LEASED, **leased)
-            if not _take_back(lapsed):
+            if not _retake_place(lapsed):
                 raise _NoRoom
     except _NoRoom:
         return False
     return True
 
 
-def _take_back(lapsed: Assignment) -> bool:
+def _retake_place(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
         return selectors.gold_may_be_free(lapsed, to_resume=True)
@@ -250,7 +250,7 @@ def assignment_heartbeat(
     try:
         return _take_up_again(tasker, assignment_id, lease_token, policy, now)
     except IntegrityError:
-        raise _place_taken() from None
+        raise _place_taken_error() from None
 
 
 @retry_on_deadlock
@@ -265,11 +265,11 @@ def _take_up_again(tasker: Tasker, assignment_id: UUID, lease_token: str, policy
     held = {each.slot for each in selectors.open_assignments(tasker)}
     free = sorted({1, 2, 3} - held)
     if not free or not _resume(assignment, free[0], policy, now):
-        raise _place_taken()
+        raise _place_taken_error()
     return assignment.expires_at
 
 
-def _place_taken() -> Conflict:
+def _place_taken_error() -> Conflict:
     return Conflict(
         _(
             "The lease ran out and somebody else has this place now. Send your answer all the same: it is kept and "
@@ -323,9 +323,9 @@ def _end_lease(assignment: Assignment, state: AssignmentState, now: datetime) ->
 
 @retry_on_deadlock
 @transaction.atomic
-def leases_expire(*, tasker: Tasker, now: datetime) -> int:
-    """Give back every picture the tasker holds: they are paused, or gone. Returns how many. What they send while they
-    are paused is kept, and does not count: for gold as for any other."""
+def leases_release(*, tasker: Tasker, now: datetime) -> int:
+    """Release every lease of a tasker who is paused or has left, and return how many. What they send while they are
+    paused is kept and does not count, gold as any other picture."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
     ended = list(rows.filter(tasker=tasker, state=AssignmentState.LEASED).order_by("pk"))
     for assignment in sorted(ended, key=lambda each: each.panel_id):

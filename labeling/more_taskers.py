@@ -29,7 +29,7 @@ def panel_join(panel: Panel, more: int, *, now: datetime) -> Panel:
     """
     if more < 1:
         raise InvalidInput("Ask for at least one more tasker.", "invalid", field="more")
-    newest = _settled(panel.image_id)
+    newest = _lock_settled_panel(panel.image_id)
     if newest.pk != panel.pk:
         raise Conflict("A fresh panel replaced this one: more taskers can join that one alone.", "replaced")
     last = _last_place(newest)
@@ -55,7 +55,7 @@ def panel_fresh(image: Image, size: int, *, now: datetime) -> Panel:
     """
     if not SMALLEST_PANEL <= size <= LARGEST_PANEL:
         raise InvalidInput(f"A panel has {SMALLEST_PANEL} to {LARGEST_PANEL} places.", "invalid", field="size")
-    before = _settled(image.pk)
+    before = _lock_settled_panel(image.pk)
     panel = Panel.objects.create(
         image_id=image.pk,
         number=before.number + 1,
@@ -95,7 +95,7 @@ def is_kept_out(image_id: int) -> bool:
     return Report.objects.filter(image=image_id, decision=ReportDecision.KEPT_OUT).exists()
 
 
-def _settled(image_id: int) -> Panel:
+def _lock_settled_panel(image_id: int) -> Panel:
     """Lock the picture's panels and return the newest, where more taskers may be asked about it."""
     _name_persons(image_id)
     newest = newest_panel_locked(image_id)

@@ -69,11 +69,11 @@ def read_outline(raw: object, *, width: int, height: int) -> Outline:
 
 
 def _quantised(raw: object) -> list[Ring]:
-    numbered = enumerate(_counted(raw), start=1)
+    numbered = enumerate(_check_sizes(raw), start=1)
     return [without_repeats([_corner(pair, number) for pair in ring]) for number, ring in numbered]
 
 
-def _counted(raw: object) -> Sequence[Sequence[Any]]:
+def _check_sizes(raw: object) -> Sequence[Sequence[Any]]:
     """The rings, their number and length known to be small, before anything in them is looked at."""
     if not isinstance(raw, (list, tuple)):
         raise OutlineError(str(_SHAPE), "outline_shape")
@@ -161,7 +161,7 @@ def _clipped(ring: Ring, frame: Box, number: int) -> list[Ring]:
         return [ring]
     inside = shapely.Polygon(ring).intersection(shapely.box(frame.xmin, frame.ymin, frame.xmax, frame.ymax))
     parts = [part for polygon in _polygons(inside) for part in _on_grid(polygon, number)]
-    return sorted((_as_drawn(part, ring) for part in parts), key=lambda part: _start(part, ring))
+    return sorted((_turned_like(part, ring) for part in parts), key=lambda part: _start(part, ring))
 
 
 def _polygons(geometry: shapely.Geometry) -> Iterator[shapely.Polygon]:
@@ -191,7 +191,7 @@ def _rounded(polygon: shapely.Polygon) -> Ring:
     return without_repeats([(math.floor(x + 0.5), math.floor(y + 0.5)) for x, y in polygon.exterior.coords])
 
 
-def _as_drawn(part: Ring, ring: Ring) -> Ring:
+def _turned_like(part: Ring, ring: Ring) -> Ring:
     """The part turned the way the ring was drawn, from the first drawn corner that is left."""
     turned = part if (doubled_area(part) > 0) == (doubled_area(ring) > 0) else part[::-1]
     first = turned.index(_start(part, ring)[1])

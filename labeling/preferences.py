@@ -43,7 +43,7 @@ ACTIONS = (
     KeyAction("choice_3", "3", _("Answer 3; in question 4, switch statement 3")),
     KeyAction("choice_4", "4", _("Answer 4")),
     KeyAction("next_question", "f", _("Next question")),
-    KeyAction("previous_question", "b", _("Question before")),
+    KeyAction("previous_question", "b", _("Previous question")),
     KeyAction("cannot_outline", "n", _("Say that it cannot be outlined")),
     KeyAction("submit", "Enter", _("Submit")),
     KeyAction("undo", "u", _("Undo")),
@@ -53,8 +53,8 @@ ACTIONS = (
     KeyAction("previous_corner", "[", _("Choose the corner before")),
     KeyAction("insert_corner", "i", _("Add a corner after the chosen one")),
     KeyAction("remove_corner", "Delete", _("Remove the chosen corner")),
-    KeyAction("fewer_corners", ",", _("Fewer corners in the line traced last")),
-    KeyAction("more_corners", ".", _("More corners in the line traced last")),
+    KeyAction("fewer_corners", ",", _("Simplify the last traced line")),
+    KeyAction("more_corners", ".", _("Refine the last traced line")),
     KeyAction("zoom_in", "+", _("Zoom in")),
     KeyAction("zoom_out", "-", _("Zoom out")),
     KeyAction("fit", "0", _("Show the whole picture")),
@@ -65,7 +65,7 @@ ACTIONS = (
     KeyAction("ask", "q", _("Ask a question")),
     KeyAction("receipts", "v", _("Show the last receipts")),
     KeyAction("keys", "k", _("Show and change the keys")),
-    KeyAction("dismiss", "d", _("Put away a message")),
+    KeyAction("dismiss", "d", _("Dismiss a message")),
 )
 _DEFAULTS = {action.name: action.key for action in ACTIONS}
 # How far a traced line may lie from its corners, in pixels of a picture 299 wide.

@@ -105,7 +105,7 @@ class _Crew:
 
 def _may_be_stuck(crew: _Crew, now: datetime) -> list[Panel]:
     opened = Panel.objects.filter(state=PanelState.OPEN)
-    found = {panel.pk: panel for rows in _beyond_counted(opened) for panel in rows[:MOST_LOOKED_AT]}
+    found = {panel.pk: panel for rows in _panels_asked_in_vain(opened) for panel in rows[:MOST_LOOKED_AT]}
     size = largest_panel_dealt()
     if len(crew.people) < size:
         found |= _oldest_of_each_level(opened)
@@ -120,7 +120,7 @@ def _oldest_of_each_level(opened: QuerySet[Panel]) -> dict[int, Panel]:
     return {panel.pk: panel for panel in rows}
 
 
-def _beyond_counted(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
+def _panels_asked_in_vain(opened: QuerySet[Panel]) -> Iterable[QuerySet[Panel]]:
     """Yield the open panels about whose picture somebody was asked without a counted answer or a lease of it."""
     ordered = opened.select_related("image").order_by("waiting_since", "pk")
     reported = Assignment.objects.filter(~Q(problem=""), known__isnull=True)

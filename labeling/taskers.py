@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from accounts.roles import role_conflict
 from common.audit.trail import Subject
 from labeling.enums import TaskerState
-from labeling.leases import leases_expire
+from labeling.leases import leases_release
 from labeling.models import Tasker
 
 
@@ -38,7 +38,7 @@ def tasker_leave(*, user: User, now: datetime, **_: Any) -> Subject | None:
     tasker = Tasker.objects.select_for_update(of=("self",), no_key=True).filter(user=user).first()
     if tasker is None:
         return None
-    leases_expire(tasker=tasker, now=now)
+    leases_release(tasker=tasker, now=now)
     Tasker.objects.filter(pk=tasker.pk).update(
         user=None, left_at=now, language="", time_zone="", preferences={}, passed={}, passed_at=None
     )

@@ -18,12 +18,12 @@ UNSETTLED = (PanelState.OPEN, PanelState.HELD, PanelState.FULL)
 
 def unsettled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     """Return the tasker's counted responses that no ruling has counted yet, from `since` on."""
-    return _counted(tasker, since).exclude(_ruled_upon()).order_by("pk")
+    return _counted_responses(tasker, since).exclude(_ruled_upon()).order_by("pk")
 
 
 def settled_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     """Return the tasker's responses that a ruling counted: those are for the board, never voided."""
-    return _counted(tasker, since).filter(_ruled_upon()).order_by("pk")
+    return _counted_responses(tasker, since).filter(_ruled_upon()).order_by("pk")
 
 
 def _ruled_upon() -> Q:
@@ -31,7 +31,7 @@ def _ruled_upon() -> Q:
     return Q(panel__state=PanelState.SETTLED) | Q(place__number__lte=F("panel__ruled_through"))
 
 
-def _counted(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
+def _counted_responses(tasker: Tasker, since: datetime | None) -> QuerySet[Response]:
     when = Q(submitted_at__gte=since) if since is not None else Q()
     return Response.objects.filter(when, tasker=tasker, place__isnull=False, voided__isnull=True)
 

@@ -24,7 +24,7 @@ _VOIDED = "voided"
 
 # What a tasker is told on the next page; {reason} is the rule's or the organizer's.
 _WORDS = {
-    _WARNED: gettext_noop("A word about your answers: {reason}"),
+    _WARNED: gettext_noop("About your answers: {reason}"),
     _PAUSED: gettext_noop("Your labeling is paused: {reason}"),
     REQUALIFY: gettext_noop("A short qualification comes before the next picture: {reason}"),
     RETURNED: gettext_noop("Your labeling goes on: {reason}"),
@@ -74,7 +74,7 @@ def _take(
     tasker.state = before
     if action in _AFTER:
         tasker_state_change(tasker=tasker, after=_AFTER[action], code=code, reason=reason, now=now, by=by, event=event)
-        leases.leases_expire(tasker=tasker, now=now)
+        leases.leases_release(tasker=tasker, now=now)
     _tell(tasker, code, reason, now, event)
     rule = {"watch_rule": event.rule_id, "watch_event": event.pk} if event is not None else None
     audit(_ACTS[action], by=by, subject={"tasker": [tasker.public_id]}, why=reason, now=now, private=rule)

@@ -123,10 +123,10 @@ def _pictures(since: datetime, now: datetime) -> Iterator[list[ComparedAnswer]]:
     for _, group in groupby(rows, key=lambda row: row["image_id"]):
         answers = [row for row, _ in zip(group, range(MOST_COMPARED), strict=False)]
         if len(answers) > 1:
-            yield [_seen(row) for row in answers]
+            yield [_compared_answer(row) for row in answers]
 
 
-def _seen(row: dict[str, Any]) -> ComparedAnswer:
+def _compared_answer(row: dict[str, Any]) -> ComparedAnswer:
     return ComparedAnswer(
         tasker=row["tasker_id"],
         said=tuple(row[name] for name in _SAID),
@@ -161,7 +161,7 @@ def end_tasker_link(*, link: TaskerLink, reason: str, by: User, now: datetime) -
         if open_link.update(ended_at=now, ended_by=by, ended_because=because) != 1:
             raise Conflict("This link was ended before: reload the page.", "link_ended")
         _name_persons(members)
-        audit("link.end", by=by, subject=_named(link), why=because, now=now)
+        audit("link.end", by=by, subject=_audit_subject(link), why=because, now=now)
         return TaskerLink.objects.get(pk=link.pk)
 
     return _with_group((link.first_id, link.second_id), end)
@@ -201,13 +201,13 @@ def _link(
             first_id=first, second_id=second, kind=kind, reason=reason, figures=figures, linked_at=now, linked_by=by
         )
         _name_persons(members)
-        audit("link.make", by=by, subject=_named(link), why=reason, now=now, private={"kind": str(kind)})
+        audit("link.make", by=by, subject=_audit_subject(link), why=reason, now=now, private={"kind": str(kind)})
         return link
 
     return _with_group((first, second), make)
 
 
-def _named(link: TaskerLink) -> dict[str, list[str | int]]:
+def _audit_subject(link: TaskerLink) -> dict[str, list[str | int]]:
     return {"link": [link.pk], "tasker": [link.first.public_id, link.second.public_id]}
 
 

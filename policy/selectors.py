@@ -35,7 +35,7 @@ def policies_between(first: datetime, last: datetime) -> list[tuple[datetime, Po
     return [(since, version.policy) for since, version in policy_versions.between(first, last)]
 
 
-def never_held(rows: Iterable[PolicyVersion]) -> dict[int, int]:
+def never_in_force(rows: Iterable[PolicyVersion]) -> dict[int, int]:
     """Return the versions that no moment is left to, each with the newer one that holds from then on or before.
 
     `rows` are in the order of their versions. That is how a version to come is called back.
@@ -51,7 +51,7 @@ def never_held(rows: Iterable[PolicyVersion]) -> dict[int, int]:
 
 def _read_policies() -> list[tuple[datetime, PolicyInForce]]:
     rows = list(PolicyVersion.objects.order_by("version"))
-    never = never_held(rows)
+    never = never_in_force(rows)
     return [
         (row.in_force_from, PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers)))
         for row in reversed(rows)

@@ -64,7 +64,7 @@ def claim_lease(found: QuerySet[Work], *, worker: str, now: datetime) -> Work | 
 
 def renew(work: Leased, *, now: datetime) -> None:
     """Keep the lease another 60 seconds; LeaseLost when somebody else has it."""
-    if _held(work).update(lease_until=now + LEASE) != 1:
+    if _under_own_lease(work).update(lease_until=now + LEASE) != 1:
         raise LeaseLost(work)
 
 
@@ -72,7 +72,7 @@ def end_lease(work: Leased, state: RunState, **values: object) -> None:
     """Leave RUNNING for `state`; LeaseLost when the attempt is stale."""
     if state not in NEXT_RUN_STATE[RunState.RUNNING]:
         raise ValueError(f"running work cannot become {state}")
-    if _held(work).update(state=state, lease_until=None, **values) != 1:
+    if _under_own_lease(work).update(state=state, lease_until=None, **values) != 1:
         raise LeaseLost(work)
 
 
@@ -101,7 +101,7 @@ def reclaim(kind: type[Work], *, now: datetime) -> int:
     return count + silent.update(state=RunState.QUEUED, **ended)
 
 
-def _held(work: Work) -> QuerySet[Work]:
+def _under_own_lease(work: Work) -> QuerySet[Work]:
     """Narrow to the work as this attempt holds it: the fence that a scorer without a lease cannot pass."""
     return type(work)._default_manager.filter(pk=work.pk, state=RunState.RUNNING, attempt=work.attempt)
 

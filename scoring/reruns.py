@@ -319,7 +319,7 @@ def paired_answers(rerun: Rerun) -> QuerySet[Any]:
 
 
 def answers_to_replace(rerun: Rerun) -> QuerySet[Prediction]:
-    """Return the answers in force that a re-run under way would take the place of, answered anew already or not."""
+    """Return the answers in force that a re-run under way would replace, whether answered again already or not."""
     asked = RunItem.objects.filter(rerun=rerun, **SAME_QUESTION)
     return predictions_in_force().filter(Exists(asked), defense=rerun.defense_id)
 

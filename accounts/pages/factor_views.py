@@ -67,26 +67,26 @@ def _added(request: HttpRequest, user: User, codes: list[str], *, letter: str, w
     return go_to("account-second-factor")
 
 
-def _removed(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
+def _after_removal(request: HttpRequest, user: User, left: bool, *, letter: str, words: Any) -> HttpResponse:
     tell(user, letter if left else "second_factor_off", now=timezone.now())
     messages.success(request, words if left else _("The second factor is off: signing in takes the password alone."))
     return go_to("account-second-factor" if left else "account")
 
 
-def _renewed(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
+def _new_recovery_codes(request: HttpRequest, user: User, codes: list[str]) -> HttpResponse:
     return render(request, "accounts/recovery_codes.html", {"codes": codes, "turned_on": False})
 
 
-def _begun(request: HttpRequest, user: User, options: dict[str, Any]) -> HttpResponse:
+def _passkey_page(request: HttpRequest, user: User, options: dict[str, Any]) -> HttpResponse:
     return render(request, "accounts/passkey.html", {"options": options, "name": text(request, "name")})
 
 
 # What follows when a form was taken; the last argument is what its service returned.
 _ANSWERS: dict[str, Callable[[HttpRequest, User, Any], HttpResponse]] = {
     "turn_on": partial(_added, letter="second_factor_on", words=_("The authenticator app is set up.")),
-    "turn_off": partial(_removed, letter="app_removed", words=_("The authenticator app is removed.")),
-    "renew": _renewed,
-    "passkey_begin": _begun,
+    "turn_off": partial(_after_removal, letter="app_removed", words=_("The authenticator app is removed.")),
+    "renew": _new_recovery_codes,
+    "passkey_begin": _passkey_page,
     "passkey_add": partial(_added, letter="passkey_added", words=_("The passkey was added.")),
-    "passkey_remove": partial(_removed, letter="passkey_removed", words=_("The passkey is removed.")),
+    "passkey_remove": partial(_after_removal, letter="passkey_removed", words=_("The passkey is removed.")),
 }

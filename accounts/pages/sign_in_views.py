@@ -74,7 +74,7 @@ class SignInForm(AuthenticationForm):
             self.fields[name].widget.attrs |= {"aria-invalid": "true", "aria-describedby": described}
 
     def clean(self) -> dict[str, Any]:
-        """Authenticate; `code_needed` and `wrong_code` ask for the code, `invalid_login` for all anew."""
+        """Authenticate; `code_needed` and `wrong_code` ask for the code, `invalid_login` for everything again."""
         names = ("username", "password", "otp", "passkey", "proof")
         given = {name: self.cleaned_data.get(name, "") for name in names}
         if given["username"] and (given["password"] or given["proof"]):

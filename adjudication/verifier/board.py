@@ -80,20 +80,20 @@ def _check_case(row: Row, record: _Record) -> None:
     for column, follows in _what_came_of_it(row, before, record).items():
         record.findings.compare(form.CASES, identity, row[column], follows, column=column)
     if row["outcome"] == CaseOutcome.OVERRULE:
-        _check_made(row, record)
+        _check_overrule(row, record)
 
 
 def _what_came_of_it(row: Row, before: Row, record: _Record) -> dict[str, str]:
     """Return the ruling that was made, the panel that was asked, and the ruling that came of it, as they follow."""
     number, came = row["ruling_number"], {"made_ruling_number": "", "asked_panel": ""}
     if row["outcome"] == CaseOutcome.MORE_TASKERS:
-        return came | _asked(row, before, record)
+        return came | _panel_asked_again(row, before, record)
     if row["outcome"] == CaseOutcome.OVERRULE:
         number = came["made_ruling_number"] = str(int(number) + 1)
     return came | {"result_ruling_number": number, "closed_at": row["decided_at"]}
 
 
-def _asked(row: Row, before: Row, record: _Record) -> dict[str, str]:
+def _panel_asked_again(row: Row, before: Row, record: _Record) -> dict[str, str]:
     """More taskers join the panel of a valid verdict; a fresh one takes the place of a rejection's (R19). A later
     ruling on that panel came of it."""
     joins = before["verdict"] == Verdict.VALID
@@ -109,7 +109,7 @@ def _asked(row: Row, before: Row, record: _Record) -> dict[str, str]:
     return {"asked_panel": asked, "result_ruling_number": "a later ruling on it" if result is None else str(result)}
 
 
-def _check_made(row: Row, record: _Record) -> None:
+def _check_overrule(row: Row, record: _Record) -> None:
     """An overrule is a ruling of the board with its class, its reasons and its explanation (R20)."""
     made = record.ruling(row["image_id"], row["made_ruling_number"])
     if made is None:

@@ -37,7 +37,7 @@ class ListedRelease:
     size: int
 
 
-def read_release_list(row: Any) -> ListedRelease:
+def parse_listed_release(row: Any) -> ListedRelease:
     """Read a row of the list with mistrust: names and hashes go into paths and comparisons, sizes into bounds.
 
     Raises ValueError, KeyError or TypeError for what is no such row.
@@ -51,22 +51,23 @@ def read_release_list(row: Any) -> ListedRelease:
     return ListedRelease(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
 
 
-def check_list(releases: Sequence[ListedRelease]) -> list[str]:
-    """Return where the list is no chain: each release names the manifest of the one before it, the first names none."""
-    before, findings = "", Findings()
+def check_release_list(releases: Sequence[ListedRelease]) -> list[str]:
+    """Return the places where the list breaks the chain: each release must hold the manifest hash of the one before it,
+    and the first must hold none."""
+    previous, findings = "", Findings()
     for release in releases:
-        if release.previous_sha256 != before:
-            _add(findings, release, "previous", release.previous_sha256, before)
-        before = release.manifest_sha256
+        if release.previous_sha256 != previous:
+            _add(findings, release, "previous", release.previous_sha256, previous)
+        previous = release.manifest_sha256
     return findings.differences
 
 
 def check_listed_release(
-    release: ListedRelease, before: ListedRelease | None, manifest: Manifest, findings: Findings
+    release: ListedRelease, previous: ListedRelease | None, manifest: Manifest, findings: Findings
 ) -> None:
-    """The list states of a release what its own manifest does. `before` is the release listed before it.
+    """Check that the list describes a release as its own manifest does. `previous` is the release listed before it.
 
-    A list can be made to fit whatever it leaves out; a manifest cannot, since the next one holds its hash.
+    A list can be rewritten to hide a release; a manifest cannot, because the next one holds its hash.
     """
     listed = {
         "name": release.name,
@@ -74,7 +75,7 @@ def check_listed_release(
         "part": release.part,
         "manifest": release.manifest_sha256,
         "previous": release.previous_sha256,
-        "previous name": before.name if before else "",
+        "previous name": previous.name if previous else "",
     }
     own = {key: manifest.values[key] for key in ("name", "week", "part")}
     own |= {"manifest": manifest.sha256, "previous": manifest.values["previous_sha256"]}
@@ -94,11 +95,11 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
         return
     others = _releases_beside(folder)
     _check_followers(manifest, others, findings)
-    before = [other for other in others if other.name == manifest.previous_name]
+    predecessors = [other for other in others if other.name == manifest.previous_name]
     if not manifest.values["previous_sha256"]:
         _check_first(manifest, others, findings)
-    elif before:
-        _check_previous(manifest, before[0], findings)
+    elif predecessors:
+        _check_previous(manifest, predecessors[0], findings)
     else:
         findings.note(f"chain: {manifest.previous_name or 'the release before'} is not here to compare with")
 
@@ -124,7 +125,7 @@ def _check_previous(manifest: Manifest, previous: Manifest, findings: Findings) 
 
 
 def _check_followers(manifest: Manifest, others: list[Manifest], findings: Findings) -> None:
-    """Whatever names this release as the one before it names this very manifest."""
+    """Check that every release that names this one as its predecessor holds the hash of this manifest."""
     for other in others:
         if other.values["previous_name"] == manifest.name and other.values["previous_sha256"] != manifest.sha256:
             findings.add(form.MANIFEST, f"chain to {other.name}", manifest.sha256, other.values["previous_sha256"])

@@ -23,7 +23,7 @@ def check_contest(
     _check_pictures(tables, findings)
     _check_attacks(tables, manifest, findings)
     _check_first_senders(tables, findings)
-    _check_named(tables, findings)
+    _check_references(tables, findings)
     _check_entries(tables, findings)
     _check_times(tables, manifest, findings)
     _check_unproved(tables[form.UNPROVED], predictions, outside, findings)
@@ -88,7 +88,7 @@ _NAMES = {
 }
 
 
-def _check_named(tables: Tables, findings: Findings) -> None:
+def _check_references(tables: Tables, findings: Findings) -> None:
     """Every team, decision and defense that a table names is in this release."""
     for (name, column), (other, key, what, follows) in _NAMES.items():
         known = {"", *(row[key] for row in tables[other])}

@@ -49,7 +49,7 @@ def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress
     _remove(partial)
     try:
         (partial / form.PICTURES).mkdir(parents=True)
-        with _opened(archive) as packed:
+        with _open_zip(archive) as packed:
             _unpack_all(packed, release, partial, progress)
         os.rename(partial, folder / release.name)
     finally:
@@ -80,7 +80,7 @@ class _Archive(io.FileIO):
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[zipfile.ZipFile]:
+def _open_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
     if not is_regular(archive.parent, archive.name):
         raise DamagedZip("no regular file")
     with _Archive(archive) as file:

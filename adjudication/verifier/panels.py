@@ -187,12 +187,12 @@ def _check_waiting(panels: Panels, ruled: Ruled, manifest: Manifest, findings: F
     late = [each for each in _all(panels) if each[2].state == PanelState.FULL]
     if len(late) > manifest.waiting("ruling"):
         _add(findings, late, "no ruling over all its answers", "one, or as many as the manifest says")
-    ready = [each for each in late if _counted(each, ruled, panels) >= each[2].size]
+    ready = [each for each in late if _count_of_counted(each, ruled, panels) >= each[2].size]
     _add(findings, ready, "a ruling to come", "settled, as all its answers are ruled upon")
     others = [
         each
         for each in _all(panels)
-        if each[2].state != PanelState.FULL and _counted(each, ruled, panels) < _to_count(each[2])
+        if each[2].state != PanelState.FULL and _count_of_counted(each, ruled, panels) < _to_count(each[2])
     ]
     _add(findings, others, "no ruling", "a ruling over all its answers")
     withheld = [each for each in asked if each[:2] in ruled and panels.withheld(*each[:2])]
@@ -205,7 +205,7 @@ def _add(findings: Findings, found: list[_Panel], recorded: str, follows: str) -
         findings.add(form.PANELS, _row(image_id, number), recorded, follows)
 
 
-def _counted(panel: _Panel, ruled: Ruled, panels: Panels) -> int:
+def _count_of_counted(panel: _Panel, ruled: Ruled, panels: Panels) -> int:
     ruling = ruled.get(panel[:2])
     return len(counted_ids(ruling, panels)) if ruling is not None else 0
 

@@ -146,7 +146,7 @@ class Decisions(APIView):
 
         With `choice` it is a vote, which can be changed until the case is decided: an overrule names a `label`, or the
         `reasons` of a rejection. With `seen` it is the confirmation of the votes with that `mark`. 409
-        `disclose_first`: say on the page of the case first that nothing ties you to the teams it is about. 409
+        `disclose_first`: first state on the page of the case any conflict of interest with its teams. 409
         `no_quorum`, `votes_changed`, `ruling_changed`, `decided`: nothing was decided by this call.
         """
         member = board_member_of(request.user)

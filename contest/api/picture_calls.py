@@ -273,7 +273,7 @@ class RulingsCall(APIView):
         embargo as for one that is not there; 400 names what is wrong with the address.
         """
         reader, now = Reader.of(request.user), domain_now()
-        image = picture_seen_by(_asked(request), reader, now=now)
+        image = picture_seen_by(_picture_id_of(request), reader, now=now)
         page = Paginator(rulings_seen_by(image, reader, now=now), ON_A_PAGE).get_page(request.query_params.get("page"))
         words = {"image": image.public_id, "page": page.next_page_number()} if page.has_next() else {}
         return Response(
@@ -285,7 +285,7 @@ class RulingsCall(APIView):
         )
 
 
-def _asked(request: Request) -> str:
+def _picture_id_of(request: Request) -> str:
     """Return the ID of the picture that is asked about; InvalidInput for none, several, or what is no ID."""
     if unknown := sorted(set(request.query_params) - set(_PARAMETERS)):
         raise WrongFields({name: f"The parameter {name!r} is not known." for name in unknown})

@@ -66,10 +66,12 @@ class Policies(APIView):
 
         Rulings, runs and releases name the version they used. Nobody has to be signed in.
         """
-        return Response(PoliciesOut({"policies": [_shown(each) for each in policy_history(now=domain_now())]}).data)
+        return Response(
+            PoliciesOut({"policies": [_policy_version_json(each) for each in policy_history(now=domain_now())]}).data
+        )
 
 
-def _shown(each: PolicyVersionRow) -> dict[str, Any]:
+def _policy_version_json(each: PolicyVersionRow) -> dict[str, Any]:
     return {
         "version": each.version,
         "standing": each.state.value,

@@ -19,7 +19,7 @@ from contest.core.appeal_window import (
     window_closes_at,
     window_closes_for_senders,
 )
-from contest.core.embargo import public_attacks, published
+from contest.core.embargo import public_attacks, public_image_condition
 from contest.core.enums import AppealSide, CaseState, StakeEnd
 from contest.core.models import Attack, Case, Stake, Team
 from contest.core.picture_access import Reader, picture_seen_by, rulings_seen_by
@@ -154,7 +154,7 @@ def _of_defenders(rows: QuerySet[Ruling], reader: Reader, now: datetime) -> Iter
     if not stakes:
         return
     own = Attack.objects.filter(team__in=reader.teams, withdrawn_at=None).values("image")
-    valid = rows.filter(published("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
+    valid = rows.filter(public_image_condition("image__", now=now), verdict=Verdict.VALID).exclude(image__in=own)
     for ruling in valid.annotate(sent_at=first_sent_at()):
         stake = next((each for each in stakes if _at_stake(each, ruling, ruling.sent_at)), None)
         if stake is not None:

@@ -14,7 +14,7 @@ from contest.attacks.attack_states import AttackStatus
 from contest.attacks.selectors import known_pixels
 from contest.attacks.services import UploadResult
 from contest.attacks.uploads import MOST_BYTES, MOST_ENTRIES, NO_PICTURE, TOO_MANY_PICTURES
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.models import Attack, Team
 from contest.core.weeks import week_called, zone_of_week
 from labeling.notices import iso
@@ -25,30 +25,30 @@ from policy.numbers import Policy
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a receipt says besides the attack itself: week, zone, and what was sent first."""
+    """An attack with what its receipt adds: the end of its week, the time zone, its targets, and the attack it copies,
+    where that may be shown."""
 
     attack: Attack
     ends_at: datetime
     zone: str
     targets: tuple[str, ...]
-    first: Attack | None
+    original: Attack | None
 
 
 def attack_receipt(attack: Attack, *, unrestricted: bool, now: datetime) -> Receipt:
-    """Return the receipt; of which other attack it is a copy is told once that one is public, or where `unrestricted`.
-
-    Until then it would tell a team what another one has sent (R24).
+    """Return the receipt. It names the attack it copies once that one is public, or where `unrestricted`: before, it
+    would reveal what another team sent (R24).
     """
     week = week_called(attack.week)
-    first = attack.copy_of
+    original = attack.copy_of
     if (
-        first is not None
+        original is not None
         and not unrestricted
-        and not Attack.objects.filter(attacks_public(now=now), pk=first.pk).exists()
+        and not Attack.objects.filter(public_attack_condition(now=now), pk=original.pk).exists()
     ):
-        first = None
+        original = None
     targets = tuple(attack.targets.order_by("public_id").values_list("public_id", flat=True))
-    return Receipt(attack, week.end, zone_of_week(week), targets, first)
+    return Receipt(attack, week.end, zone_of_week(week), targets, original)
 
 
 def attack_receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def attack_receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) 
         "of_quota": attack.of_quota,
         "defenses": list(receipt.targets),
         "warnings": attack.warnings,
-        "copy_of": receipt.first.public_id if receipt.first else None,
+        "copy_of": receipt.original.public_id if receipt.original else None,
         "withdrawn_at": iso(attack.withdrawn_at) if attack.withdrawn_at else None,
         **({"state": str(state.state)} if state else {}),
     }
@@ -74,12 +74,12 @@ def attack_receipt_json(receipt: Receipt, *, state: AttackStatus | None = None) 
 
 def refusal_json(error: DomainError, earlier: Attack | None) -> dict[str, Any]:
     """Return a refusal with its stable code, and the earlier receipt of a picture that was sent before."""
-    told: dict[str, Any] = {"code": error.code, "detail": error.message}
-    return told | ({"receipt": earlier.public_id} if earlier else {})
+    body: dict[str, Any] = {"code": error.code, "detail": error.message}
+    return body | ({"receipt": earlier.public_id} if earlier else {})
 
 
 def outcomes_json(outcomes: Sequence[UploadResult], *, team: Team, policy: Policy, now: datetime) -> dict[str, Any]:
-    """Return what came of an upload, for the script of the page."""
+    """Return the results of an upload for the script of the page."""
     return {
         "outcomes": [_outcome_json(each, now) for each in outcomes],
         "quota_left": quota.quota_left(team, policy=policy, now=now),
@@ -92,19 +92,19 @@ def _day_ends(policy: Policy, now: datetime) -> str:
 
 
 def _outcome_json(outcome: UploadResult, now: datetime) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": outcome.name}
+    body: dict[str, Any] = {"name": outcome.name}
     if outcome.attack is not None:
         receipt = attack_receipt(outcome.attack, unrestricted=False, now=now)
-        told["receipt"] = attack_receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
+        body["receipt"] = attack_receipt_json(receipt) | {"url": reverse("attack", args=[outcome.attack.public_id])}
     if outcome.refused is not None:
-        told["refused"] = refusal_json(outcome.refused, outcome.earlier)
+        body["refused"] = refusal_json(outcome.refused, outcome.earlier)
         if outcome.earlier is not None:
-            told["refused"]["url"] = reverse("attack", args=[outcome.earlier.public_id])
-    return told
+            body["refused"]["url"] = reverse("attack", args=[outcome.earlier.public_id])
+    return body
 
 
-def page_json(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
-    """Return what the page's script looks at pictures with: the numbers, what was sent before, and every word."""
+def upload_page_config(team: Team, *, policy: Policy, now: datetime) -> dict[str, Any]:
+    """Return the configuration of the upload page's script: limits, hashes of pictures sent before, and all texts."""
     return {
         "send": reverse("attacks-send"),
         "signIn": f"{reverse('sign-in')}?next={reverse('attacks')}",

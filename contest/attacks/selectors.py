@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
 from contest.core.calendar import Week
-from contest.core.embargo import attacks_public, public_attacks
+from contest.core.embargo import public_attack_condition, public_attacks
 from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import is_due, stakes_in_force
@@ -45,7 +45,7 @@ def weeks_of_attacks() -> QuerySet[Attack, str]:
 def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: datetime) -> Attack:
     """Return the attack with this ID where the reader may know of it (R24): their own, an organizer any, everybody a
     public one. NotFound in the same words for what is under embargo and for what is not there."""
-    may_see = attacks_public(now=now)
+    may_see = public_attack_condition(now=now)
     if team is not None:
         may_see |= Q(team__in=teams_counted_together(team))
     rows = Attack.objects.all() if organizer else Attack.objects.filter(may_see)
@@ -58,7 +58,7 @@ def attack_seen_by(public_id: str, *, team: Team | None, organizer: bool, now: d
 def public_attacks_with(image: Image, *, now: datetime) -> list[Attack]:
     """Return who sent a picture and what they aimed at, as far as it is public (R3, R24), in the order of
     receipt."""
-    rows = Attack.objects.filter(attacks_public(now=now), image=image).select_related("team")
+    rows = Attack.objects.filter(public_attack_condition(now=now), image=image).select_related("team")
     return list(rows.prefetch_related("targets").order_by("received_at", "pk"))
 
 

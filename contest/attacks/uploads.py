@@ -71,7 +71,7 @@ def _archive(name: str, data: bytes) -> Iterator[UploadedFile]:
     try:
         _measure(data)
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            entries = [each for each in archive.infolist() if _is_meant(each)]
+            entries = [each for each in archive.infolist() if _is_picture_entry(each)]
             if not entries:
                 raise _wrong(NO_PICTURE, "wrong_zip")
             if len(entries) > MOST_ENTRIES:
@@ -96,7 +96,7 @@ def _measure(data: bytes) -> None:
         raise _wrong(f"{error} Put at most {MOST_ENTRIES} pictures into one.", "wrong_zip") from None
 
 
-def _is_meant(entry: zipfile.ZipInfo) -> bool:
+def _is_picture_entry(entry: zipfile.ZipInfo) -> bool:
     """Say whether an entry is a picture somebody put there: no folder, and none of the files that systems add."""
     if not entry.filename:  # which the library cannot tell a folder from
         return False

@@ -162,8 +162,8 @@ def _notify_outcome(
 
 def _notify_teams(teams: Iterable[Team], kind: MessageKind, key: str, *, late: Team | None, **told: Any) -> int:
     """Tell teams something; the one that is told `late` only where it was not told at once."""
-    untold = [team for team in teams if late is None or not was_notified(team, kind, key)]
-    return sum(notify(team, kind, key=key, **told) for team in untold)
+    not_informed = [team for team in teams if late is None or not was_notified(team, kind, key)]
+    return sum(notify(team, kind, key=key, **told) for team in not_informed)
 
 
 def notify_ruling_changed(was: Ruling, holds: Ruling, *, now: datetime, late: Team | None = None) -> int:

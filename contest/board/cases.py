@@ -23,7 +23,7 @@ from contest.board.models import Appeal, AppealStatement, CaseParty, Disclosure,
 from contest.board.recusal import cases_seen_by, disclosed, quorum_of, recused_from, teams_of_case, undisclosed
 from contest.core.breaks import breaks_in_force
 from contest.core.conflicts import board_members
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.enums import CaseKind, CaseState, PartyRole, VoteChoice
 from contest.core.models import Attack, Case, Team
 from contest.core.teams import final_team
@@ -146,7 +146,11 @@ def _parties(image: Image, now: datetime) -> Iterator[tuple[Team, PartyRole]]:
 
     What is under embargo still makes no party: that would tell who sent it (R24).
     """
-    sent = Attack.objects.filter(attacks_public(now=now), image=image).select_related("team").order_by("received_at")
+    sent = (
+        Attack.objects.filter(public_attack_condition(now=now), image=image)
+        .select_related("team")
+        .order_by("received_at")
+    )
     for attack in sent:
         yield attack.team, PartyRole.SENDER
     for defense in _met(image, sent):
@@ -227,7 +231,7 @@ def case_opened_by(member: User, public_id: str) -> Case:
     """
     case = case_seen_by(member, public_id)
     if undisclosed(case, member):
-        raise Conflict("Say first whether anything ties you to the teams that this case is about.", "disclose_first")
+        raise Conflict("First state any conflict of interest with the teams that this case is about.", "disclose_first")
     return case
 
 

@@ -94,7 +94,7 @@ def conflict_end(*, conflict_id: int, reason: str, by: User, now: datetime) -> C
     One that the contest found is dismissed by an organizer instead. Conflict (`over`) for one that is over.
     """
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
-    found = _held(conflict_id)
+    found = _lock_conflict(conflict_id)
     _check_may(by, found.member)
     if found.found:
         raise NotAllowed("The contest found this conflict: an organizer dismisses it, with a reason.", "found")
@@ -137,7 +137,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     if not is_organizer(by):
         raise NotAllowed("Only organizers dismiss a conflict.", "not_an_organizer")
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
-    found = _held(conflict_id)
+    found = _lock_conflict(conflict_id)
     if not found.found:
         raise NotAllowed("A declared conflict is not dismissed: whoever declared it ends it.", "declared")
     _refuse_over(found)
@@ -147,7 +147,7 @@ def conflict_dismiss(*, conflict_id: int, reason: str, by: User, now: datetime) 
     return found
 
 
-def _held(conflict_id: int) -> ConflictOfInterest:
+def _lock_conflict(conflict_id: int) -> ConflictOfInterest:
     rows = ConflictOfInterest.objects.select_for_update(of=("self",)).select_related("member", "team")
     return required(rows.filter(pk=conflict_id).first(), NotFound("There is no such conflict.", "not_found"))
 

@@ -17,7 +17,7 @@ from adjudication.selectors import newest_rulings
 from common.audit.trail import audit
 from common.errors import Conflict, NotAllowed
 from contest.board.recusal import cases_seen_by, teams_stepped_aside_for
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.enums import CaseState
 from contest.core.models import Attack, Case
 from contest.core.settled_weeks import open_cases
@@ -52,7 +52,7 @@ def queue_of(defense: Defense, member: User, *, now: datetime) -> ExaminationQue
     free = left.exclude(pk__in=open_cases().values("image"))
     seen = cases_seen_by(member).exclude(state=CaseState.CLOSED).values("image")
     in_cases = left.filter(pk__in=seen).count()
-    theirs = Attack.objects.filter(attacks_public(now=now), team__in=teams_stepped_aside_for(member, now=now))
+    theirs = Attack.objects.filter(public_attack_condition(now=now), team__in=teams_stepped_aside_for(member, now=now))
     confirmed = confirmations_in_force(defense).filter(confirmed_by=member).values("image")
     mine = free.exclude(pk__in=theirs.values("image")).exclude(pk__in=confirmed).order_by("received_at", "pk")
     return ExaminationQueue(mine, left.count() - mine.count() - in_cases, in_cases)
@@ -88,7 +88,7 @@ def picture_confirm(*, image: Image, defense: Defense, ruling: int, by: User, no
 
 
 def _refuse(image: Image, defense: Defense, by: User, now: datetime) -> None:
-    sent = Attack.objects.filter(attacks_public(now=now), image=image).values_list("team", flat=True)
+    sent = Attack.objects.filter(public_attack_condition(now=now), image=image).values_list("team", flat=True)
     cases = Case.objects.filter(image=image).exclude(state=CaseState.CLOSED)
     known = cases.filter(pk__in=cases_seen_by(by).values("pk"))
     aside = not may_examine(by, defense, now=now) or not teams_stepped_aside_for(by, now=now).isdisjoint(sent)

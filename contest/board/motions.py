@@ -65,7 +65,7 @@ def motion_open(
     case = motion_case(motion=kind, subject=rows, details=details, reason=said, teams=teams, by=by, now=now)
     if by.pk in recused_from(case):
         raise NotAllowed("You step aside for a team that this is about, and move nothing about it.", "recused")
-    _refuse_moved(case)
+    _refuse_second_motion(case)
     disclose(case=case, teams=[team.public_id for team in teams_of_case(case)], by=by, now=now)
     vote_cast(case=case, by=by, choice=VoteChoice.IN_FAVOUR, now=now)
     dry_run(case, by=by, now=now)
@@ -80,7 +80,7 @@ def _hold(teams: Iterable[Team], rows: Mapping[str, Iterable[int]]) -> None:
     lock_defenses(rows.get("defense", ()))
 
 
-def _refuse_moved(case: Case) -> None:
+def _refuse_second_motion(case: Case) -> None:
     """Refuse a second motion about the same while one is open."""
     others = motions_open(DecisionKind(case.motion)).exclude(pk=case.pk)
     if any(each.subject == case.subject for each in others):

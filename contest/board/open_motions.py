@@ -44,7 +44,7 @@ class OpenMotion:
     def words(self) -> str:
         """Return who moved what, how many voted, and what the reader may do at the link that follows."""
         if not self.open:
-            return "A motion waits for you. Say first whether anything ties you to its teams, at"
+            return "A motion waits for you. First state any conflict of interest with its teams, at"
         if self.votes >= self.needed:
             next_step = "the count can be confirmed at"
         else:

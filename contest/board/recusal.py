@@ -2,8 +2,8 @@
 `stakes_seen_by`.
 
 A member is recused from a case while a conflict with a team that the case is about was in force at any time since it
-was opened, until it was closed. A conflict that ends meanwhile gives the case not back; one that was dismissed counts
-for nothing. Teams that were merged are one.
+was opened, until it was closed. A conflict that ends meanwhile does not reopen the case to the member; one that was
+dismissed counts for nothing. Teams that were merged are one.
 """
 
 from collections.abc import Sequence

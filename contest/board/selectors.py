@@ -224,7 +224,7 @@ def cases_visible_to(team: Team, *, now: datetime) -> QuerySet[Case]:
     party = CaseParty.objects.filter(case=OuterRef("pk"), team__in=together)
     appealed = Appeal.objects.filter(case=OuterRef("pk"), team__in=together)
     rows = Case.objects.filter(Exists(party), kind=CaseKind.PICTURE)
-    return rows.filter(Exists(appealed) | released("image__") | _told(together, now))
+    return rows.filter(Exists(appealed) | released("image__") | _pictures_of_informed_teams(together, now))
 
 
 def teams_informed(case: Case, *, now: datetime) -> list[Team]:
@@ -232,7 +232,7 @@ def teams_informed(case: Case, *, now: datetime) -> list[Team]:
     return [team for team in teams_of_case(case) if cases_visible_to(team, now=now).filter(pk=case.pk).exists()]
 
 
-def _told(teams: Sequence[Team], now: datetime) -> Q:
+def _pictures_of_informed_teams(teams: Sequence[Team], now: datetime) -> Q:
     """The cases of pictures that the teams sent first, or that were aimed at them and that they sent no copy of."""
     sent = Attack.objects.filter(senders_notified(now=now), team__in=teams).values("image")
     own = Attack.objects.filter(team__in=teams, withdrawn_at=None).values("image")

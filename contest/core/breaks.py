@@ -168,7 +168,7 @@ def _is_case(prediction: Prediction, ruling: Ruling) -> bool:
 def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
     """Record the mistakes that follow from rulings made after a picture's runs were assessed, of all pictures or of
     one; return how many (R22)."""
-    rows = _overtaken() if image is None else _overtaken().filter(image=image)
+    rows = _mistakes_without_break() if image is None else _mistakes_without_break().filter(image=image)
     found = {(each.defense_id, each.image_id): each for each in rows}
     rulings = newest_rulings({image for _, image in found})
     # Each holds its defense: by their numbers, as everybody who holds several (contest.defenses.stake_ends).
@@ -176,7 +176,7 @@ def breaks_derive(*, now: datetime, image: Image | None = None) -> int:
     return sum(_break_if_mistaken(each, rulings[each.image_id], now) for each in in_order)
 
 
-def _overtaken() -> QuerySet[Prediction]:
+def _mistakes_without_break() -> QuerySet[Prediction]:
     """Return the assessed mistakes under a later ruling that are not recorded under it, the first round last."""
     newer = Ruling.objects.filter(image=OuterRef("image"), number__gt=OuterRef("number"))
     later = Ruling.objects.filter(~Exists(newer), number__gt=1, verdict=Verdict.VALID)

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from contest.core.breaks import was_unknown
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.models import Attack
 from labeling.enums import Origin
 
@@ -27,6 +27,6 @@ def was_to_be_labeled_before(attack: Attack) -> bool:
 
 def first_receipts(images: Iterable[int], *, unrestricted: bool, now: datetime) -> dict[int, Attack]:
     """Return picture -> its first receipt that was not taken back; of those that everybody may know of, or all."""
-    told = Q(withdrawn_at__isnull=True) if unrestricted else attacks_public(now=now)
+    told = Q(withdrawn_at__isnull=True) if unrestricted else public_attack_condition(now=now)
     rows = Attack.objects.filter(told, image__in=list(images)).select_related("team", "image")
     return {attack.image_id: attack for attack in rows.order_by("-received_at", "-pk")}

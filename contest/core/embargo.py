@@ -16,32 +16,32 @@ from contest.core.weeks import week_at
 from labeling.models import Image
 
 
-def attacks_public(attack: str = "", *, now: datetime) -> Q:
-    """The attacks that everybody may know of: their week has ended and they were not withdrawn.
+def public_attack_condition(attack_prefix: str = "", *, now: datetime) -> Q:
+    """Return the condition for attacks that are public: their week has ended and they were not withdrawn.
 
-    `attack` leads to the attack, for example `attacks__`. Weeks follow each other without a gap, so what was received
-    before the present one began is of an ended week, whatever zone that was in. Gold and example pictures stay out,
-    also where somebody sent the same pixels as an attack (R5, R6).
+    `attack_prefix` leads to the attack, for example `attacks__`. Weeks follow each other without gaps, so an attack
+    that was received before the current week began is of an ended week, whatever its time zone. Gold and example
+    pictures are left out, also where somebody sent the same pixels as an attack (R5, R6).
     """
-    ended = {f"{attack}received_at__lt": week_at(now).start, f"{attack}withdrawn_at__isnull": True}
-    return Q(**ended, **{f"{attack}image__origin__in": RELEASED_ORIGINS})
+    ended = {f"{attack_prefix}received_at__lt": week_at(now).start, f"{attack_prefix}withdrawn_at__isnull": True}
+    return Q(**ended, **{f"{attack_prefix}image__origin__in": RELEASED_ORIGINS})
 
 
-def published(image: str = "", *, now: datetime) -> Q:
-    """The pictures that everybody may see at `now`; `image` leads to the picture, for example `image__`."""
+def public_image_condition(image: str = "", *, now: datetime) -> Q:
+    """Return the condition for pictures that are public; `image` leads to the picture, for example `image__`."""
     return Q(**{f"{image}pk__in": public_attacks(now=now).values("image")}) | released(image)
 
 
 def public_attacks(*, now: datetime) -> QuerySet[Attack]:
-    """Return the attacks that everybody may know of."""
-    return Attack.objects.filter(attacks_public(now=now))
+    """Return the public attacks."""
+    return Attack.objects.filter(public_attack_condition(now=now))
 
 
 def public_pictures(*, now: datetime) -> QuerySet[Image]:
-    """Return the pictures that everybody may see."""
-    return Image.objects.filter(published(now=now))
+    """Return the public pictures."""
+    return Image.objects.filter(public_image_condition(now=now))
 
 
 def pictures_of_public_attacks(now: datetime) -> QuerySet[Image]:
-    """Return the pictures that were sent as attacks that everybody may know of, wherever else they came from."""
+    """Return the pictures of public attacks, also those that came from another source too."""
     return Image.objects.filter(pk__in=public_attacks(now=now).values("image"))

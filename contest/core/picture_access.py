@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from adjudication.models import Ruling
 from common.errors import NotFound
 from common.ids import ALPHABET
-from contest.core.embargo import attacks_public, published
+from contest.core.embargo import public_attack_condition, public_image_condition
 from contest.core.models import Attack, Release
 from contest.core.publication import is_released, released
 from contest.core.roles import picture_reader
@@ -70,7 +70,7 @@ def is_picture_id(text: str) -> bool:
 def seen_by(reader: Reader, *, now: datetime) -> Q:
     """The pictures whose page the reader may open: what is public, and what their team sent; organizers all."""
     own = Attack.objects.filter(team__in=reader.teams).values("image")
-    return Q() if reader.organizer else published(now=now) | Q(pk__in=own)
+    return Q() if reader.organizer else public_image_condition(now=now) | Q(pk__in=own)
 
 
 def is_seen_by(image: Image, reader: Reader, *, now: datetime) -> bool:
@@ -96,12 +96,12 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
     attacks = tuple(_attacks(image, reader, now))
     in_record = is_released(image)
     unrestricted = in_record or reader.organizer or not attacks
-    ended = () if reader.organizer else tuple(_ended(attacks, now))
+    ended = () if reader.organizer else tuple(_of_ended_weeks(attacks, now))
     return KnownImage(
         image=image,
         origin=image.origin if unrestricted else Origin.ATTACK.value,
         received_at=image.received_at if unrestricted else attacks[0].received_at,
-        public=bool(ended) or Image.objects.filter(published(now=now), pk=image.pk).exists(),
+        public=bool(ended) or Image.objects.filter(public_image_condition(now=now), pk=image.pk).exists(),
         in_record=in_record,
         released=in_record or Release.objects.filter(part=0, week__in=[each.week for each in ended[:1]]).exists(),
         attacks=attacks,
@@ -109,7 +109,7 @@ def known_of(image: Image, reader: Reader, *, now: datetime) -> KnownImage:
     )
 
 
-def _ended(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
+def _of_ended_weeks(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
     """Yield the attacks whose week has ended and that were not withdrawn."""
     began = week_at(now).start
     return (each for each in attacks if each.withdrawn_at is None and each.received_at < began)
@@ -117,7 +117,7 @@ def _ended(attacks: Iterable[Attack], now: datetime) -> Iterator[Attack]:
 
 def _attacks(image: Image, reader: Reader, now: datetime) -> QuerySet[Attack]:
     """Return the attacks by this picture that the reader may know of, in the order of receipt."""
-    seen = Q() if reader.organizer else attacks_public(now=now) | Q(team__in=reader.teams)
+    seen = Q() if reader.organizer else public_attack_condition(now=now) | Q(team__in=reader.teams)
     return Attack.objects.filter(seen, image=image).select_related("team").order_by("received_at", "pk")
 
 
@@ -130,5 +130,5 @@ def rulings_seen_by(image: Image, reader: Reader, *, now: datetime) -> QuerySet[
     if reader.organizer:
         return rows
     # Who sent a copy knows them no earlier than everybody else.
-    own = Attack.objects.filter(attacks_public(now=now), team__in=reader.teams, copy_of=None)
+    own = Attack.objects.filter(public_attack_condition(now=now), team__in=reader.teams, copy_of=None)
     return rows.filter(released("image__") | Q(image__in=own.values("image")))

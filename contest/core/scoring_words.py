@@ -92,7 +92,7 @@ def _by_defense(*work: "QuerySet[Run] | QuerySet[Trial]") -> Counter[int]:
 
 def why_stuck(defense: Defense, *, now: datetime) -> str:
     """Return why what was asked of one defense gets no answer now and who mends that; empty where it has its turn."""
-    waits = _waits(defense)
+    waits = _has_open_work(defense)
     gave_up = _gave_up(defense)
     if not waits and not gave_up:
         return ""
@@ -125,7 +125,7 @@ def reruns_to_apply() -> QuerySet[Rerun]:
     return Rerun.objects.filter(state=RerunState.RUNNING).exclude(runs__state__in=_OPEN)
 
 
-def _waits(defense: Defense) -> bool:
+def _has_open_work(defense: Defense) -> bool:
     rows = (kind._default_manager.filter(defense=defense, state__in=_OPEN) for kind in (Trial, Run))
     return any(each.exists() for each in rows)
 

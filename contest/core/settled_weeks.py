@@ -22,7 +22,7 @@ from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
 from contest.core.models import Attack, Case
 from contest.core.publication import released
-from contest.core.week_pictures import images_of_week, releasable_images, waiting_for_verdicts
+from contest.core.week_pictures import count_waiting_for_verdict, images_of_week, releasable_images
 from contest.core.weeks import week_at, week_called
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
@@ -77,7 +77,7 @@ class Weeks:
         """Return how many pictures a week that is not settled for a defense waits for, by the keys of WAITING_WORDS."""
         part = _part(week, before)
         runs = {"runs": _misses_runs(part, of, self._now) if self._waits_for_runs(part, of) else 0}
-        return waiting_for_verdicts(_received_in(part)) | runs
+        return count_waiting_for_verdict(_received_in(part)) | runs
 
     def appeals_close_at(self, week: Week, *, of: Defense, before: datetime | None = None) -> datetime | None:
         """Return from when on nothing of `week` can be appealed; None while that cannot be said: it is not settled for
@@ -170,7 +170,7 @@ def _with_pictures(weeks: Sequence[Week]) -> set[str]:
 
 def _misses_verdicts(part: _WeekUntil) -> bool:
     unruled = _without_a_ruling() & _sent_in(part)
-    return any(waiting_for_verdicts(_received_in(part)).values()) or unruled.exists()
+    return any(count_waiting_for_verdict(_received_in(part)).values()) or unruled.exists()
 
 
 def _rulings_close_at(part: _WeekUntil) -> datetime:

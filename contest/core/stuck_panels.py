@@ -77,7 +77,7 @@ def read_stuck_groups(*, now: datetime) -> tuple[StuckGroup, ...]:
     return tuple(StuckGroup(cause, tuple(found[cause])) for cause in StuckCause if cause in found)
 
 
-def _who_is_left(stuck: StuckPanel) -> str:
+def _people_left(stuck: StuckPanel) -> str:
     who = f"{_people(stuck.people)} may still be asked" if stuck.people else "nobody may still be asked"
     return f"{_number(stuck.places, 'answer')} missing that nobody is giving, and {who}"
 
@@ -92,22 +92,22 @@ def _number(count: int, what: str) -> str:
 
 CAUSES: Mapping[StuckCause, Callable[[StuckPanel], str]] = {
     StuckCause.LINKED: lambda stuck: (
-        f"{_who_is_left(stuck)}. {_number(stuck.linked, 'account')} not asked yet cannot be: they are linked with "
+        f"{_people_left(stuck)}. {_number(stuck.linked, 'account')} not asked yet cannot be: they are linked with "
         "another account that was, or with each other, and linked accounts are one person"
     ),
     StuckCause.REQUALIFYING: lambda stuck: (
-        f"{_who_is_left(stuck)}. {_number(stuck.requalifying, 'tasker')} must pass the short qualification first"
+        f"{_people_left(stuck)}. {_number(stuck.requalifying, 'tasker')} must pass the short qualification first"
     ),
-    StuckCause.PAUSED: lambda stuck: f"{_who_is_left(stuck)}. {_number(stuck.paused, 'tasker')} who could be: paused",
+    StuckCause.PAUSED: lambda stuck: f"{_people_left(stuck)}. {_number(stuck.paused, 'tasker')} who could be: paused",
     StuckCause.SEEN: lambda stuck: (
-        f"{_who_is_left(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
+        f"{_people_left(stuck)}. {_people(stuck.seen)} who may label: asked about the picture before"
     ),
     StuckCause.TOO_FEW: lambda stuck: (
-        f"{_who_is_left(stuck)}. Fewer people may label than the {stuck.panel.size - stuck.panel.joined} that a panel "
+        f"{_people_left(stuck)}. Fewer people may label than the {stuck.panel.size - stuck.panel.joined} that a panel "
         "needs"
     ),
     StuckCause.AWAY: lambda stuck: (
-        f"{_who_is_left(stuck)} of those here in the last {_DAYS} days. {_people(stuck.away)} away may be asked too"
+        f"{_people_left(stuck)} of those here in the last {_DAYS} days. {_people(stuck.away)} away may be asked too"
     ),
 }
 ADVICE: Mapping[StuckCause, str] = {

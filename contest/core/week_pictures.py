@@ -1,4 +1,4 @@
-"""The pictures of a week's release, and what they still wait for (R24, R39)."""
+"""Queries for the pictures of a week's release, and counts of those still waiting for a verdict (R24, R39)."""
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -17,28 +17,28 @@ def releasable_images() -> QuerySet[Image]:
 
 def images_of_week(week: Week) -> QuerySet[Image]:
     """Return the images a week's release is about: received in it, and meant to be labeled."""
-    return Image.objects.filter(received_in(week))
+    return Image.objects.filter(in_week_release(week))
 
 
-def received_in(week: Week, image: str = "") -> Q:
-    """The same as a condition; `image` leads to the picture, for example `image__`."""
+def in_week_release(week: Week, image: str = "") -> Q:
+    """Return the same as a condition; `image` is the lookup prefix of the picture, for example `image__`."""
     conditions = {"received_at__gte": week.start, "received_at__lt": week.end, **_RELEASABLE}
     return Q(**{image + name: value for name, value in conditions.items()})
 
 
-def waiting_for_verdicts(images: QuerySet[Image]) -> dict[str, int]:
+def count_waiting_for_verdict(images: QuerySet[Image]) -> dict[str, int]:
     """Return how many of `images` wait for a verdict, by what they wait for."""
     panels = Panel.objects.filter(image__in=images)
     return {
         "panel": images.filter(dealt_at__isnull=True).count(),
         "answers": panels.filter(state=PanelState.OPEN).count(),
-        # What an organizer kept out is never answered, and so never waited for.
-        "report": panels.filter(reported_and_undecided()).count(),
+        # A picture that an organizer excluded never gets answers, so it does not wait.
+        "report": panels.filter(held_by_open_report()).count(),
         "ruling": panels.filter(state=PanelState.FULL).count(),
     }
 
 
-# What pictures of a week wait for: the keys of `waiting_for_verdicts`, and the scoring runs.
+# Labels of what pictures of a week wait for: the keys of `count_waiting_for_verdict`, and scoring runs.
 WAITING_WORDS = {
     "panel": "for a panel",
     "answers": "for answers",
@@ -48,7 +48,7 @@ WAITING_WORDS = {
 }
 
 
-def reported_and_undecided() -> Q:
+def held_by_open_report() -> Q:
     """The panels held by a report that no organizer has decided on yet."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
     return Q(Exists(undecided), state=PanelState.HELD)

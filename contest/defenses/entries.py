@@ -83,16 +83,16 @@ def submit_defense(team: Team, given: HandIn, *, by: User, policy: Policy, now: 
     """
     given = given.checked()
     refuse_beyond_quota(team, policy, now)
-    _refuse_taken(given.name, team)
-    kept, files = _kept(given)
+    _refuse_taken_name(given.name, team)
+    kept, files = _keep_files(given)
     training_code = kept.pop("training_code")
     with storing_files():
         Team.objects.select_for_update(no_key=True).get(pk=team.pk)  # two at once: one after the other is counted
-        if known := _known(team, given.name, kept["digest"]):
+        if known := _same_submission(team, given.name, kept["digest"]):
             _refuse_different(known, given, kept, training_code)
             return known, False
         refuse_beyond_quota(team, policy, now)
-        _refuse_taken(given.name, team)
+        _refuse_taken_name(given.name, team)
         submitted_files.put_files(files)
         defense = _defense(given, kept, now)
         entry = DefenseEntry.objects.create(
@@ -118,14 +118,14 @@ def refuse_beyond_quota(team: Team, policy: Policy, now: datetime) -> None:
         raise TooMany(words, "quota_used")
 
 
-def _refuse_taken(name: str, team: Team) -> None:
+def _refuse_taken_name(name: str, team: Team) -> None:
     """A name is one defense: the next version has one of its own, so that both keep their predictions and states."""
     others = Defense.objects.filter(name__iexact=name).exclude(entry__in=selectors.submissions_of(team), name=name)
     if others.exists():
         raise Conflict(f"There is a defense called {name} already. Give this one a name of its own.", "name_taken")
 
 
-def _kept(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
+def _keep_files(given: HandIn) -> tuple[dict[str, Any], dict[str, Path]]:
     """Check and keep the files, and return what `files_keep` does; the smaller ones first, so that a wrong zip does not
     wait for an archive."""
     training, training_files = _training_code(given.training_code)
@@ -142,7 +142,7 @@ def _training_code(path: Path | None) -> tuple[str, dict[str, Path]]:
     return sha256, {submitted_files.source_key(sha256): path}
 
 
-def _known(team: Team, name: str, digest: str) -> DefenseEntry | None:
+def _same_submission(team: Team, name: str, digest: str) -> DefenseEntry | None:
     """Return the entry that the very same hand-in made before; Conflict for one that was taken back since."""
     entry = selectors.submissions_of(team).filter(defense__name=name, defense__digest=digest).first()
     if entry is not None and entry.withdrawn_at is not None:

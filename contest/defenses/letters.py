@@ -119,7 +119,7 @@ def notify_stake_changed(stake: Stake, *, now: datetime, reason: str = "") -> No
         amount=money(stake.cents, policy.currency),
         at=to_the_second(stake.ended_at or now, policy.time_zone),
         week=broke.week,
-        by=[_named(attack) for attack in broke.attacks[:MOST_NAMED]],
+        by=[_attack_context(attack) for attack in broke.attacks[:MOST_NAMED]],
         more=max(len(broke.attacks) - MOST_NAMED, 0),
         told_with=broke.told_with,
         reason=words,
@@ -144,7 +144,7 @@ def _correction_of(stake: Stake) -> Correction | None:
     return Correction.objects.filter(pk__in=entry.causes.get("correction", ())).first() if entry else None
 
 
-def _named(attack: Attack) -> dict[str, str]:
+def _attack_context(attack: Attack) -> dict[str, str]:
     return {"team": attack.team.name, "receipt": attack.public_id, "link": link_to("attack", attack.public_id)}
 
 

@@ -93,7 +93,7 @@ def _is_theirs(name: str, panel: Panel, now: datetime) -> bool:
 def _answer(tasker: Tasker, panel: Panel, policy: Policy, now: datetime) -> int:
     """Take a picture and answer it; 0 when somebody else took its last place."""
     rng = Random(f"{tasker.public_id} {now}")
-    found = leases.lease_panel(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
+    found = leases.assignment_lease(tasker=tasker, panel=panel, policy=policy, now=now, rng=rng)
     if found is None:
         return 0
     opinions = _by_pixels()[panel.image.pixels_sha256].every_opinion

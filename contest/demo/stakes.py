@@ -69,7 +69,7 @@ class Staking:
         rng = np.random.default_rng(DRAWING_SEED)
         private_set_draw(
             PRIVATE_PICTURES,
-            lambda label: _drawn(label, rng),
+            lambda label: _draw_picture(label, rng),
             note="Drawn for the demo.",
             policy=self._policy,
             by=self._organizer,
@@ -118,7 +118,7 @@ def _runner(defense: Defense) -> Runner:
     return ProgramRunner(program)
 
 
-def _drawn(label: Label, rng: np.random.Generator) -> bytes:
+def _draw_picture(label: Label, rng: np.random.Generator) -> bytes:
     picture = draw(label, rng, DRAWN_SIDE).repeat(TIMES, axis=0).repeat(TIMES, axis=1)
     return encode_png(picture.shape[1], picture.shape[0], picture.tobytes())
 

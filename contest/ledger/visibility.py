@@ -1,9 +1,10 @@
 """Which ledger entries are public before a week's release (R24, R39).
 
-Three kinds of entries wait for a release. One that follows from an untold break is there without its team. One that
-moves money of a team that has such a share is not there at all: a payment's sum would say whose the share is. What a
-told share lost by an untold break names its team, as the share did, and not the break. All sums that the public page
-shows are those of the entries it lists, so that they add up and no sum tells what its rows do not.
+Three kinds of entries wait for a release. An entry that follows from a break under embargo is shown without its team.
+An entry that moves money of a team with such a share is not shown at all: the sum of a payment would say whose the
+share is. An entry by which a public share loses money to a break under embargo names the team, as the share does, but
+not the break. All sums of the public page are sums of the entries it lists, so that they add up and reveal nothing
+more.
 """
 
 import re
@@ -77,7 +78,7 @@ class EmbargoedBreaks:
         return pair not in self.told if since is None else since <= at
 
     def keeps(self, decision: BoardDecision) -> bool:
-        """Say whether the words of a decision are kept back: they name a team with an untold break by then."""
+        """Say whether the words of a decision are kept back: they name a team with a break under embargo by then."""
         known = {team for (team, _), since in self.pairs.items() if since <= decision.decided_at}
         words = [name for team in known for name in self.names[team]]
         return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", decision.reason, re.IGNORECASE) for name in words)
@@ -140,11 +141,11 @@ class LedgerView:
     """What is told of the ledger: of each entry that is not told whole how much, and what follows for sums.
 
     `later` is account -> what entries that are not there bring to it, `without_team` the same of those without a team,
-    `balances` what is told of those that moved since the first untold break. `marked` is team -> since when it has
+    `balances` what is told of those that moved since the first embargoed break. `marked` is team -> since when it has
     money that it may not be named with; `set_off` is what was taken back of told shares out of such money.
     """
 
-    untold: EmbargoedBreaks
+    embargoed: EmbargoedBreaks
     teams: Mapping[int, Team]
     levels: dict[int, EntryVisibility] = field(default_factory=dict)
     hidden: list[LedgerEntry] = field(default_factory=list)
@@ -173,13 +174,13 @@ class LedgerView:
 
     def tells(self, decision: BoardDecision) -> bool:
         """Say whether the words of a decision are told."""
-        return decision.pk not in self.decisions and not self.untold.keeps(decision)
+        return decision.pk not in self.decisions and not self.embargoed.keeps(decision)
 
     def tells_of(self, withheld: WithheldAmount, decision: BoardDecision) -> bool:
         """Say whether that the board withholds this may be told of, as of one of its decisions."""
         if withheld.account.stake_id is not None:
             team = withheld.team
-            return team is None or not self.untold.hides((team.pk, withheld.account.stake_id), decision.decided_at)
+            return team is None or not self.embargoed.hides((team.pk, withheld.account.stake_id), decision.decided_at)
         return decision.pk not in self.decisions
 
     def hidden_of(self, withheld: WithheldAmount) -> int:
@@ -188,21 +189,21 @@ class LedgerView:
         return sum(row.cents if row.target.kind == AccountKind.WITHHELD else -row.cents for row in rows)
 
     def has(self, team: int) -> int:
-        """Return what a team is told to have on its accounts, of those that moved since the first untold break."""
+        """Return what a team is told to have on its accounts, of those that moved since the first embargoed break."""
         rows = Account.objects.filter(team__isnull=False, pk__in=self.balances).values_list("pk", "team")
         mine = [pk for pk, number in rows if final_team(self.teams[number]).pk == team]
         return sum(max(self.balances[pk], 0) for pk in mine)
 
     def _rows(self) -> Iterable[LedgerEntry]:
-        """Return what may follow from an untold break, which is made after it, and what was withheld of stakes."""
+        """Return the entries that may follow from a break under embargo, and those that withhold money of stakes."""
         wanted = Q(rule="R38", causes__has_key="stake")
-        if self.untold.since is not None:
-            wanted |= Q(made_at__gte=self.untold.since)
+        if self.embargoed.since is not None:
+            wanted |= Q(made_at__gte=self.embargoed.since)
         return LedgerEntry.objects.filter(wanted).select_related("source__stake", "target__stake").order_by("pk")
 
     def _pass(self, rows: Sequence[LedgerEntry]) -> None:
         """Go through the entries in their order, with what is told of the balances up to each."""
-        since = self.untold.since
+        since = self.embargoed.since
         recent = {row.pk for row in rows if since is not None and row.made_at >= since}
         for row in (each for each in rows if each.pk in recent):
             for of in (row.source, row.target):
@@ -222,7 +223,7 @@ class LedgerView:
         if before in HIDDEN:
             return before
         if (pair := self._pair(row)) is not None:
-            return self._without_name(row) if self.untold.hides(pair, row.made_at) else EntryVisibility.WHOLE
+            return self._without_name(row) if self.embargoed.hides(pair, row.made_at) else EntryVisibility.WHOLE
         follows = self._follows(row)
         if follows and (row.corrects_id is None or self._is_of_winner(row)):
             return self._without_name(row)
@@ -234,7 +235,7 @@ class LedgerView:
         return EntryVisibility.LATER if marked and _is_own_affair(row) else EntryVisibility.WHOLE
 
     def _follows(self, row: LedgerEntry) -> bool:
-        return not self.untold.breaks.isdisjoint(row.causes.get("break", ()))
+        return not self.embargoed.breaks.isdisjoint(row.causes.get("break", ()))
 
     def _pair(self, row: LedgerEntry) -> Pair | None:
         """Return whose share of which stake an entry takes aside or brings back (R38)."""
@@ -243,7 +244,7 @@ class LedgerView:
         return final_team(self.teams[row.causes["team"][0]]).pk, row.causes["stake"][0]
 
     def _without_name(self, row: LedgerEntry) -> EntryVisibility:
-        """Return how an entry that follows from an untold break is told: of a winner not at all, as by what is told it
+        """Return how an entry that follows from a break under embargo is shown: not at all if its defense publicly
         won (R37)."""
         return EntryVisibility.LATER if self._is_of_winner(row) else EntryVisibility.WITHOUT_TEAM
 

@@ -57,8 +57,10 @@ def withholdings() -> list[WithheldAmount]:
 def withheld_of(of: Account, team: Team | None = None, award: Award | None = None) -> WithheldAmount | None:
     """Return what the board withholds of a team's account, of an `award` there, or of the share of `team` of a stake;
     None for nothing."""
-    whose = _named(of, team, award)
-    return next((each for each in withholdings() if _named(each.account, each.team, each.award) == whose), None)
+    whose = _owner_by_account(of, team, award)
+    return next(
+        (each for each in withholdings() if _owner_by_account(each.account, each.team, each.award) == whose), None
+    )
 
 
 def withheld_of_stakes(planned: Iterable[LedgerEntry] = ()) -> dict[int, list[WithheldAmount]]:
@@ -78,33 +80,33 @@ def ever_withheld(planned: Iterable[LedgerEntry] = ()) -> Iterator[WithheldAmoun
     teams = Team.objects.select_related("merged_into").in_bulk()
     for decision in BoardDecision.objects.filter(kind__in=kinds).select_related("decided_by").order_by("pk"):
         if "defense" not in decision.subject:  # one that returns a defense returns no money that was withheld
-            by_whose.setdefault(_whose(decision.subject, teams), []).append(decision)
-    aside, accounts = _aside(teams, planned), _accounts(by_whose)
+            by_whose.setdefault(_owner_by_rows(decision.subject, teams), []).append(decision)
+    aside, accounts = _withheld_now(teams, planned), _accounts(by_whose)
     awards = Award.objects.select_related("stake__defense").in_bulk({award for *_, award in by_whose if award})
     for whose, decisions in by_whose.items():
         yield WithheldAmount(
             account=accounts[whose],
             team=teams[whose[1]] if whose[1] is not None else None,
             cents=aside[whose],
-            decided=_decided(decisions),
+            decided=_sum_of_decisions(decisions),
             decisions=tuple(decisions),
             award=awards[whose[2]] if whose[2] is not None else None,
         )
 
 
-def _whose(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
+def _owner_by_rows(rows: Mapping[str, list[int]], teams: Mapping[int, Team]) -> _Whose:
     """Return whose money the rows name. A share belongs to the team that another one was merged into."""
     stake, team, award = (next(iter(rows.get(table, [])), None) for table in ("stake", "team", "award"))
     return stake, final_team(teams[team]).pk if stake is not None and team is not None else team, award
 
 
-def _aside(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> Counter[_Whose]:
-    """Return what is aside now, by whose it is."""
+def _withheld_now(teams: Mapping[int, Team], planned: Iterable[LedgerEntry]) -> Counter[_Whose]:
+    """Return what is withheld now, by its owner."""
     aside = Counter[_Whose]()
     rows = list(LedgerEntry.objects.filter(rule="R38").values_list("causes", "cents", "target__kind"))
     rows += [(each.causes, each.cents, each.target.kind) for each in planned if each.rule == "R38"]
     for causes, cents, target in rows:
-        aside[_whose(causes, teams)] += cents if target == AccountKind.WITHHELD else -cents
+        aside[_owner_by_rows(causes, teams)] += cents if target == AccountKind.WITHHELD else -cents
     return aside
 
 
@@ -115,7 +117,7 @@ def _accounts(wanted: Iterable[_Whose]) -> dict[_Whose, Account]:
     return {whose: stakes[whose[0]] if whose[0] else teams[whose[1]] for whose in wanted}
 
 
-def _decided(decisions: Iterable[BoardDecision]) -> int:
+def _sum_of_decisions(decisions: Iterable[BoardDecision]) -> int:
     """Return what decisions add up to; giving back ends all that came before, and what is taken for good is gone."""
     signs = {DecisionKind.WITHHOLD: 1, DecisionKind.FORFEIT: -1}
     cents = 0
@@ -188,7 +190,7 @@ def require_enough_to_withhold(of: Account, cents: int) -> None:
         raise Conflict("The account has less than that. Look at its balance.", "not_enough")
 
 
-def _named(of: Account, team: Team | None, award: Award | None) -> _Whose:
+def _owner_by_account(of: Account, team: Team | None, award: Award | None) -> _Whose:
     if of.stake_id is None:
         return None, of.team_id, award.pk if award is not None else None
     return of.stake_id, team.pk if team is not None else None, None

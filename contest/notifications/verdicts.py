@@ -52,7 +52,7 @@ def notify_verdicts(*, now: datetime) -> int:
 def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: datetime) -> int:
     rulings = newest_rulings(attack.image_id for attack in attacks)
     oldest = min(ruling.decided_at for ruling in rulings.values())
-    if oldest > now - PATIENCE and _waits(team, week, now):
+    if oldest > now - PATIENCE and _has_picture_without_verdict(team, week, now):
         return 0
     return notify_facts(
         team,
@@ -66,7 +66,7 @@ def _notify_verdicts(team: Team, week: str, attacks: Sequence[Attack], now: date
     )
 
 
-def _waits(team: Team, week: str, now: datetime) -> bool:
+def _has_picture_without_verdict(team: Team, week: str, now: datetime) -> bool:
     """Say whether a picture of the team's week has no verdict yet."""
     mine = Attack.objects.filter(senders_notified(now=now), team__in=teams_counted_together(team), week=week)
     return mine.filter(image__rulings__isnull=True).exists()

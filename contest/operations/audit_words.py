@@ -40,7 +40,7 @@ DID: Mapping[str, str] = MappingProxyType(
         "invitation.revoke": "revoked",
         "invitation.send": "sent",
         "known_picture.load": "loaded the pictures to learn from",
-        "leaderboard.make": "made every table of the leaderboard anew",
+        "leaderboard.make": "rebuilt every table of the leaderboard",
         "link.end": "ended",
         "link.make": "made",
         "near_duplicate.see": "looked at",

@@ -175,7 +175,7 @@ def read_deadlines(*, now: datetime) -> DeadlineForecast:
         zone=policy.time_zone,
         again=again,
         stuck=stuck_groups(now=now),
-        at_work=_shown(workers, names),
+        at_work=_expected_by_person(workers, names),
         lost=voided_share(answered, now),
         why_not=_why_not(hours, workers, len(waiting)) if waiting else "",
         hours=_hour_chart(workers, now, policy.time_zone),
@@ -192,7 +192,7 @@ def _with_weeks(
     stuck = {each.panel.image_id for group in found.stuck for each in group.panels}
     weeks = list(_weeks(waiting, stuck))
     if weeks and not found.why_not:
-        weeks, waiting = _forecast(weeks, waiting, _tasks(waiting, names), workers, found.lost, found.now)
+        weeks, waiting = _forecast(weeks, waiting, _pictures_as_tasks(waiting, names), workers, found.lost, found.now)
     return replace(found, weeks=tuple(weeks), waiting=tuple(waiting))
 
 
@@ -244,8 +244,8 @@ def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iter
         ahead[each.week] = before
     weeks = sorted((week_called(name) for name in left if name), key=lambda week: week.start)
     released = Image.objects.filter(origin__in=RELEASED_ORIGINS, label_from__isnull=False)
-    pictures = _counted(released, weeks, "received_at")
-    held = _counted(Panel.objects.filter(state=PanelState.HELD), weeks, "image__received_at")
+    pictures = _count_by_week(released, weeks, "received_at")
+    held = _count_by_week(Panel.objects.filter(state=PanelState.HELD), weeks, "image__received_at")
     for week in weeks:
         due = week_at(week.end)
         name = week.name
@@ -253,7 +253,9 @@ def _weeks(waiting: Sequence[UnfinishedPicture], stuck: Collection[int]) -> Iter
         yield Deadline(name, due.end, zone_of_week(due), *numbers)
 
 
-def _counted(rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], received: str) -> Mapping[str, int]:
+def _count_by_week(
+    rows: "QuerySet[Image] | QuerySet[Panel]", weeks: Sequence[Week], received: str
+) -> Mapping[str, int]:
     """Count rows by the week of their column `received` in one statement."""
     if not weeks:
         return {}
@@ -282,7 +284,7 @@ def _why_not(hours: Mapping[int, Counter[int]], workers: Sequence[TaskerPace], p
     return ""
 
 
-def _tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int, tuple[int, str]]) -> list[Task]:
+def _pictures_as_tasks(waiting: Sequence[UnfinishedPicture], names: Mapping[int, tuple[int, str]]) -> list[Task]:
     """What each picture misses, and by whom of those at work it was answered, or given back for good (R8)."""
     images = Panel.objects.filter(state=PanelState.OPEN).values("image")
     over = Q(state=AssignmentState.ANSWERED) | ~Q(problem="")
@@ -350,7 +352,9 @@ def _more(queue: Sequence[Task], workers: Sequence[TaskerPace], hours: float, lo
     return None
 
 
-def _shown(workers: Sequence[TaskerPace], names: Mapping[int, tuple[int, str]]) -> tuple[ExpectedTasker, ...]:
+def _expected_by_person(
+    workers: Sequence[TaskerPace], names: Mapping[int, tuple[int, str]]
+) -> tuple[ExpectedTasker, ...]:
     """One line for each person, by the public IDs they have."""
     ids: dict[int, list[str]] = {}
     for key, public_id in names.values():

@@ -75,7 +75,7 @@ def forecast(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours: flo
 
     `lost` is the share of answers that is voided afterwards, so that their places are filled once more (R6).
     """
-    given = _given(workers, hours)
+    given = _answers_within(workers, hours)
     total = sum(given, np.zeros(TRIALS))
     low, middle, high = (int(np.percentile(total, share)) for share in (10, 50, 90))
     return Forecast(tuple(_chances(tasks, workers, given, lost)), (low, middle, high))
@@ -88,7 +88,7 @@ def chance_of_all(tasks: Sequence[Task], workers: Sequence[TaskerPace], *, hours
     if not all(_possible(task, workers) for task in tasks):
         return 0.0
     supply = np.zeros(TRIALS, dtype=np.float32)
-    for worker, answers in zip(workers, _given(workers, hours), strict=True):
+    for worker, answers in zip(workers, _answers_within(workers, hours), strict=True):
         supply += np.minimum(answers.astype(np.float32), _new_to(worker, tasks)[-1])
     return float((supply >= _demand(tasks, workers, lost)[-1]).mean())
 
@@ -133,7 +133,7 @@ def _able(task: Task, workers: Sequence[TaskerPace]) -> int:
     return len(workers) - sum(worker.key in task.seen_by for worker in workers)
 
 
-def _given(workers: Sequence[TaskerPace], hours: float) -> list[_Draws]:
+def _answers_within(workers: Sequence[TaskerPace], hours: float) -> list[_Draws]:
     """The answers of each tasker within `hours`, one number for each trial."""
     whole, rest = divmod(min(max(hours, 0.0), MOST_DAYS * HOURS), HOURS)
     spans = [float(HOURS)] * int(whole) + ([rest] if rest else [])

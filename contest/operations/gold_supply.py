@@ -63,7 +63,7 @@ def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
         used_up=Count("pk", filter=Q(uses__gte=cap)),
         held=Count("pk", filter=Q(held_at__isnull=False)),
     )
-    left = _left(counts["usable"], cap, now)
+    left = _gold_left_by_tasker(counts["usable"], cap, now)
     return {
         **counts,
         "uses_left": counts["uses_left"] or 0,
@@ -75,7 +75,7 @@ def gold_supply(policy: Policy, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def _left(usable: int, cap: int, now: datetime) -> list[GoldLeft]:
+def _gold_left_by_tasker(usable: int, cap: int, now: datetime) -> list[GoldLeft]:
     """What each qualified tasker who answered lately has left, the least first."""
     of_gold = Assignment.objects.filter(
         known__held_at__isnull=True, known__retired_at__isnull=True, known__uses__lt=cap, known__isnull=False

@@ -117,7 +117,7 @@ def _state(row: Posted, now: datetime) -> tuple[str, str, bool]:
     if row.sent_at is not None:
         return "valid", "sent", False
     if row.taken_at is not None:
-        return _taken(row, now)
+        return _state_in_words(row, now)
     if row.tries >= MOST_TRIES:
         return "rejected", "given up", True
     if row.tries:
@@ -125,7 +125,7 @@ def _state(row: Posted, now: datetime) -> tuple[str, str, bool]:
     return "open", _waiting(row), False
 
 
-def _taken(row: Posted, now: datetime) -> tuple[str, str, bool]:
+def _state_in_words(row: Posted, now: datetime) -> tuple[str, str, bool]:
     assert row.taken_at is not None, "asked of what a sweep took"
     if row.error == NOBODY:
         return "open", "not sent", False

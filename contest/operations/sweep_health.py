@@ -67,17 +67,19 @@ def sweeps_in_trouble(sweeps: tuple[SweepHealth, ...]) -> Iterator[WaitingItem]:
     """Yield what an organizer has to know: which queue nobody works on, and which sweeps are late or fail."""
     idle = {queue for queue in QUEUES if all(each.state == SweepState.LATE for each in sweeps if each.queue == queue)}
     if len(idle) == len(QUEUES):
-        yield _waits(_nobody("no sweep runs", ""), [each.ran_at for each in sweeps], since=max)
+        yield _late_sweeps_item(_nobody("no sweep runs", ""), [each.ran_at for each in sweeps], since=max)
         return
     for queue in sorted(idle):
         words = _nobody(f"no sweep of the queue {queue} runs", f" --queue {queue}")
-        yield _waits(words, [each.ran_at for each in sweeps if each.queue == queue], since=max)
+        yield _late_sweeps_item(words, [each.ran_at for each in sweeps if each.queue == queue], since=max)
     late = [each for each in sweeps if each.state == SweepState.LATE and each.queue not in idle]
     if late:
-        yield _waits(f"late in the background: {_names(late)}", [each.ran_at for each in late])
+        yield _late_sweeps_item(f"late in the background: {_names(late)}", [each.ran_at for each in late])
     failing = [each for each in sweeps if each.state == SweepState.FAILING]
     if failing:
-        yield _waits(f"failing in the background: {_names(failing)}", [each.failing_since for each in failing])
+        yield _late_sweeps_item(
+            f"failing in the background: {_names(failing)}", [each.failing_since for each in failing]
+        )
 
 
 def _nobody(what: str, options: str) -> str:
@@ -86,7 +88,9 @@ def _nobody(what: str, options: str) -> str:
     return f"{what}: start a worker with ./unanimous work{options}"
 
 
-def _waits(words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min) -> WaitingItem:
+def _late_sweeps_item(
+    words: str, times: Iterable[datetime | None], *, since: Callable[..., datetime | None] = min
+) -> WaitingItem:
     return WaitingItem("overview", words, since((each for each in times if each is not None), default=None), "sweeps")
 
 

@@ -43,13 +43,13 @@ def publish_defenses() -> int:
     return defenses_publish(policy=policy_in_force(now).policy, now=now)
 
 
-@sweep("cases tended", every=15.0)
+@sweep("cases updated", every=15.0)
 def update_cases() -> int:
     """Update the board's cases: closed panels, parties, quorum, deadlines (R19, R21)."""
     return cases_update_periodically(now=domain_now())
 
 
-@sweep("messages told", queue="slow", every=300.0)
+@sweep("messages written", queue="slow", every=300.0)
 def write_messages() -> int:
     """Write the messages about verdicts, breaks, cases and deadlines (R18, R26)."""
     return notify_of_facts_periodically(now=domain_now())

@@ -84,7 +84,7 @@ def find_unused_files(*, before: datetime, progress: Callable[[str], object] = l
     stored = picture_store().files()
     while files := list(islice(stored, _LOOKED_UP_AT_ONCE)):
         known = [file for file in files if _is_known(file.key)]
-        unnamed = _unnamed(known)
+        unnamed = _files_without_row(known)
         unused = [file for file in unnamed if file.written_at < before]
         found.unused += unused
         found.named += len(known) - len(unnamed)
@@ -123,7 +123,7 @@ def remove_unused_files(
 def _remove_batch(files: Sequence[StoredFile], now: datetime) -> list[StoredFile]:
     store, failure = picture_store(), None
     with removing_files():
-        unnamed = _unnamed(files)
+        unnamed = _files_without_row(files)
         if unnamed:
             # Before the first is gone: a database that takes no row may be a copy, which locks out nobody.
             told = {"files": [file.key for file in unnamed], "bytes": sum(file.size for file in unnamed)}
@@ -142,7 +142,7 @@ def _is_known(key: str) -> bool:
     return any(True for naming in NAMED_BY for _ in naming.hashes([key]))
 
 
-def _unnamed(files: Iterable[StoredFile]) -> list[StoredFile]:
+def _files_without_row(files: Iterable[StoredFile]) -> list[StoredFile]:
     """Return those of the files that no row names; a column is asked only for what those before it do not name."""
     left = {file.key: file for file in files}
     for naming in NAMED_BY:

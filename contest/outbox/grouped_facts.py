@@ -7,7 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from contest.core.embargo import attacks_public, public_attacks
+from contest.core.embargo import public_attack_condition, public_attacks
 from contest.core.enums import MessageKind
 from contest.core.models import Attack, Team
 from contest.core.publication import released
@@ -48,7 +48,7 @@ def notify_facts(
 def senders_notified(*, now: datetime) -> Q:
     """The attacks whose senders may know what came of them: their week has ended, and they are no copy of a picture
     that is not released (R24)."""
-    return attacks_public(now=now) & (Q(copy_of__isnull=True) | released("image__"))
+    return public_attack_condition(now=now) & (Q(copy_of__isnull=True) | released("image__"))
 
 
 def attacks_by_team_and_week(attacks: Iterable[Attack]) -> dict[tuple[Team, str], list[Attack]]:

@@ -24,7 +24,7 @@ class MessageRow:
     message: Message
 
     @cached_property
-    def said(self) -> WrittenMessage:
+    def text(self) -> WrittenMessage:
         """Return its title and text."""
         return message_text(self.message)
 

@@ -116,7 +116,7 @@ def correction_request(*, entry: int, cents: int, reason: str, by: User, now: da
             field="entry",
         )
     _refuse_sum(found, cents)
-    return _asked(Correction(corrects=found.entry, cents=cents, reason=said, asked_by=by, asked_at=now))
+    return _save_request(Correction(corrects=found.entry, cents=cents, reason=said, asked_by=by, asked_at=now))
 
 
 def _refuse_sum(found: Movement, cents: int) -> None:
@@ -141,7 +141,7 @@ def repayment_request(*, team: Team, cents: int, reason: str, by: User, now: dat
         raise InvalidInput("Give the sum in whole cents, more than none.", "invalid", field="cents")
     team = final_team(team)
     _refuse_more_than_owed(team, cents)
-    return _asked(Correction(team=team, cents=cents, reason=said, asked_by=by, asked_at=now))
+    return _save_request(Correction(team=team, cents=cents, reason=said, asked_by=by, asked_at=now))
 
 
 def _refuse_more_than_owed(team: Team, cents: int) -> None:
@@ -149,7 +149,7 @@ def _refuse_more_than_owed(team: Team, cents: int) -> None:
         raise Conflict(f"Team {team.name} owes less than that. Reload the page for what it owes.", "less_owed")
 
 
-def _asked(correction: Correction) -> Correction:
+def _save_request(correction: Correction) -> Correction:
     try:
         with transaction.atomic():
             correction.save()

@@ -84,7 +84,7 @@ def _receipt(row: LedgerEntry, currency: str) -> Row:
 
 
 def _direction(row: LedgerEntry) -> str:
-    """Return which way the money went; what takes an entry back is less of its direction, and moved nothing anew."""
+    """Return which way the money went; a correction counts against its direction, and moved no new money."""
     came_in = row.source.kind == AccountKind.OUTSIDE
     if row.corrects_id is None:
         return "received" if came_in else "paid"

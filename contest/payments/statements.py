@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Sum, When
 from django.urls import reverse
 
 from contest.core.breaks import recorded_mistakes
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.enums import AccountKind
 from contest.core.models import Attack, Award, BoardDecision, Stake, Team
 from contest.core.publication import released
@@ -113,12 +113,12 @@ class MoneyOverview:
         return sum(each.cents for each in self.stakes)
 
     @property
-    def untold(self) -> int:
+    def embargoed(self) -> int:
         """Return the cents of teams that are named with the release of a week."""
         return self.held - sum(each.cents for each in self.teams)
 
     @property
-    def withheld_untold(self) -> int:
+    def withheld_embargoed(self) -> int:
         """Return the cents that are withheld of whom is told with the release of a week."""
         return self.balances[AccountKind.WITHHELD] - sum(each.cents for each in self.withheld)
 
@@ -135,7 +135,7 @@ def money_overview(*, told_at: datetime | None) -> MoneyOverview:
         received=_net_from_outside("source", "target", telling),
         paid=_net_from_outside("target", "source", telling),
         stakes=tuple(Staked(of.stake, cents) for of, cents in lying if of.stake is not None and cents),
-        teams=tuple(_held(teams, telling.without_team if telling else {})),
+        teams=tuple(_visible_balances(teams, telling.without_team if telling else {})),
         held=sum(cents for _, cents in teams),
         withheld=tuple(_visible_withholdings(telling) if telling else withheld_amounts()),
         debts=tuple(_visible_debts(telling) if telling else debts()),
@@ -161,7 +161,7 @@ def _sum(rows: QuerySet[LedgerEntry], **which: Any) -> int:
     return rows.filter(**which).aggregate(sum=Sum("cents"))["sum"] or 0
 
 
-def _held(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -> Iterator[TeamBalance]:
+def _visible_balances(accounts: Iterable[tuple[Account, int]], unnamed: Mapping[int, int]) -> Iterator[TeamBalance]:
     for of, cents in accounts:
         if of.team is not None and (told := cents - unnamed.get(of.pk, 0)) > 0:
             yield TeamBalance(of.team, told)
@@ -220,7 +220,7 @@ def _visible_debts(telling: LedgerView) -> Iterator[TeamDebt]:
             )
     has = {team: telling.has(team) for team in telling.marked}
     for pair, (debt, breaks) in rows.items():
-        if pair in telling.untold.pairs or not telling.untold.breaks.isdisjoint(breaks):
+        if pair in telling.embargoed.pairs or not telling.embargoed.breaks.isdisjoint(breaks):
             continue
         cents = debt.cents + telling.set_off.get(pair, 0)
         paid = min(cents, has.get(pair[0], 0))
@@ -255,13 +255,13 @@ def entries(
     rows = rows.exclude(pk__in=telling.not_listed()) if telling else rows
     found = list(rows.order_by("-pk")[: most + 1])
     shown = found[:most]
-    known = _known(shown, told_at, to)
+    known = _read_named_rows(shown, told_at, to)
     return [_row(row, known, telling) for row in shown], (shown[-1].pk if len(found) > most else None)
 
 
 def with_causes(rows: Sequence[LedgerEntry], *, told_at: datetime | None) -> Iterator[LedgerEntryRow]:
     """Yield entries with the rows they follow from, by what everybody may know at `told_at`; None tells all."""
-    known, telling = _known(rows, told_at, ()), LedgerView.now() if told_at else None
+    known, telling = _read_named_rows(rows, told_at, ()), LedgerView.now() if told_at else None
     return (_row(row, known, telling) for row in rows)
 
 
@@ -270,7 +270,7 @@ _UNTOLD = "It follows from a break that is told of with the release of its week.
 
 def _row(row: LedgerEntry, known: "_Known", telling: LedgerView | None) -> LedgerEntryRow:
     told = telling.of(row) if telling else EntryVisibility.WHOLE
-    words = _unnamed if told is EntryVisibility.WITHOUT_TEAM else account_words
+    words = _account_words_unnamed if told is EntryVisibility.WITHOUT_TEAM else account_words
     source, target = words(row.source), words(row.target)
     # A database may keep the keys of JSON in an order of its own.
     wanted = [(table, number) for table, numbers in sorted(row.causes.items()) for number in numbers]
@@ -281,7 +281,7 @@ def _row(row: LedgerEntry, known: "_Known", telling: LedgerView | None) -> Ledge
     return LedgerEntryRow(row, source, target, why, _causes(row, wanted, known, told), decision)
 
 
-def _unnamed(of: Account) -> str:
+def _account_words_unnamed(of: Account) -> str:
     return account_words(of) if of.team is None else "a team"
 
 
@@ -306,7 +306,7 @@ def _causes(
     return tuple(dict.fromkeys(found))
 
 
-def _known(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection[Team]) -> _Known:
+def _read_named_rows(rows: Iterable[LedgerEntry], told_at: datetime | None, to: Collection[Team]) -> _Known:
     """Return every row that the entries name, by table and number: one query for each table."""
     numbers: dict[str, set[int]] = {}
     for row in rows:
@@ -331,7 +331,7 @@ def _keep(numbers: dict[str, set[int]], table: str, told: QuerySet[Any]) -> None
 
 def _attacks_visible_to(to: Collection[Team], now: datetime) -> Q:
     """What came of an attack is told with the release of its picture; to who sent it, when its week has ended (R24)."""
-    return (attacks_public(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
+    return (public_attack_condition(now=now) & released("image__")) | Q(pk__in=_own_of(to, now).values("pk"))
 
 
 def _breaks_visible_to(to: Collection[Team], now: datetime) -> Q:
@@ -340,7 +340,7 @@ def _breaks_visible_to(to: Collection[Team], now: datetime) -> Q:
 
 def _own_of(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
     """Return the attacks whose outcome their teams know: who sent a copy knows it no earlier than everybody else."""
-    return Attack.objects.filter(attacks_public(now=now), team__in=teams, copy_of=None)
+    return Attack.objects.filter(public_attack_condition(now=now), team__in=teams, copy_of=None)
 
 
 def _tables() -> dict[str, QuerySet[Any]]:

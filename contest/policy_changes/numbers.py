@@ -236,7 +236,7 @@ GROUPS: Mapping[str, tuple[PolicyNumber, ...]] = {
             "For rulings from before the time stays as it was.",
         ),
         PolicyNumber(
-            "appeal_taskers", "Taskers asked in an appeal", "Asked in addition, or anew.", ("R19",), "taskers"
+            "appeal_taskers", "Taskers asked in an appeal", "They join, or form a fresh panel.", ("R19",), "taskers"
         ),
         PolicyNumber("board_days", "Time for a decision", "In which the board decides a case.", ("R19",), "days"),
         PolicyNumber(

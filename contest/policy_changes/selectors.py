@@ -8,7 +8,7 @@ from enum import StrEnum
 from contest.policy_changes.numbers import NUMBERS, NumberChange, PolicyNumber, Value, changed_numbers
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from policy.selectors import never_held
+from policy.selectors import never_in_force
 
 
 class PolicyState(StrEnum):
@@ -62,15 +62,17 @@ class NumberInForce:
 def policy_history(*, now: datetime) -> list[PolicyVersionRow]:
     """Return every version, newest first."""
     rows = list(PolicyVersion.objects.select_related("recorded_by").order_by("version"))
-    never = never_held(rows)
+    never = never_in_force(rows)
     found: list[PolicyVersionRow] = []
     for row in rows:
-        before = next((each for each in reversed(found) if each.since < row.in_force_from and _held(each, row)), None)
+        before = next(
+            (each for each in reversed(found) if each.since < row.in_force_from and _was_pending(each, row)), None
+        )
         found.append(_recorded(row, before, rows, never, now))
     return found[::-1]
 
 
-def _held(each: PolicyVersionRow, row: PolicyVersion) -> bool:
+def _was_pending(each: PolicyVersionRow, row: PolicyVersion) -> bool:
     """Say whether `each` was still to hold when `row` was recorded."""
     return each.replaced_by is None or each.replaced_by > row.version
 

@@ -57,7 +57,7 @@ def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
     from a team as far as it is there. What is missing the half advances, never more than it holds of this, or than
     teams owe to it; what is left over goes to the half.
     """
-    kept_aside = _kept_aside(due, held, at)
+    kept_aside = _still_withheld(due, held, at)
     released, withheld = _above(at.aside, kept_aside), _above(kept_aside, at.aside)
     due = {team: cents - kept_aside.get(team, 0) for team, cents in due.items()}
     over, missing = _above(at.got, due), _above(due, at.got)
@@ -76,7 +76,7 @@ def flows(due: Mapping[int, int], held: int, at: MoneyPosition) -> MoneyFlows:
     return MoneyFlows(_some(taken), advanced, given, returned, owed, released, aside)
 
 
-def _kept_aside(due: Mapping[int, int], held: int, at: MoneyPosition) -> Mapping[int, int]:
+def _still_withheld(due: Mapping[int, int], held: int, at: MoneyPosition) -> Mapping[int, int]:
     """Return what stays withheld of each team: never more than its share. While nobody is due, what is aside stays."""
     if held:
         return at.aside

@@ -60,10 +60,10 @@ def confirmations_in_force(defense: Defense) -> QuerySet[Examination]:
     """Return the confirmations for an award of the rejections that hold; those of before rulings were named count."""
     newest = Ruling.objects.filter(image=OuterRef("image")).order_by("-number").values("pk")[:1]
     rows = Examination.objects.filter(defense=defense).annotate(holding=Subquery(newest))
-    return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_stepped_aside(defense))
+    return rows.filter(Q(ruling=F("holding")) | Q(ruling=None)).exclude(_confirmations_in_conflict(defense))
 
 
-def _stepped_aside(defense: Defense) -> Q:
+def _confirmations_in_conflict(defense: Defense) -> Q:
     """Return the confirmations of members with a conflict with the award's team, or with who sent the picture: like a
     vote they count no more, whenever the conflict was declared (R21). One that was over before they looked is none."""
     owner, found = owner_of(defense), Q(pk__in=[])

@@ -33,7 +33,7 @@ def withholdable(award: Award) -> int:
 
 def _left_of(award: Award) -> list[_Part]:
     """Return the accounts of the team, with what of the award is there: not paid out, nor aside, nor gone for good."""
-    got = [(moved, set_aside_by_award(moved.account)) for moved in _got(award)]
+    got = [(moved, set_aside_by_award(moved.account)) for moved in _received_by_accounts(award)]
     share = award_change(award.decision).shares.get(award.stake_id, 0) - sum(aside.get(award.pk, 0) for _, aside in got)
     together = awards_of(award.decision)
     found: list[_Part] = []
@@ -45,7 +45,7 @@ def _left_of(award: Award) -> list[_Part]:
     return found
 
 
-def _got(award: Award) -> list[NetReceived]:
+def _received_by_accounts(award: Award) -> list[NetReceived]:
     """Return what the accounts of the team got by the decision of an award."""
     accounts = set(_accounts(award))
     moved = [each for each in received_by_award(award.decision) if each.account in accounts]

@@ -58,7 +58,7 @@ def stakes_with_breaks(stakes: Sequence[Stake], supposed: SupposedRuling | None 
     breaks = _breaks_of({stake.defense_id for stake in stakes}, supposed)
     credit = _credits({each.image_id for rows in breaks.values() for each in rows})
     known = _Teams.read()
-    return [_found(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
+    return [_stake_with_breaks(stake, breaks.get(stake.defense_id, []), credit, known) for stake in stakes]
 
 
 def _breaks_of(defenses: Collection[int], supposed: SupposedRuling | None) -> dict[int, list[Break]]:
@@ -103,7 +103,9 @@ class _Teams:
         return self.final(team) not in self.associated or is_paid(self.rows[team], at)
 
 
-def _found(stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams) -> StakeWithBreaks:
+def _stake_with_breaks(
+    stake: Stake, breaks: Iterable[Break], credit: dict[int, Attack], known: _Teams
+) -> StakeWithBreaks:
     own = {known.final(team.pk) for team in (owner_of(stake.defense), stake.paid_by) if team is not None}
     stake_fact = _fact(stake, known)
     rows = [_credited(each, credit.get(each.image_id), stake, own, known) for each in breaks]

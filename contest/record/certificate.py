@@ -88,7 +88,7 @@ def _note(reason: Reason, decision: Decision, opinions: Sequence[CountedOpinion]
         return "Counts among taskers who are all sure."
     if reason is Reason.OCCLUDED and policy.occlusion_allowed:
         return "The policy of this panel allows it."
-    if reason in _OF_THOSE_ASKED and not any(_asked(each, policy) for each in opinions):
+    if reason in _OF_THOSE_ASKED and not any(_is_asked_to_outline(each, policy) for each in opinions):
         return "Nobody was asked (R10)."
     if reason is Reason.TOO_SMALL:
         return _size_note(decision.smallest_box, policy.min_box_fraction)
@@ -101,7 +101,7 @@ def _size_note(share: Fraction | None, least: Fraction) -> str:
     return f"{percent(share)} of at least {percent(least)}."
 
 
-def _asked(opinion: CountedOpinion, policy: VerdictPolicy) -> bool:
+def _is_asked_to_outline(opinion: CountedOpinion, policy: VerdictPolicy) -> bool:
     return class_to_outline(opinion.bird, opinion.bicycle, policy.outline_gate) is not None
 
 

@@ -224,7 +224,7 @@ def pictures(
     asked = Image.objects.filter(visible_pictures(public)).filter(_of_kind(defense, kind))
     page = list((asked.filter(pk__lt=before) if before else asked).order_by("-pk")[: PICTURES_SHOWN + 1])
     shown, more = page[:PICTURES_SHOWN], page[PICTURES_SHOWN:]
-    return list(_shown(defense, shown, public, now)), shown[-1].pk if more else None
+    return list(_defense_pictures(defense, shown, public, now)), shown[-1].pk if more else None
 
 
 def _of_kind(defense: Defense, kind: str) -> Q:
@@ -241,7 +241,9 @@ def _of_kind(defense: Defense, kind: str) -> Q:
     return Q(Exists(answers))
 
 
-def _shown(defense: Defense, images: Sequence[Image], public: bool, now: datetime) -> Iterator[DefensePicture]:
+def _defense_pictures(
+    defense: Defense, images: Sequence[Image], public: bool, now: datetime
+) -> Iterator[DefensePicture]:
     ids = [image.pk for image in images]
     rulings, attacks = newest_rulings(ids), first_receipts(ids, unrestricted=not public, now=now)
     answers: dict[int, list[Prediction]] = {}

@@ -21,7 +21,7 @@ class Leaderboard(models.Model):
 
 
 class LeaderboardCheck(models.Model):
-    """A comparison of every stored table with one made anew from the facts: `differences` are sentences."""
+    """A comparison of every stored table with one rebuilt from the facts: `differences` are sentences."""
 
     checked_at = models.DateTimeField(db_index=True)
     compared = models.PositiveIntegerField()

@@ -79,10 +79,10 @@ def decision_entries(decisions: Sequence[CaseDecision], *, now: datetime) -> lis
     holding = newest_rulings([each.pk for each in images])
     appeals = _appeals(decisions)
     breaks = _breaks(images)
-    return [_decided(each, holding, appeals, breaks, now) for each in decisions]
+    return [_overrule_entry(each, holding, appeals, breaks, now) for each in decisions]
 
 
-def _decided(
+def _overrule_entry(
     decision: CaseDecision,
     holding: Mapping[int, Ruling],
     appeals: Mapping[int, list[Appeal]],

@@ -80,16 +80,16 @@ def panel_answers(image: Image) -> list[AnswerShown]:
     told = Q(pk__in=counted) | Q(submitted_at__lte=newest.decided_at, assignment__known__isnull=True)
     rows = Response.objects.filter(told, image=image).select_related("tasker", "panel", "place", "voided")
     ordered = sorted(rows, key=lambda row: (row.panel.number, row.place.number if row.place else 99, row.pk))
-    return [_shown(number, row, counted, image) for number, row in enumerate(ordered, start=1)]
+    return [_answer_shown(number, row, counted, image) for number, row in enumerate(ordered, start=1)]
 
 
-def _shown(number: int, row: Response, counted: set[int], image: Image) -> AnswerShown:
+def _answer_shown(number: int, row: Response, counted: set[int], image: Image) -> AnswerShown:
     opinion = opinions_of([row])[0]
     share = box_fraction(opinion, width=image.width, height=image.height)
-    return AnswerShown(number, row, drawn_outline(row.outline), opinion.box, share, _stands(row, counted))
+    return AnswerShown(number, row, drawn_outline(row.outline), opinion.box, share, _state_in_words(row, counted))
 
 
-def _stands(row: Response, counted: set[int]) -> str:
+def _state_in_words(row: Response, counted: set[int]) -> str:
     if getattr(row, "voided", None) is not None:
         return "taken out, does not count (R6)"
     if row.place_id is None:

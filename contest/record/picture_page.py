@@ -45,7 +45,7 @@ def public_picture_content(image: Image, reader: Reader, *, now: datetime) -> di
         "image": image,
         "known": known,
         "hidden": _hidden(known, reader, now),
-        "ended": any(_ended(each, now) for each in known.attacks),
+        "ended": any(_is_of_ended_week(each, now) for each in known.attacks),
         "url": picture_url(image, now=now),
         "answers": answers,
         "holds": holds,
@@ -68,12 +68,12 @@ def _hidden(known: KnownImage, reader: Reader, now: datetime) -> str:
         return ""
     if known.attacks and all(each.withdrawn_at is not None for each in known.attacks):
         return "It was withdrawn: it is never labeled nor published."
-    if any(each.withdrawn_at is None and not _ended(each, now) for each in known.attacks):
+    if any(each.withdrawn_at is None and not _is_of_ended_week(each, now) for each in known.attacks):
         return "Under embargo until its week has ended: only organizers and the team that sent it see this page."
     return "Not public: only organizers see all of this page."
 
 
-def _ended(attack: Attack, now: datetime) -> bool:
+def _is_of_ended_week(attack: Attack, now: datetime) -> bool:
     return attack.withdrawn_at is None and week_called(attack.week).end <= now
 
 

@@ -14,7 +14,7 @@ from contest.attacks.attack_states import AttackStatus
 from contest.attacks.attack_states import attack_statuses as standings_of_attacks
 from contest.core.breaks import breaks_in_force, broken_by
 from contest.core.credit import has_credit
-from contest.core.embargo import attacks_public
+from contest.core.embargo import public_attack_condition
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Break, Team
 from contest.core.publication import released
@@ -75,7 +75,9 @@ class TeamDefenseRow:
 
 def public_attacks_of(teams: Collection[Team], kind: str, *, now: datetime) -> QuerySet[Attack]:
     """Return the attacks of `kind` that everybody may know of, newest first."""
-    rows = Attack.objects.filter(attacks_public(now=now), team__in=teams).select_related("image", "team", "copy_of")
+    rows = Attack.objects.filter(public_attack_condition(now=now), team__in=teams).select_related(
+        "image", "team", "copy_of"
+    )
     rows = rows.order_by("-received_at", "-pk")
     if not kind:
         return rows
@@ -131,7 +133,7 @@ def breaks_of_team(teams: Collection[Team], *, now: datetime) -> list[TeamBreakR
 
 
 def _credited(teams: Collection[Team], now: datetime) -> QuerySet[Attack]:
-    rows = Attack.objects.filter(attacks_public(now=now), has_credit(), team__in=teams)
+    rows = Attack.objects.filter(public_attack_condition(now=now), has_credit(), team__in=teams)
     return rows.select_related("image", "team")
 
 

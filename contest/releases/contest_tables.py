@@ -89,7 +89,7 @@ def _attacks() -> QuerySet[Attack]:
     return Attack.objects.filter(withdrawn_at__isnull=True, image__origin__in=RELEASED_ORIGINS)
 
 
-def _known(week: Week, moment: str, column: str = "") -> Case:
+def _known_by_week_end(week: Week, moment: str, column: str = "") -> Case:
     """A column, or `moment` itself, as it was known when the week was over: nothing where `moment` came later."""
     return Case(When(**{f"{moment}__lt": week.end}, then=F(column or moment)))
 
@@ -156,14 +156,14 @@ def _merged_into(teams: set[int], week: Week) -> set[int]:
 
 
 def _team_rows(week: Week) -> Rows:
-    merged = (_known(week, "merged_at", "merged_into__public_id"), _known(week, "merged_at"))
+    merged = (_known_by_week_end(week, "merged_at", "merged_into__public_id"), _known_by_week_end(week, "merged_at"))
     rows = Team.objects.filter(pk__in=_teams_of(week)).order_by(by_bytes("public_id"))
     return stream(rows.values_list("public_id", "pk", "name", "created_at", *merged))
 
 
 def _association_rows(week: Week) -> Rows:
     rows = Association.objects.filter(team__in=_teams_of(week), since__lt=week.end).order_by("pk")
-    until, mistaken = _known(week, "until"), _known(week, "mistake__declared_at")
+    until, mistaken = _known_by_week_end(week, "until"), _known_by_week_end(week, "mistake__declared_at")
     return stream(rows.values_list("pk", "team__public_id", "since", until, "declared_at", mistaken))
 
 
@@ -204,7 +204,8 @@ def _stakes_of(week: Week) -> QuerySet[Stake]:
 def _stake_rows(week: Week) -> Rows:
     columns = (
         "pk", "defense__public_id", "kind", "batch__public_id", "paid_by__public_id", "cents", "asked_at", "staked_at",
-        _known(week, "clock_from"), _known(week, "ended_at"), _known(week, "ended_at", "end"),
+        _known_by_week_end(week, "clock_from"), _known_by_week_end(week, "ended_at"),
+        _known_by_week_end(week, "ended_at", "end"),
     )  # fmt: skip
     return stream(_stakes_of(week).order_by("pk").values_list(*columns))
 
@@ -227,7 +228,7 @@ def _ledger_rows(week: Week) -> Rows:
 
 
 def _place(kind: str, team: str | None, stake: int | None) -> str:
-    """Name an account: its kind, and whose it is."""
+    """Name an account: its kind and its owner."""
     if kind == AccountKind.TEAM:
         return f"team:{team}"
     return f"stake:{stake}" if kind == AccountKind.STAKE else kind

@@ -32,7 +32,7 @@ from contest.core.breaks import recorded_mistakes
 from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.publication import released
-from contest.core.week_pictures import WAITING_WORDS, images_of_week, reported_and_undecided, waiting_for_verdicts
+from contest.core.week_pictures import WAITING_WORDS, count_waiting_for_verdict, held_by_open_report, images_of_week
 from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
@@ -45,7 +45,7 @@ from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from policy.models import PolicyVersion
 from policy.numbers import Policy
-from policy.selectors import never_held
+from policy.selectors import never_in_force
 from scoring.selectors import defenses_in_force, settled_items
 
 
@@ -216,7 +216,7 @@ def _policy_rows(week: Week) -> list[PolicyVersion]:
     used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
     used |= {version for rows in (cases, motions) for version in rows.values_list("case__policy__version", flat=True)}
     recorded = list(PolicyVersion.objects.filter(in_force_from__lte=max(last, week.end)).order_by("version"))
-    never = never_held(recorded)
+    never = never_in_force(recorded)
     begun = [row for row in recorded if row.version not in never]
     oldest = max((row.version for row in begun if row.in_force_from <= min(first, week.end)), default=None)
     if oldest is None:
@@ -233,13 +233,13 @@ def waiting_pictures(week: Week) -> dict[str, int]:
 def _waiting(week: Week, policies: dict[int, Policy]) -> dict[str, int]:
     rounds = min(policy.evaluation_runs for policy in policies.values())
     images = images_of_week(week)
-    return waiting_for_verdicts(images) | {"runs": _waiting_for_runs(images, rounds)}
+    return count_waiting_for_verdict(images) | {"runs": _waiting_for_runs(images, rounds)}
 
 
 def _kept_out(week: Week) -> int:
     """Count the pictures an organizer kept out after a report: there is no ruling on them, and none will come."""
     held = Panel.objects.filter(image__in=images_of_week(week), state=PanelState.HELD)
-    return held.exclude(reported_and_undecided()).count()
+    return held.exclude(held_by_open_report()).count()
 
 
 def _waiting_for_runs(images: QuerySet[Image], rounds: int) -> int:

@@ -32,7 +32,7 @@ from adjudication.verifier.derived import (
 from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.calendar import Week
 from contest.core.models import Attack, Break, Release
-from contest.core.week_pictures import images_of_week, received_in
+from contest.core.week_pictures import images_of_week, in_week_release
 from contest.releases.files import ReleaseFolder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
@@ -56,7 +56,7 @@ def _published_responses(week: Week) -> QuerySet[Response]:
     (R19) is never taken back."""
     undecided = Report.objects.filter(image=OuterRef("image"), decided_at__isnull=True)
     may_be_asked = Q(panel__state=PanelState.OPEN) | Q(Exists(undecided), panel__state=PanelState.HELD)
-    of_week = Response.objects.filter(received_in(week, "image__"))
+    of_week = Response.objects.filter(in_week_release(week, "image__"))
     rows = of_week.filter(~may_be_asked | _released_before_more_taskers(week))
     return rows.filter(Q(assignment__known__isnull=True) | Q(assignment__known__retired_at__isnull=False))
 
@@ -206,7 +206,7 @@ _RULING = (
 
 
 def _ruling_rows(week: Week) -> Iterator[Row]:
-    rows = Ruling.objects.filter(received_in(week, "image__")).order_by(by_bytes("image__public_id"), "number")
+    rows = Ruling.objects.filter(in_week_release(week, "image__")).order_by(by_bytes("image__public_id"), "number")
     for *ruled, part, whole, policy, why, ids in stream(rows.values_list(*_RULING)):
         yield *ruled, Fraction(part, whole) if whole else None, policy, why, ids
 
@@ -217,7 +217,7 @@ def _prediction_rows(week: Week) -> Iterator[Row]:
         "score_bird", "device", "batch_size", "batch", "row", "seed", "attempt", "latency_us", "predicted_at",
         "item__run",
     )  # fmt: skip
-    rows = official_predictions().filter(received_in(week, "image__")).order_by("pk")
+    rows = official_predictions().filter(in_week_release(week, "image__")).order_by("pk")
     for pk, defense, digest, image, turn, answer, *scores_and_plan in stream(rows.values_list(*columns)):
         yield pk, defense, digest, image, turn, _answer(answer), *scores_and_plan
 
@@ -228,7 +228,9 @@ def _answer(value: int) -> str:
 
 def _fault_rows(week: Week) -> Iterator[Row]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
-    rows = places_in_force().filter(DEFENSE_FAULT, received_in(week, "image__"), defense__published_at__isnull=False)
+    rows = places_in_force().filter(
+        DEFENSE_FAULT, in_week_release(week, "image__"), defense__published_at__isnull=False
+    )
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
     return stream(ordered.values_list(*columns))
 
@@ -249,7 +251,7 @@ def _unproved_rows(week: Week) -> Iterator[Row]:
 def _mistake_rows(week: Week) -> Iterator[Row]:
     """The mistakes outside the contest (R29), by the first round of the answers in force that made each: one that no
     answer in force makes any more is not published."""
-    rows = mistakes_outside().filter(received_in(week, "image__"), defense__published_at__isnull=False)
+    rows = mistakes_outside().filter(in_week_release(week, "image__"), defense__published_at__isnull=False)
     rows = rows.annotate(proof=_first_alike()).filter(proof__isnull=False)
     columns = ("defense__public_id", "image__public_id", "proof", "ruling__label", "found_at")
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "found_at", "pk")
@@ -268,7 +270,7 @@ def _first_alike() -> Subquery:
 
 
 def _breaks(week: Week) -> QuerySet[Break]:
-    return all_breaks().filter(received_in(week, "image__"), defense__published_at__isnull=False)
+    return all_breaks().filter(in_week_release(week, "image__"), defense__published_at__isnull=False)
 
 
 def _with_proof(rows: QuerySet[Break]) -> Iterator[Row]:

@@ -152,7 +152,7 @@ def figures(month: SimulatedMonth) -> dict[str, Any]:
         "answers": Response.objects.count(),
         "gold": _gold(workers),
         "rulings": _rulings(month.truths, [*workers[Personality.CARELESS], *workers[Personality.RANDOM]]),
-        "found": [_found(worker) for worker in suspects],
+        "found": [_how_found(worker) for worker in suspects],
         "honest": _honest(workers[Personality.HONEST]),
         "links": links,
         "voided_answers": VoidedResponse.objects.count(),
@@ -205,7 +205,7 @@ def _rulings(truths: dict[int, PictureTruth], careless: list[SimulatedTasker]) -
     }
 
 
-def _found(worker: SimulatedTasker) -> dict[str, Any]:
+def _how_found(worker: SimulatedTasker) -> dict[str, Any]:
     """When somebody was first warned, and when and by what they were found: stopped by a rule, or linked."""
     tasker, events = worker.tasker, MonitoringEvent.objects.filter(tasker=worker.tasker).order_by("fired_at", "pk")
     warned = events.filter(action=MonitoringAction.WARN).first()

@@ -53,7 +53,7 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
     One that should never have been is taken back by `association_mistaken`.
     """
     _check_organizer(by)
-    found = _held(association_id)
+    found = _lock_association(association_id)
     if hasattr(found, "mistake"):
         raise Conflict("This association was declared in error: it has no end to record.", "mistaken_already")
     if found.until is not None and found.until <= now:
@@ -70,14 +70,14 @@ def association_end(*, association_id: int, until: datetime, by: User, now: date
 
 @transaction.atomic
 def association_mistaken(*, association_id: int, reason: str, by: User, now: datetime) -> AssociationMistake:
-    """Record that an association was declared in error: it covers no moment any more, of the past neither.
+    """Record that an association was declared in error: it becomes void, also for the past.
 
     It stays in the record with what takes it back; prizes that were counted by it correct themselves (R22). There is no
     way back: a true association is declared anew. Conflict (`mistaken_already`) the second time.
     """
     _check_organizer(by)
     said = clean_words(reason, field="reason", ask=_ASK_WHY, most=MOST_CHARACTERS)
-    found = _held(association_id)
+    found = _lock_association(association_id)
     if hasattr(found, "mistake"):
         raise Conflict("This association is recorded as an error already.", "mistaken_already")
     made = AssociationMistake.objects.create(association=found, reason=said, declared_by=by, declared_at=now)
@@ -114,7 +114,7 @@ def _overlapping(found: Association) -> str:
     return f"The team is associated already {span}: give a time outside of that, or end that one first."
 
 
-def _held(association_id: int) -> Association:
+def _lock_association(association_id: int) -> Association:
     rows = Association.objects.select_for_update(of=("self",)).filter(pk=association_id)
     return required(rows.first(), NotFound("There is no such association.", "not_found"))
 

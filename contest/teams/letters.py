@@ -65,13 +65,15 @@ def notify_team(team: Team, what: str, *, now: datetime, **context: Any) -> None
     may take the entitlement along: `not_entitled`. They are told as people: one who goes with it hears of it still.
     """
     members = User.objects.filter(membership__team=team)
-    notify(members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_named(team), what=what, **context)
+    notify(
+        members, MessageKind.TEAM_NEWS, about=reverse("team"), now=now, team=_team_context(team), what=what, **context
+    )
 
 
 def notify_merged(gone: Team, stays: Team, *, reason: str, now: datetime) -> None:
     """Tell both teams that one of them is part of the other from now on."""
-    notify_team(gone, "merged", now=now, into=_named(stays), reason=reason)
-    notify_team(stays, "merged", now=now, into=_named(stays), gone=_named(gone), reason=reason)
+    notify_team(gone, "merged", now=now, into=_team_context(stays), reason=reason)
+    notify_team(stays, "merged", now=now, into=_team_context(stays), gone=_team_context(gone), reason=reason)
 
 
 def notify_association(association: Association, *, now: datetime, mistake: AssociationMistake | None = None) -> None:
@@ -94,7 +96,11 @@ def notify_step(step: EntitlementStep) -> None:
     team, now, entitlement = final_team(step.entitlement.team), step.made_at, step.entitlement
     facts: dict[str, Any] = {
         "step": {"kind": step.kind, "words": step.words},
-        "entitlement": {"kind": entitlement.kind, "arxiv_id": entitlement.arxiv_id, "team": _named(entitlement.team)},
+        "entitlement": {
+            "kind": entitlement.kind,
+            "arxiv_id": entitlement.arxiv_id,
+            "team": _team_context(entitlement.team),
+        },
     }
     notify(
         team,
@@ -110,5 +116,5 @@ def notify_step(step: EntitlementStep) -> None:
         notify(ORGANIZERS, MessageKind.REQUEST, about=about, now=now, **facts)
 
 
-def _named(team: Team) -> dict[str, str]:
+def _team_context(team: Team) -> dict[str, str]:
     return {"name": team.name}

@@ -155,7 +155,7 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     if not is_organizer(by):
         raise NotAllowed("Only organizers merge teams.", "not_an_organizer")
     said = clean_words(reason, field="reason", ask="Give the reason: both teams read it.", most=MOST_REASON_CHARACTERS)
-    gone, stays = _both_held(team, into)
+    gone, stays = _lock_both(team, into)
     notify_merged(gone, stays, reason=said, now=now)
     _move_members(gone, stays, now)
     gone.invitations.filter(accepted_at__isnull=True, withdrawn_at__isnull=True).update(withdrawn_at=now)
@@ -164,7 +164,7 @@ def teams_merge(*, team: Team, into: Team, reason: str, by: User, now: datetime)
     return TeamMerge.objects.create(team=gone, into=stays, reason=said, merged_by=by, merged_at=now)
 
 
-def _both_held(team: Team, into: Team) -> tuple[Team, Team]:
+def _lock_both(team: Team, into: Team) -> tuple[Team, Team]:
     if team.pk == into.pk:
         raise Conflict("A team is not merged with itself: choose another one.", "same_team", field="into")
     # In the order of their numbers, so that two mergings at once wait for each other and never both.

@@ -99,14 +99,14 @@ def in_words(numbers: Mapping[str, Any], without: str = "") -> str:
     alone = {"changed"} if not numbers.get("changed") and numbers.get("rounds", ROUNDS) < ROUNDS else set()
     left_out = {without} | alone
     shown = ((name, value) for name, value in numbers.items() if name not in left_out and _is_plain(value))
-    return ", ".join(words for name, value in shown if (words := _said(name, value)))
+    return ", ".join(words for name, value in shown if (words := _figure_in_words(name, value)))
 
 
 def _is_plain(value: Any) -> bool:
     return not isinstance(value, (dict, list)) and value != ""
 
 
-def _said(name: str, value: Any) -> str:
+def _figure_in_words(name: str, value: Any) -> str:
     if name in _SAID:
         return _SAID[name](value)
     words = name.replace("_", " ")
@@ -115,19 +115,19 @@ def _said(name: str, value: Any) -> str:
     return f"{value:,} {words}" if isinstance(value, int) else f"{words} {value}"
 
 
-def _counted(one: str, many: str) -> Callable[[int], str]:
+def _with_count(one: str, many: str) -> Callable[[int], str]:
     return lambda number: f"{number:,} {one if number == 1 else many}"
 
 
 _SAID: dict[str, Callable[[Any], str]] = {
     "accepted": lambda accepted: "accepted" if accepted else "not accepted",
-    "pictures": _counted("picture", "pictures"),
-    "rounds": lambda number: _counted("round", "rounds")(number) if number else "no round finished",
+    "pictures": _with_count("picture", "pictures"),
+    "rounds": lambda number: _with_count("round", "rounds")(number) if number else "no round finished",
     "changed": lambda number: (
         f"{number:,} answered differently in another round" if number else "the same in each round"
     ),
-    "faults": _counted("fault", "faults"),
-    "rows": _counted("answer timed", "answers timed"),
+    "faults": _with_count("fault", "faults"),
+    "rows": _with_count("answer timed", "answers timed"),
     "milliseconds": lambda number: f"in {number / 1000:,.1f} s" if number >= 100 else "in less than 0.1 s",
     "pictures_per_minute": lambda number: f"{number:,} pictures a minute",
     "device": lambda device: f"on {device}",

@@ -47,7 +47,7 @@ def serve(
     Http404 where it is not there; Unavailable where the disk fails or may not be read. With `save_as` a browser saves
     it under that name. A file that may be `rewritten` with other bytes has the moment of writing in its tag.
     """
-    file = _opened(path)
+    file = _open_file(path)
     found = os.fstat(file.fileno())
     tag = f"{tag}-{found.st_mtime_ns:x}" if rewritten else tag
     sent = FileContent(found.st_size, lambda span: cast(BinaryIO, FileSlice(file, span.start, span.end)))
@@ -88,7 +88,7 @@ def _served(
     return response
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open_file(path: Path) -> BinaryIO:
     """Open a plain file; a link is not followed, wherever it leads."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -105,7 +105,11 @@ def _opened(path: Path) -> BinaryIO:
 def _answer(request: HttpRequest, sent: FileContent, etag: str, changed: int) -> HttpResponse:
     if _is_known(request, etag, changed):
         return HttpResponse(status=304)
-    asked = request.headers.get("Range", "") if request.method == "GET" and _range_holds(request, etag, changed) else ""
+    asked = (
+        request.headers.get("Range", "")
+        if request.method == "GET" and _is_range_current(request, etag, changed)
+        else ""
+    )
     span = requested_range(asked, sent.size)
     return _bytes(request, sent, span or ByteRange(0, sent.size), partial=span is not None)
 
@@ -131,7 +135,7 @@ def _is_known(request: HttpRequest, etag: str, changed: int) -> bool:
     return since is not None and changed <= since
 
 
-def _range_holds(request: HttpRequest, etag: str, changed: int) -> bool:
+def _is_range_current(request: HttpRequest, etag: str, changed: int) -> bool:
     """Say whether a range goes on with what the reader has: where another file came before, the whole is sent."""
     condition = request.headers.get("If-Range")
     if not condition:

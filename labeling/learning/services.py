@@ -73,7 +73,7 @@ def attempt_start(*, tasker: Tasker, policy: Policy, now: datetime, rng: Random)
             _("The next try may not begin yet: the page says when. Until then, read the lessons again."), "wait"
         )
     size, needed = selectors.size_and_needed(kind, policy)
-    drawn = _drawn(tasker, size, rng)
+    drawn = _draw_questions(tasker, size, rng)
     attempt = QualificationAttempt.objects.create(
         tasker=tasker,
         number=attempts[0].number + 1 if attempts else 1,
@@ -98,7 +98,7 @@ def _kind_due(tasker: Tasker, now: datetime) -> AttemptKind:
     return AttemptKind.SHORT if due == "short_qualification" else AttemptKind.FULL
 
 
-def _drawn(tasker: Tasker, size: int, rng: Random) -> list[KnownPicture]:
+def _draw_questions(tasker: Tasker, size: int, rng: Random) -> list[KnownPicture]:
     fresh = {known.pk: known for known in selectors.fresh_for(tasker).select_related("image").order_by("pk")}
     # A clear picture of a bird and one of a bicycle are two kinds.
     keys = draw_pictures(((pk, (known.topic, known.accepts_bird[0])) for pk, known in fresh.items()), size, rng)

@@ -72,19 +72,19 @@ def answer_words(answers: list[str]) -> str:
 
 def expected_rows(known: KnownPicture) -> list[ExplanationRow]:
     """Return every question with its right answer and the reason."""
-    return [_row(known, name) for name in QUESTIONS if _asked(known, name)]
+    return [_row(known, name) for name in QUESTIONS if _has_answer(known, name)]
 
 
 def marked_rows(known: KnownPicture, answers: Mapping[str, Any], marks: Mapping[str, Any]) -> list[ExplanationRow]:
     """Return every marked question with what was answered, what is right, and the reason."""
-    return [_row(known, name, _given(name, answers), right) for name, right in marks["questions"].items()]
+    return [_row(known, name, _answer_words(name, answers), right) for name, right in marks["questions"].items()]
 
 
 def _row(known: KnownPicture, name: str, given: str = "", right: bool | None = None) -> ExplanationRow:
     return ExplanationRow(name, QUESTIONS[name], _expected(known, name), reason_of(known, name), given, right)
 
 
-def _asked(known: KnownPicture, name: str) -> bool:
+def _has_answer(known: KnownPicture, name: str) -> bool:
     if name == "outline":
         return bool(known.outline)
     return name not in STATEMENTS or getattr(known, name) is not None
@@ -98,7 +98,7 @@ def _expected(known: KnownPicture, name: str) -> str:
     return answer_words(getattr(known, f"accepts_{name.removeprefix('contains_')}"))
 
 
-def _given(name: str, answers: Mapping[str, Any]) -> str:
+def _answer_words(name: str, answers: Mapping[str, Any]) -> str:
     if name == "outline":
         return _("Drawn") if answers["outline"] else _("Nothing outlined")
     if name in STATEMENTS:

@@ -168,7 +168,10 @@ def _receipt_words(submitted: SubmittedResponse) -> str:
     return (
         words
         + " "
-        + _("It came when its place was taken or your labeling paused: it is kept and published, and does not count.")
+        + _(
+            "It arrived after the picture was reassigned or your labeling was paused: it is kept and published, "
+            "and does not count."
+        )
     )
 
 

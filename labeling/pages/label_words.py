@@ -100,12 +100,13 @@ def _sending() -> dict[str, Words]:
     return {
         "received": _("Received {time}, receipt {receipt}."),
         "keptAsSurplus": _(
-            "It came when its place was taken or your labeling paused: it is kept and published, and does not count."
+            "It arrived after the picture was reassigned or your labeling was paused: it is kept and published, "
+            "and does not count."
         ),
         "earlier": _("An earlier answer: {said}"),
         "surplus": _(
-            "Your answer with receipt {receipt} came after its place was taken. It is kept and published, and does "
-            "not count. Nothing is held against you."
+            "Your answer with receipt {receipt} arrived after the picture was reassigned. "
+            "It is kept and published, and does not count. This does not affect your record."
         ),
         "receiptCounted": _("received"),
         "receiptSurplus": _("kept as surplus"),
@@ -127,7 +128,7 @@ def _next_picture() -> dict[str, Words]:
     return {
         "nothingFree": _("Nothing is free just now"),
         "nothingFreeNext": _(
-            "Every picture that still needs you is in somebody else's hands. One may come free at any moment."
+            "Every picture that still needs you is with another tasker. One may become available at any moment."
         ),
         "nothingLeft": _("Nothing is left to label"),
         "nothingLeftNext": _("You have answered every picture that needs you. New ones come in without notice."),
@@ -222,7 +223,7 @@ def _editor() -> dict[str, object]:
         "cancelled": _("Outline given up"),
         "cleared": _("Outline cleared"),
         "undone": _("Undone"),
-        "redone": _("Done again"),
+        "redone": _("Redone"),
         "noEdge": _("There is no edge after this corner"),
         "needsThree": _("An outline needs at least three corners"),
         "problems": _problems(),

@@ -12,14 +12,13 @@ from labeling.learning.services import MOST_CHARACTERS, instructions_publish
 from labeling.models import InstructionVersion
 from policy.numbers import Policy
 
-_MOST_SUMMARY = 400
+_MAX_SUMMARY_LENGTH = 400
 
 
 class InstructionsForm(Form):
-    """A new version of the instructions; `begins` is a time in UTC, None for at once."""
+    """A new version of the instructions; `in_force_from` is a time in UTC, None for at once."""
 
-    names = {"in_force_from": "begins"}
-    summary = TextField("What changed, in a sentence", most=_MOST_SUMMARY)
+    summary = TextField("What changed, in a sentence", most=_MAX_SUMMARY_LENGTH)
     clarification = TextField(
         "Clarification, shown with its date below the instructions (optional)",
         most=MOST_CHARACTERS,
@@ -27,18 +26,18 @@ class InstructionsForm(Form):
         required=False,
     )
     requalify = forms.BooleanField(required=False, widget=forms.CheckboxInput({"value": "yes"}))
-    begins = forms.CharField(
+    in_force_from = forms.CharField(
         label="In force from, UTC (empty: at once)", required=False, widget=forms.TextInput({"type": "datetime-local"})
     )
 
     def __init__(self, *arguments: Any, policy: Policy, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        share = f"{policy.short_qualification_needed} of {policy.short_qualification_size}"
-        self.fields["requalify"].label = f"Everybody passes a short qualification ({share}) before the next picture"
+        pass_mark = f"{policy.short_qualification_needed} of {policy.short_qualification_size}"
+        self.fields["requalify"].label = f"Everybody passes a short qualification ({pass_mark}) before the next picture"
 
-    def clean_begins(self) -> datetime | None:
-        """Return the time."""
-        typed = self.cleaned_data["begins"]
+    def clean_in_force_from(self) -> datetime | None:
+        """Return the time in UTC, None for at once."""
+        typed = self.cleaned_data["in_force_from"]
         try:
             return datetime.fromisoformat(typed).replace(tzinfo=UTC) if typed else None
         except ValueError:
@@ -51,7 +50,7 @@ class InstructionsForm(Form):
             summary=data["summary"],
             clarification=data["clarification"],
             requalify=data["requalify"],
-            in_force_from=data["begins"] or now,
+            in_force_from=data["in_force_from"] or now,
             by=by,
             now=now,
             only_check=not confirmed,

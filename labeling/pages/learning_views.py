@@ -31,7 +31,7 @@ from policy.selectors import policy_at, policy_in_force
 _random = SystemRandom()
 
 
-def _shown(known: KnownPicture, now: datetime) -> dict[str, Any]:
+def _known_picture_content(known: KnownPicture, now: datetime) -> dict[str, Any]:
     return {
         "known": known,
         "url": picture_url(known.image, now=now),
@@ -47,7 +47,7 @@ def learn(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     now = domain_now()
     lessons, seen = selectors.lessons(), selectors.lessons_seen(tasker)
     listed = [
-        {"number": number, "shown": _shown(known, now), "seen": known.pk in seen}
+        {"number": number, "shown": _known_picture_content(known, now), "seen": known.pk in seen}
         for number, known in enumerate(lessons, start=1)
     ]
     unseen = [each["number"] for each in listed if not each["seen"]]
@@ -78,7 +78,7 @@ def lesson(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
         "number": number,
         "count": len(lessons),
         "before": number - 1,
-        "shown": _shown(known, now),
+        "shown": _known_picture_content(known, now),
         "decisive": decisive,
         "said": said if said in dict(decisive.choices) else "",
         "right": said in decisive.right,
@@ -97,7 +97,7 @@ def _pair(lessons: list[KnownPicture], number: int, policy: Policy, now: datetim
     for other in reversed(lessons[: number - 1]):
         same_rule = other.topic == known.topic
         if same_rule and wording.decisive_question(other, policy.min_box_fraction).right != right:
-            return _shown(other, now)
+            return _known_picture_content(other, now)
     return None
 
 
@@ -207,7 +207,7 @@ def marks(request: HttpRequest, tasker: Tasker, item_id: UUID) -> HttpResponse:
     context = {
         "item": item,
         "attempt": item.attempt,
-        "shown": _shown(item.known, now),
+        "shown": _known_picture_content(item.known, now),
         "given_path": drawn_outline(item.answers["outline"]),
         "rows": wording.marked_rows(item.known, item.answers, item.marks),
         "overlap": item.marks["iou_percent"],
@@ -228,7 +228,7 @@ def attempt(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
     context = {
         **_standing(tasker, policy_in_force(now).policy, now),
         "attempt": found,
-        "items": [{"item": item, "shown": _shown(item.known, now)} for item in items],
+        "items": [{"item": item, "shown": _known_picture_content(item.known, now)} for item in items],
         "again": _lessons_again({item.known.topic for item in items if not item.right}, now),
         "qualified": tasker.state == TaskerState.QUALIFIED,
     }
@@ -238,4 +238,8 @@ def attempt(request: HttpRequest, tasker: Tasker, number: int) -> HttpResponse:
 def _lessons_again(topics: set[str], now: datetime) -> list[dict[str, Any]]:
     """Return the worked examples about these topics, with their numbers."""
     numbered = enumerate(selectors.lessons(), start=1)
-    return [{"number": number, "shown": _shown(known, now)} for number, known in numbered if known.topic in topics]
+    return [
+        {"number": number, "shown": _known_picture_content(known, now)}
+        for number, known in numbered
+        if known.topic in topics
+    ]

@@ -57,7 +57,7 @@ def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     answers, older = selectors.answers_page(filtered.rows, before)
     is_first = before is None and not filtered.query
     context = {
-        "answers": _shown(tasker, answers, now),
+        "answers": _answer_rows(tasker, answers, now),
         "older": older,
         "filter": filtered,
         "day": filtered.form.cleaned_data.get("day"),
@@ -75,7 +75,7 @@ def _before(request: HttpRequest) -> UUID | None:
         raise NotFound(_("There is no such answer of yours."), "not_found") from None
 
 
-def _shown(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[dict[str, Any]]:
+def _answer_rows(tasker: Tasker, answers: Iterable[Response], now: datetime) -> list[dict[str, Any]]:
     """Own answers with all that their rows and pages show."""
     standing = standing_reader(tasker)
     return [
@@ -122,7 +122,7 @@ def my_answer(request: HttpRequest, tasker: Tasker, assignment_id: UUID) -> Http
     """Show one own answer, its picture large."""
     now = domain_now()
     response = selectors.answer_to(selectors.own_answers(tasker), assignment_id)
-    return render(request, "my_work/my_answer.html", {"answer": _shown(tasker, [response], now)[0]})
+    return render(request, "my_work/my_answer.html", {"answer": _answer_rows(tasker, [response], now)[0]})
 
 
 @page(tasker_of)

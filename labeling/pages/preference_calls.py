@@ -86,7 +86,7 @@ class Notices(APIView):
     @extend_schema(
         operation_id="notices",
         tags=["account"],
-        summary="Read what I am told",
+        summary="List my notices",
         responses={200: NoticeOut(many=True)},
     )
     def get(self, request: Request) -> Response:

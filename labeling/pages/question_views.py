@@ -81,7 +81,7 @@ def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
     now, form, step = domain_now(), AnswerForm.of(request), request.POST.get("step")
     question = None if step == "change" else form.submit(by=organizer, now=now, confirmed=step == "send")
     if question and question.answered_at:
-        messages.success(request, _sent(question), extra_tags=f"answer {organizer.get_username()} {question.pk}")
+        messages.success(request, _sent_words(question), extra_tags=f"answer {organizer.get_username()} {question.pk}")
         return go_to("organizer-questions")
     if question:
         context = {"question": question, "form": form, "asked_again": asked_again_by(True)}
@@ -97,7 +97,7 @@ def organizer_questions(request: HttpRequest, organizer: User) -> HttpResponse:
     return render(request, "questions/organizer_questions.html", context, status=form.status)
 
 
-def _sent(question: Question) -> str:
+def _sent_words(question: Question) -> str:
     version = question.instructions
     sent = f"is published as version {version.version} of the instructions" if version else "is sent"
     return f"The answer to {question.tasker.public_id} {sent}."

@@ -1,9 +1,9 @@
-"""A small convolutional network: a demo of a torch defense, trained on drawn pictures alone.
+"""A small convolutional network: a demo of a torch defense, trained on drawings only.
 
-It is weak on purpose. A demo contest needs a defense that is mostly right on photographs and now and then wrong with
-confidence, so that a break can be seen; `scoring.reference.train` says how this one was picked.
+It is weak on purpose. A demo contest needs a defense that is mostly right on photographs and sometimes confidently
+wrong, so that a break can be shown; `scoring.reference.train` says how it was chosen.
 
-torch comes in as an argument, so that this file imports nothing heavy and its digest pins the architecture.
+torch is an argument, so that this file imports nothing heavy and its digest pins the architecture.
 """
 
 from pathlib import Path
@@ -16,10 +16,10 @@ from scoring.enums import DefenseAnswer
 from scoring.inference import TorchForward, describe_device
 
 SIDE = 32
-LEAST_CONFIDENCE = 0.8
+MIN_CONFIDENCE = 0.8
 
 
-def network(torch: Any) -> Any:
+def build_network(torch: Any) -> Any:
     """Return the untrained network: uint8 [N, S, S, 3] to logits [N, 2] = [bicycle, bird]."""
 
     class Shrink(torch.nn.Module):  # type: ignore[misc]
@@ -30,10 +30,10 @@ def network(torch: Any) -> Any:
             return torch.nn.functional.adaptive_avg_pool2d(pixels, SIDE)
 
     layers: list[Any] = [Shrink()]
-    for before, after in ((3, 8), (8, 16), (16, 32)):
+    for in_channels, out_channels in ((3, 8), (8, 16), (16, 32)):
         layers += [
-            torch.nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
-            torch.nn.BatchNorm2d(after),
+            torch.nn.Conv2d(in_channels, out_channels, 3, stride=2, padding=1, bias=False),
+            torch.nn.BatchNorm2d(out_channels),
             torch.nn.ReLU(),
         ]
     layers += [torch.nn.Flatten(), torch.nn.Linear(32 * (SIDE // 8) ** 2, 2)]
@@ -41,7 +41,7 @@ def network(torch: Any) -> Any:
 
 
 class DemoCnn:
-    """Answers where the network's larger probability reaches LEAST_CONFIDENCE."""
+    """Answers where the network's larger probability reaches MIN_CONFIDENCE."""
 
     def __init__(self, forward: TorchForward, device: str) -> None:
         self._forward = forward
@@ -57,11 +57,11 @@ class DemoCnn:
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = powers / powers.sum(axis=1, keepdims=True)
         labels = probabilities.argmax(axis=1)
-        sure = probabilities.max(axis=1) >= LEAST_CONFIDENCE
+        sure = probabilities.max(axis=1) >= MIN_CONFIDENCE
         return np.where(sure, labels, DefenseAnswer.ABSTAIN).astype(np.int8), probabilities.astype(np.float32)
 
 
 def load(weights: Path, *, device: str, image_size: int, batch_size: int) -> DemoCnn:
     """Return the network with `weights` (safetensors) on `device`, for batches of exactly `batch_size` pictures."""
-    forward = TorchForward(network, weights, device=device, rows=batch_size, image_size=image_size)
+    forward = TorchForward(build_network, weights, device=device, rows=batch_size, image_size=image_size)
     return DemoCnn(forward, describe_device(device))

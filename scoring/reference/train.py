@@ -62,7 +62,7 @@ def fit_network(pictures: NDArray[np.uint8], truth: NDArray[np.int64], epochs: i
     """Train the demo network with Adam and a falling rate; return it in evaluation mode."""
     torch = load_torch()
     torch.manual_seed(NETWORK_SEED)
-    network = demo_cnn.network(torch).train()
+    network = demo_cnn.build_network(torch).train()
     optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3, weight_decay=1e-2)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, epochs)
     for epoch in range(epochs):

@@ -98,7 +98,7 @@ def private_picture_add(
     other class, and Conflict when the set is complete.
     """
     picture = read_dataset(data, size=size)
-    _refuse_known(picture.pixels_sha256)
+    _refuse_contest_picture(picture.pixels_sha256)
     png = encode_png(picture.width, picture.height, picture.pixels)
     with storing_files():
         picture_store().put(private_key(picture.pixels_sha256), png)
@@ -108,7 +108,7 @@ def private_picture_add(
     return row, new
 
 
-def _refuse_known(pixels_sha256: str) -> None:
+def _refuse_contest_picture(pixels_sha256: str) -> None:
     if Image.objects.filter(pixels_sha256=pixels_sha256).exists():
         raise Conflict("The contest has this picture already, so it is not private. Take another one.", "not_private")
 

@@ -165,7 +165,7 @@ def _is_right(numbers: dict[str, Any], policy: Policy) -> bool:
     return totals.passes_private(totals.read_totals(numbers), percent=percent, strict=strict)
 
 
-def _is_unmistaken(numbers: dict[str, Any], policy: Policy) -> bool:
+def _is_without_mistake(numbers: dict[str, Any], policy: Policy) -> bool:
     return totals.passes_earlier(totals.read_totals(numbers))
 
 
@@ -184,7 +184,7 @@ DECIDES: dict[TrialKind, tuple[EligibilityCondition, ...]] = {
 _MEETS: dict[EligibilityCondition, Callable[[dict[str, Any], Policy], bool]] = {
     EligibilityCondition.CONTAINER: _is_accepted,
     EligibilityCondition.PRIVATE: _is_right,
-    EligibilityCondition.EARLIER: _is_unmistaken,
+    EligibilityCondition.EARLIER: _is_without_mistake,
     EligibilityCondition.SPEED: _is_quick,
 }
 

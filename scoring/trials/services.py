@@ -100,11 +100,11 @@ def trials_plan(*, policy: Policy, now: datetime, rng: random.Random) -> int:
     made = 0
     for pk, defense in waiting.items():
         kind = selectors.next_kind(newest.get(pk, {}), policy, present)
-        made += kind is not None and _asked(defense, kind, policy, now, rng)
+        made += kind is not None and _request_or_skip(defense, kind, policy, now, rng)
     return made
 
 
-def _asked(defense: Defense, kind: TrialKind, policy: Policy, now: datetime, rng: random.Random) -> bool:
+def _request_or_skip(defense: Defense, kind: TrialKind, policy: Policy, now: datetime, rng: random.Random) -> bool:
     try:
         trial_request(defense, kind, by=None, policy=policy, now=now, rng=rng)
     except Conflict:  # another planner was quicker, or there is no private set yet

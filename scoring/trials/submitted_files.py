@@ -258,9 +258,9 @@ def _harm(archive: zipfile.ZipFile) -> str:
         if not name and entry.is_dir():
             continue
         if words := _harm_of_entry(entry, name):
-            return f"{_shown(entry)} {words}"
+            return f"{_path_shown(entry)} {words}"
         if name in seen:
-            return f"{_shown(entry)} is in it twice"
+            return f"{_path_shown(entry)} is in it twice"
         seen[name] = entry.is_dir()
         archive.open(entry).close()  # what stands before the content has to say the same as the list
     unpacked = sum(entry.file_size for entry in archive.infolist())
@@ -339,7 +339,7 @@ def list_source(file: IO[bytes], what: str = "source", field: str = "source") ->
         raise InvalidInput(f"The {what} is not a zip that can be read: {error}.", "bad_source", field=field) from None
     if not entries:
         raise InvalidInput(f"The {what} is a zip without a file in it.", "bad_source", field=field)
-    files = tuple(SourceFile(_shown(entry), entry.file_size, _language(entry.filename)) for entry in entries)
+    files = tuple(SourceFile(_path_shown(entry), entry.file_size, _language(entry.filename)) for entry in entries)
     return SourceListing(tuple(sorted(files, key=lambda each: each.path)), _languages(files))
 
 
@@ -363,7 +363,7 @@ def _refuse_many(file: IO[bytes], what: str, field: str) -> None:
     file.seek(0)
 
 
-def _shown(entry: zipfile.ZipInfo) -> str:
+def _path_shown(entry: zipfile.ZipInfo) -> str:
     return readable(entry.filename, LONGEST_PATH).replace("\n", " ")
 
 

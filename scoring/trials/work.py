@@ -14,7 +14,7 @@ import numpy as np
 import structlog
 from django.conf import settings
 
-from defense_kit.examine import ROUNDS, ExaminationReport, examine_defense
+from defense_kit.examine import ROUNDS, ExaminationReport, smoke_test_defense
 from defense_kit.faults import WORDS, RunnerFault
 from labeling.enums import KnownUse
 from labeling.learning import content
@@ -185,7 +185,7 @@ class TrialWork:
         trial = self._trial
         pictures = smoke_test_pictures(self._policy.image_size, trial.seed)
         with self._heartbeat(ROUNDS * -(-len(pictures) // trial.batch_size), opened=ROUNDS):
-            report = examine_defense(
+            report = smoke_test_defense(
                 partial(self._open_round, pictures.shape[1]),
                 pictures,
                 batch_size=trial.batch_size,

@@ -40,7 +40,7 @@ export const LABELS = {
   cancelled: "Ring cancelled",
   cleared: "Outline cleared",
   undone: "Undone",
-  redone: "Done again",
+  redone: "Redone",
   noEdge: "There is no edge after this corner",
   needsThree: "A ring needs at least three corners",
   // What keeps the outline from being sent.

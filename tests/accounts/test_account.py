@@ -14,7 +14,7 @@ from django.core import mail
 from django.test import Client
 from django.utils import timezone, translation
 
-from accounts.devices import device_of
+from accounts.devices import describe_user_agent
 from accounts.enums import Role
 from accounts.invitations import invitation_accept, invite
 from accounts.leaving import account_delete
@@ -170,7 +170,7 @@ def test_the_owner_revokes_a_token_and_nobody_elses(tara_user: User, otto: Taske
     ],
 )
 def test_a_device_is_named_so_that_its_owner_knows_it(agent: str, words: str) -> None:
-    assert device_of(agent) == words
+    assert describe_user_agent(agent) == words
 
 
 def change(client: Client, **fields: str) -> Any:

@@ -74,7 +74,7 @@ DRAW: Steps = [
     (["Enter"], "^Corner 2 at 210, 90$"),
     (["c"], "^An outline needs at least three corners$"),
     (["u"], "^Undone$"),
-    (["y"], "^Done again$"),
+    (["y"], "^Redone$"),
     (["Shift+ArrowDown"] * 12, "^210, 210$"),
     (["Enter"], "^Corner 3 at 210, 210$"),
     (["c"], "^Outline 1 closed with 3 corners$"),

@@ -45,7 +45,7 @@ def pages(found: fixtures.Contest) -> list[Look]:
     row = Leaderboard.objects.get(week="2026-W47")
     Leaderboard.objects.filter(pk=row.pk).update(tables=row.tables | {"attackers": []})
     snapshots.board_check(now=timezone.now())
-    anew = "Make all tables anew"
+    anew = "Rebuild all tables"
     return [
         *(("", address) for address in PAGES),
         ("olga", CHECK),

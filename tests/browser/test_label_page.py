@@ -382,7 +382,7 @@ def test_the_page_renews_the_lease_tells_of_a_place_given_away_and_suggests_a_br
     desk.follow(
         ("4", "status", has("somebody else has this place now. Send your answer all the same")),
         ("4 Enter", "status", has("it is kept and published, and does not count")),
-        ("", "messages", has("came after its place was taken")),
+        ("", "messages", has("arrived after the picture was reassigned")),
         ("d", "messages", EMPTY),
         ("v", "#receipts-rows tr", has("kept as surplus")),
     )

@@ -203,7 +203,7 @@ def _answer_as_newcomer(attack: Attack) -> None:
 def test_what_one_of_the_people_is_refused_stops_nothing(
     seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real, labeled = leases.lease_panel, set[str]()
+    real, labeled = leases.assignment_lease, set[str]()
 
     def refuses_one(*, tasker: Tasker, **more: Any) -> Any:
         if tasker.user.username == people.LABELING[0]:
@@ -211,7 +211,7 @@ def test_what_one_of_the_people_is_refused_stops_nothing(
         labeled.add(tasker.user.username)
         return real(tasker=tasker, **more)
 
-    monkeypatch.setattr(leases, "lease_panel", refuses_one)
+    monkeypatch.setattr(leases, "assignment_lease", refuses_one)
     began = domain_now()
     *_, said, last = move("+12h")
     assert said == "The demo's people could not do everything: This tasker is paused."

@@ -170,7 +170,7 @@ BREAKS: list[tuple[str, tuple[str, ...], Sent, tuple[str, ...], tuple[str, ...],
         [(1, "red")],
         (
             "the stake of USD 1,000.00 on steadfast ended on Mon 23 Nov 2026 12:00:00 UTC: steadfast was broken.",
-            "Who broke it is told with the release of week 2026-W47.",
+            "Who broke it is published with the release of week 2026-W47.",
             "Until then other teams may join",
         ),
         ("team red",),
@@ -190,7 +190,7 @@ BREAKS: list[tuple[str, tuple[str, ...], Sent, tuple[str, ...], tuple[str, ...],
         [(4, "told"), (1, "red")],
         (
             "team told, receipt",
-            "Another break, of the same week or an earlier one, is told with the release of week 2026-W47.",
+            "Another break, of the same week or an earlier one, is published with the release of week 2026-W47.",
         ),
         ("team red",),
         1,
@@ -255,7 +255,7 @@ def test_a_void_one_is_told_what_becomes_of_the_money(defense: Defense, own: Sta
         swept(),
         "The stake on steadfast is void",
         *("steadfast was broken, before it was at stake", "the money goes back to your team"),
-        "Who broke it is told with the release of week 2026-W46.",
+        "Who broke it is published with the release of week 2026-W46.",
     )
     assert "The prize is shared" not in text and "team red" not in text
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from defense_kit import check, container, frames
-from defense_kit.examine import ROUNDS, ExaminationReport, ExaminedRound, examine_defense, synthetic_pictures
+from defense_kit.examine import ROUNDS, ExaminationReport, ExaminedRound, smoke_test_defense, synthetic_pictures
 from defense_kit.faults import WORDS, Fault, RunnerFault
 from defense_kit.limits import DefenseLimits
 from defense_kit.protocol import BatchAnswers
@@ -313,7 +313,7 @@ class Script:
 def test_two_rounds_of_full_batches_with_other_companions_and_seeds() -> None:
     opened: dict[int, Script] = {}
     numbered = np.zeros((10, 4, 4, 3), np.uint8) + np.arange(10, dtype=np.uint8)[:, None, None, None]
-    report = examine_defense(
+    report = smoke_test_defense(
         lambda seed: opened.setdefault(seed, Script()), numbered, batch_size=4, seconds_per_picture=60
     )
     first, second = ([int(row[0, 0, 0]) for batch in each.sent for row in batch] for each in opened.values())
@@ -326,7 +326,7 @@ def test_two_rounds_of_full_batches_with_other_companions_and_seeds() -> None:
 
 def test_a_fault_closes_what_was_opened_ends_the_examination_and_is_told_whole() -> None:
     script = Script(RunnerFault(Fault.CRASHED, "first\nsecond"))
-    report = examine_defense(lambda seed: script, PICTURES, batch_size=5, seconds_per_picture=60)
+    report = smoke_test_defense(lambda seed: script, PICTURES, batch_size=5, seconds_per_picture=60)
     assert (script.closed, report.accepted) == (True, False)
     assert [(fault.code, fault.round, fault.text) for fault in report.faults] == [("crashed", 1, "first\nsecond")]
     assert "  What was seen: first\n    second\n" in report.to_text()

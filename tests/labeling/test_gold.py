@@ -283,7 +283,7 @@ def test_after_a_pause_neither_is_taken_up_again_nor_counts(
     later = now + timedelta(minutes=21)
     if lapsed:
         assert leases.leases_lapse(now=later) == 1
-    leases.leases_expire(tasker=tara, now=later)
+    leases.leases_release(tasker=tara, now=later)
     Tasker.objects.filter(pk=tara.pk).update(state="paused")
     held.tasker.refresh_from_db()
     assert refused(Conflict, beat, held, later, ALWAYS).code == "lease_ended"

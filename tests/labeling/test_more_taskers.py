@@ -408,7 +408,7 @@ def test_an_answer_that_came_while_its_tasker_was_paused(now: datetime) -> None:
     """It is surplus: its place is free, and who gave it is never asked again, also after the pause."""
     panel, (one, *_) = factories.panel(), people(*"abc")
     held = claim(one, now)
-    leases.leases_expire(tasker=one, now=now)
+    leases.leases_release(tasker=one, now=now)
     said: dict[str, Any] = {"tasker": held.tasker, "code": "test", "reason": "test", "now": now}
     tasker_state_change(after=TaskerState.PAUSED, **said)
     submit(held, now)

@@ -412,7 +412,7 @@ def test_two_who_hold_the_same_pictures_are_paused_at_once(tara: Tasker, otto: T
                 held = factories.assignment(tasker, panel, state=AssignmentState.RELEASED)
                 Assignment.objects.filter(pk=held.pk).update(slot=slot, state=AssignmentState.LEASED)
         Panel.objects.filter(pk__in=[panel.pk for panel in panels]).update(leased=2)
-        assert at_once(*[partial(leases.leases_expire, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
+        assert at_once(*[partial(leases.leases_release, tasker=each, now=now) for each in (tara, otto)]) == [3, 3]
         audit()
 
 

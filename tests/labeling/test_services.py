@@ -150,7 +150,7 @@ def test_what_may_be_offered_is_the_same_read_at_once(tara: Tasker, otto: Tasker
     tara.refresh_from_db()
     assert {panel.pk for panel in selectors.panels_open_to(tara)} == {offered.pk, as_gold.pk}
     asked: dict[str, Any] = {"tasker": tara, "policy": POLICY, "now": now, "rng": Random(1)}
-    given = [leases.lease_panel(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
+    given = [leases.assignment_lease(panel=panel, **asked) for panel in (taken, seen, linked_saw, offered, as_gold)]
     assert [each and each.panel for each in given] == [None, None, None, offered, None], "then she holds one"
 
 
@@ -268,7 +268,7 @@ def test_a_lapsed_lease_is_taken_up_beside_two_others(slot: int, tara: Tasker, n
 
 def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: Tasker, now: datetime) -> None:
     panel = held_by((tara, otto), now)
-    assert (leases.leases_expire(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
+    assert (leases.leases_release(tasker=tara, now=now), kept(panel, "leased")) == (1, 1)
     assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
@@ -485,13 +485,13 @@ def test_whoever_is_late_changes_nothing(tara: Tasker, now: datetime) -> None:
 # What services do with a lease that is there, by their names.
 SERVICES: dict[str, Callable[[Assignment, datetime], Any]] = {
     "assignment_next": lambda held, now: next_for(held.tasker, now),
-    "assignment_of": lambda held, now: leases.lease_panel(
+    "assignment_lease": lambda held, now: leases.assignment_lease(
         tasker=held.tasker, panel=held.panel, policy=POLICY, now=now, rng=Random(1)
     ),
     "assignment_heartbeat": beat,
     "assignment_release": give_back,
     "response_submit": submit,
-    "leases_expire": lambda held, now: leases.leases_expire(tasker=held.tasker, now=now),
+    "leases_release": lambda held, now: leases.leases_release(tasker=held.tasker, now=now),
     "leases_lapse": lambda held, now: leases.leases_lapse(now=now),
 }
 

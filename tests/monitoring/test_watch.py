@@ -100,7 +100,7 @@ def test_a_rule_fires_again_after_as_many_new_answers(no_rules: None, tara: Task
     for hours, many, fired in ((0, 3, [1, 0, 0]), (2, 2, [0]), (4, 1, [1])):
         answers(tara, many, now=now + hours * HOUR)
         assert [check_taskers(policy=POLICY, now=now + (hours + 1) * HOUR) for _ in fired] == fired
-    assert {each.text for each in Notice.objects.all()} == {"A word about your answers: Please slow down."}
+    assert {each.text for each in Notice.objects.all()} == {"About your answers: Please slow down."}
 
 
 def test_after_a_pause_only_new_answers_are_looked_at(tara: Tasker, olga: Any, now: datetime) -> None:
@@ -211,7 +211,7 @@ def test_one_tasker_costs_few_statements(tara: Tasker, otto: Tasker, uma: Tasker
 @pytest.mark.parametrize(
     ("before", "action", "after", "told"),
     [
-        ("qualified", MonitoringAction.WARN, "qualified", "A word about your answers"),
+        ("qualified", MonitoringAction.WARN, "qualified", "About your answers"),
         ("qualified", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
         ("learning", MonitoringAction.PAUSE, "paused", "Your labeling is paused"),
         ("qualified", MonitoringAction.REQUALIFY, "learning", "A short qualification comes before the next picture"),

@@ -30,7 +30,7 @@ SURVIVORS: dict[str, str] = {
     "labeling/leases.py _offers: 1 is 2 (2)": "no panel of this policy misses one more than its size",
     "labeling/leases.py _offers: policy.panel_size + 1: Add is Sub (2)": "levels that gave nothing are read again",
     "labeling/leases.py _offers: 1 is 2 (4)": "no panel misses more than LARGEST_PANEL",
-    "labeling/leases.py leases_expire: True is False": _POSTGRES,
+    "labeling/leases.py leases_release: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False": _POSTGRES,
     "labeling/leases.py _lapse: True is False (2)": _POSTGRES,
     "labeling/leases.py _lapse: filter(pk=pk): left out": "each call then ends another of those that are overdue",

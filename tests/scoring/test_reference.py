@@ -107,10 +107,10 @@ def test_the_weights_are_small_nothing_is_unpickled_and_another_architecture_is_
     torch, path = inference.load_torch(), tmp_path / "other.safetensors"
     torch.save({"0.weight": torch.zeros(1)}, path)
     with pytest.raises(Exception, match="(?i)header"):
-        inference.load_weights(demo_cnn.network(torch), path)
+        inference.load_weights(demo_cnn.build_network(torch), path)
     inference.save_weights(torch.nn.Linear(2, 2), path, {"about": "test"})
     with pytest.raises(RuntimeError, match="Missing key"):
-        inference.load_weights(demo_cnn.network(torch), path)
+        inference.load_weights(demo_cnn.build_network(torch), path)
 
 
 def test_statistics_abstain_on_what_is_unlike_anything_drawn() -> None:

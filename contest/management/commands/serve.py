@@ -46,7 +46,7 @@ class Command(ContestCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Prepare, start, and wait for Ctrl-C."""
         port = options["port"]
-        _refuse_taken(port)
+        _refuse_taken_port(port)
         # The processes started below read it: links in letters lead to where this serves.
         os.environ["PORT"] = str(port)
         _end_on_signals()
@@ -142,7 +142,7 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _refuse_taken(port: int) -> None:
+def _refuse_taken_port(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -111,7 +111,7 @@ class Command(ContestCommand):
         self.stderr.write(f"Its pages: {_serving(place)}")
 
     def _contest_here(self, plan: ContestPlan, out: Path | None) -> None:
-        _refuse_taken()
+        _refuse_used_database()
         begun = time.monotonic()
         with undisturbed(), _bar() as bar, between_days(bar) as say:
             world = play_contest(plan, say)
@@ -202,7 +202,7 @@ def play(plan: MonthPlan, say: Any) -> dict[str, Any]:
     return month_figures(month)
 
 
-def _refuse_taken() -> None:
+def _refuse_used_database() -> None:
     """Refuse a database in which there is anything of a contest."""
     if any(rows.exists() for rows in (User.objects, Team.objects, Image.objects, Tasker.objects, Defense.objects)):
         raise CommandError("This database holds a contest: a simulation is played in an empty one.")

@@ -40,7 +40,7 @@ class Command(RecordedCommand):
         unfinished = list(picture_store().unfinished(before))
         for file in found.unused:
             self.stdout.write(
-                f"{file.key}  {_counted(file.size, 'byte')}, written {file.written_at:%Y-%m-%d %H:%M} UTC"
+                f"{file.key}  {_with_count(file.size, 'byte')}, written {file.written_at:%Y-%m-%d %H:%M} UTC"
             )
         self.stdout.write(_words(found, len(unfinished)))
         if not options["remove"]:
@@ -63,14 +63,17 @@ class Command(RecordedCommand):
         for remove in unfinished:
             remove()
         kept = len(found.unused) - len(removed)
-        named = f" {_counted(kept, 'file')} got a row meanwhile and stayed." if kept else ""
+        named = f" {_with_count(kept, 'file')} got a row meanwhile and stayed." if kept else ""
         self.stdout.write(
-            f"Removed: {_counted(len(removed), 'file')} ({_sum(removed)}) and {len(unfinished):,} half-written.{named}"
+            f"Removed: {_with_count(len(removed), 'file')} ({_sum(removed)}) and {len(unfinished):,} half-written."
+            f"{named}"
         )
 
 
 def _words(found: UnusedFiles, unfinished: int) -> str:
-    words = f"{len(found.unused):,} of {_counted(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
+    words = (
+        f"{len(found.unused):,} of {_with_count(found.looked_at, 'file')} are named by no row ({_sum(found.unused)}). "
+    )
     words += f"Half-written: {unfinished:,}."
     if found.new:
         words += f" Others without a row are of the last day and stay: {found.new:,}."
@@ -80,8 +83,8 @@ def _words(found: UnusedFiles, unfinished: int) -> str:
 
 
 def _sum(files: list[StoredFile]) -> str:
-    return _counted(sum(file.size for file in files), "byte")
+    return _with_count(sum(file.size for file in files), "byte")
 
 
-def _counted(number: int, what: str) -> str:
+def _with_count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -108,7 +108,7 @@ def _page(request: HttpRequest, stake: Stake, reviewer: User, sent: Form, motion
     }
     given = award_of(stake)
     seen = set(stakes_visible_to(reviewer, now=now).values_list("pk", flat=True))
-    context |= _given(given, seen) if given else _open(stake, framed["policy"], seen, now)
+    context |= _award_content(given, seen) if given else _open(stake, framed["policy"], seen, now)
     if not context["organizer"]:
         context |= _of_the_board(reviewer, stake, given)
     return render(request, "awards/award.html", context | framed, status=sent.status)
@@ -144,7 +144,7 @@ def _is_about(moved: OpenMotion, stake: Stake, award: Award | None) -> bool:
     return moved.kind in (DecisionKind.AWARD, DecisionKind.END) and moved.names("stake", stake.pk)
 
 
-def _given(award: Award, seen: Set[int]) -> dict[str, Any]:
+def _award_content(award: Award, seen: Set[int]) -> dict[str, Any]:
     sharing = stakes_awarded_by(award.decision)
     rows = award_entries(award).select_related(
         "source__team", "source__stake__defense", "target__team", "target__stake__defense", "decision__decided_by"

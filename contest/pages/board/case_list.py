@@ -26,7 +26,7 @@ class CaseRow:
     def about(self) -> str:
         """Return what the case is about."""
         if not self.disclosed:
-            return "closed to you until you said whether anything ties you to its teams"
+            return "closed to you until you state any conflict of interest with its teams"
         return describe_case(self.case)
 
     @property

@@ -44,7 +44,7 @@ DECLARED: Mapping[ConflictKind, str] = {
     ConflictKind.ADVISOR: "One of us advised the other",
     ConflictKind.OTHER: "Something else",
 }
-_NO_KIND = "Choose what ties you to the team."
+_NO_KIND = "Choose the kind of conflict."
 _NO_MEMBER = "Choose a member of the review board."
 _WRONG_DAY = "Give a day as in 2026-11-20, or leave it empty."
 OWN_WORDS = "In words, if you like (organizers alone read them)"
@@ -55,7 +55,7 @@ class DeclareConflictForm(Form):
 
     team = TextField("Team, by its name or ID", most=LONGEST_NAME)
     kind = forms.ChoiceField(
-        label="What ties you to it",
+        label="Kind of conflict",
         choices=[("", "Choose"), *((str(kind), words) for kind, words in DECLARED.items())],
         error_messages={"required": _NO_KIND, "invalid_choice": _NO_KIND},
     )
@@ -111,7 +111,7 @@ class DeclareForMemberForm(DeclareConflictForm):
         error_messages={"required": _NO_MEMBER, "invalid_choice": _NO_MEMBER},
     )
     kind = forms.ChoiceField(
-        label="What ties the member to it",
+        label="Kind of conflict",
         choices=[("", "Choose"), *((str(kind), KIND_WORDS[kind].capitalize()) for kind in DECLARED)],
         error_messages={"required": _NO_KIND, "invalid_choice": _NO_KIND},
     )
@@ -207,8 +207,8 @@ class TiesForm(Form):
             new = conflicts_of(member).exclude(pk__in=known).select_related("team")
             names = sorted({each.team.name for each in new})
         if not names:
-            return "Kept. It ties you to no team that is here now; new teams are compared with it as they come."
-        return f"Kept. It ties you to {', '.join(names)}. {_closed_words(before, member)}"
+            return "Recorded. It is a conflict with no present team; new teams are compared with it."
+        return f"Recorded. It is a conflict with {', '.join(names)}. {_closed_words(before, member)}"
 
 
 def _lines(typed: str) -> Iterable[str]:

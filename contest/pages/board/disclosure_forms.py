@@ -28,20 +28,20 @@ ROLE_WORDS: Mapping[PartyRole, str] = {
 }
 NO_TIE, ASIDE = "none", "aside"
 _CHOOSE = "Choose one of the two for this team."
-_CHOOSE_KIND = "Choose what ties you to this team."
+_CHOOSE_KIND = "Choose the kind of conflict."
 
 
 class TieForm(Form):
-    """What ties a member to one team. Its fields are named after the team: `tie-T-0000`."""
+    """A member's conflict with one team. Its fields are named after the team: `tie-T-0000`."""
 
     tie = forms.ChoiceField(
         label="Your answer",
-        choices=[(NO_TIE, "Nothing ties me to this team"), (ASIDE, "I step aside")],
+        choices=[(NO_TIE, "No conflict with this team"), (ASIDE, "I step aside")],
         widget=forms.RadioSelect,
         error_messages={"required": _CHOOSE, "invalid_choice": _CHOOSE},
     )
     kind = forms.ChoiceField(
-        label="What ties you to it",
+        label="Kind of conflict",
         choices=[("", "Choose"), *((str(kind), words) for kind, words in DECLARED.items())],
         required=False,
         error_messages={"invalid_choice": _CHOOSE_KIND},
@@ -68,7 +68,7 @@ class TieForm(Form):
 
 
 class DisclosureForm(Form):
-    """What ties a member to each team of a case that they have not answered for."""
+    """A member's conflicts with each team of a case that they have not answered for."""
 
     def __init__(self, *arguments: Any, case: Case, member: User, **named: Any) -> None:
         super().__init__(*arguments, **named)

@@ -58,7 +58,7 @@ class MotionForm(Form):
         keys = [str(field.value() or "") for field in self.hidden_fields()]
         return " ".join(["motion", type(self).__name__, *filter(None, [self.about, *keys])])
 
-    def moved(self) -> dict[str, Any]:
+    def motion_arguments(self) -> dict[str, Any]:
         """Return what every motion is given."""
         return {"reason": self.cleaned_data["reason"], "now": domain_now()}
 
@@ -88,7 +88,7 @@ class GrantForm(MotionForm):
         team = team_by_id(self.cleaned_data["team"])
         if team is None:
             raise InvalidInput(_NO_TEAM, "invalid", field="team")
-        return motions.grant_move(team, by=by, **self.moved())
+        return motions.grant_move(team, by=by, **self.motion_arguments())
 
 
 class RevokeGrantForm(MotionForm, RowForm):
@@ -103,7 +103,7 @@ class RevokeGrantForm(MotionForm, RowForm):
         grant = entitlement_by_number(self.cleaned_data["grant"])
         if grant is None:
             raise InvalidInput("Choose a grant of the list.", "invalid")
-        return motions.revoke_move(grant, by=by, **self.moved())
+        return motions.revoke_move(grant, by=by, **self.motion_arguments())
 
 
 # Stakes ---------------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class StakeMotionForm(MotionForm):
         chosen = defenses_named(self.cleaned_data["defense"])
         if not chosen:
             raise InvalidInput("Choose at least one defense.", "invalid", field="defenses")
-        moved = self.moved()
+        moved = self.motion_arguments()
         return motions.stakes_move(chosen, self.cleaned_data["criteria"], moved.pop("reason"), by=by, **moved)
 
 
@@ -170,7 +170,7 @@ class ReturnAnswerForm(MotionForm, RowForm):
         """Move the answer."""
         assert self._asked_back is not None, "clean refuses it"
         granted = self.cleaned_data["granted"] == "yes"
-        return motions.answer_move(self._asked_back, granted=granted, by=by, **self.moved())
+        return motions.answer_move(self._asked_back, granted=granted, by=by, **self.motion_arguments())
 
 
 # Withheld prizes ------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class WithholdForm(MoneyForm, MotionForm):
     def save(self, *, by: User) -> Case:
         """Move to withhold it."""
         account, team = account_and_team(self.cleaned_data, by)
-        return motions.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.moved())
+        return motions.withhold_move(account, self.cleaned_data["sum"], team=team, by=by, **self.motion_arguments())
 
 
 class ReturnWithheldForm(MotionForm, RowForm):
@@ -216,7 +216,7 @@ class ReturnWithheldForm(MotionForm, RowForm):
         """Move to give it back."""
         account, team = account_and_team(self.cleaned_data, by)
         award = award_by_number(self.cleaned_data["award"])
-        return motions.return_move(account, team=team, award=award, by=by, **self.moved())
+        return motions.return_move(account, team=team, award=award, by=by, **self.motion_arguments())
 
 
 def account_and_team(data: dict[str, Any], by: User) -> tuple[Account, Team | None]:
@@ -251,7 +251,7 @@ class OneStakeMotionForm(MotionForm):
         subject = award_of(self.stake) if self.of_award else self.stake
         if subject is None:
             raise NotFound("Nothing was awarded for this stake.", "not_found")
-        return type(self).service(subject, by=by, **self.moved())
+        return type(self).service(subject, by=by, **self.motion_arguments())
 
 
 class AwardForm(OneStakeMotionForm):
@@ -262,9 +262,9 @@ class AwardForm(OneStakeMotionForm):
     field_order = ["statement", "reason"]
     statement = TextField("Public statement", most=MOST_WORDS, rows=4)
 
-    def moved(self) -> dict[str, Any]:
+    def motion_arguments(self) -> dict[str, Any]:
         """Return the statement too."""
-        return super().moved() | {"statement": self.cleaned_data["statement"]}
+        return super().motion_arguments() | {"statement": self.cleaned_data["statement"]}
 
 
 class EndStakeForm(OneStakeMotionForm):

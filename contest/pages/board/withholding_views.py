@@ -47,7 +47,7 @@ def board_withheld(request: HttpRequest, member: User) -> HttpResponse:
         "form": sent,
         "withhold": withhold if accounts or withhold.is_bound else None,
         "withheld": [
-            (each, _words(each), None if _is_moved(each, moved) else _return_form(each, give_back))
+            (each, _words(each), None if _has_open_return_motion(each, moved) else _return_form(each, give_back))
             for each in withholdings()
             if each.team is None or each.team.pk not in aside
         ],
@@ -68,7 +68,7 @@ def _words(each: WithheldAmount) -> str:
     return capfirst(words)
 
 
-def _is_moved(each: WithheldAmount, moved: Iterable[OpenMotion]) -> bool:
+def _has_open_return_motion(each: WithheldAmount, moved: Iterable[OpenMotion]) -> bool:
     """Say whether it is moved already to give this back."""
     rows = subject_of(each.account, each.team, each.award)
     return any(motion.kind is DecisionKind.RETURN and motion.case.subject == rows for motion in moved)

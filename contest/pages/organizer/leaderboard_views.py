@@ -16,11 +16,11 @@ from policy.selectors import policy_in_force
 
 @page(organizer_of, "GET POST")
 def leaderboard_check(request: HttpRequest, organizer: User) -> HttpResponse:
-    """Show an organizer what the nightly check found, and make all tables anew where they ask for it."""
+    """Show an organizer what the nightly check found, and rebuild all tables on request."""
     now = domain_now()
     if request.method == "POST":
         made = snapshots.boards_remake(by=organizer, now=now)
-        messages.success(request, f"{made:,} tables were made anew from the facts and compared.")
+        messages.success(request, f"{made:,} tables were rebuilt from the facts and compared.")
         return SeeOther(reverse("leaderboard-check"))
     context = {
         "check": snapshots.newest_comparison(),

@@ -60,7 +60,7 @@ def letters(request: HttpRequest, organizer: User) -> HttpResponse:
 @csp_update({"frame-src": [SELF]})  # type: ignore[arg-type]  # its types know views of one argument alone
 def letter(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Show one letter as it leaves, where all are shown."""
-    found, now = _shown(name), domain_now()
+    found, now = _letter_or_404(name), domain_now()
     mail = found.mail()
     context = {
         "letter": found,
@@ -77,13 +77,13 @@ def letter(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
 @xframe_options_sameorigin
 def letter_html(request: HttpRequest, organizer: User, name: str) -> HttpResponse:
     """Answer a letter's HTML part as a page that may do nothing."""
-    html = _html(_shown(name).mail())
+    html = _html(_letter_or_404(name).mail())
     if not html:
         raise Http404("no such part")
     return HttpResponse(html)
 
 
-def _shown(name: str) -> made_letters.LetterRow:
+def _letter_or_404(name: str) -> made_letters.LetterRow:
     if not made_letters.shows_all_letters():
         raise Http404("letters are read by those they are for")
     return made_letters.letter_by_name(name, now=domain_now())

@@ -55,7 +55,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
     zone, found = policy_in_force(now).policy.time_zone, policy_history(now=now)
     form = _form_of(request, found, now, zone)
     if form.version.version != found[0].version:
-        return _overtaken(request, form, found, now)
+        return _page_after_conflict(request, form, found, now)
     if do != "edit" and (row := form.submit(by=organizer, record=do == "record")):
         if do != "record":
             return _preview(request, form, row, now)
@@ -63,7 +63,7 @@ def policy_new(request: HttpRequest, organizer: User) -> HttpResponse:
         messages.success(request, words, extra_tags=f"policy {organizer.get_username()}")
         return go_to("policy")
     if form.refused and form.refused.code == "policy_changed":
-        return _overtaken(request, form, policy_history(now=now), now)
+        return _page_after_conflict(request, form, policy_history(now=now), now)
     return _page(request, form, found[0], now)
 
 
@@ -80,7 +80,9 @@ def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime,
     return PolicyForm(initial={"since": since, **request.GET.dict(), "base": newest.version}, version=newest, zone=zone)
 
 
-def _overtaken(request: HttpRequest, form: PolicyForm, found: list[PolicyVersionRow], now: datetime) -> HttpResponse:
+def _page_after_conflict(
+    request: HttpRequest, form: PolicyForm, found: list[PolicyVersionRow], now: datetime
+) -> HttpResponse:
     """Show what was recorded meanwhile, and the form on top of it with everything that was typed."""
     newest = found[0]
     meanwhile = [each for each in reversed(found) if each.version > form.version.version]

@@ -34,7 +34,7 @@ class TrialWords(NamedTuple):
     does: str
 
 
-_QUIET = "Only totals are shown. Which pictures they were is nobody's to see, and what the program prints is not kept."
+_QUIET = "Only totals are shown. Which pictures they were is kept secret, and what the program prints is not kept."
 KINDS = {
     TrialKind.SMOKE: TrialWords(
         "Smoke test",
@@ -105,7 +105,7 @@ def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Po
     findings = selectors.eligibility_of(defense, policy, now=now).findings
     return {
         "words": KINDS[kind],
-        "asked": _asked(kind, now),
+        "asked": _question_count_words(kind, now),
         "decided": [finding for finding in findings if finding.condition in selectors.DECIDES[kind]],
         "newest": newest,
         "replaces": newest is not None and newest.state == RunState.FINISHED,
@@ -114,7 +114,7 @@ def _preview(defense: Defense, kind: TrialKind, newest: Trial | None, policy: Po
     }
 
 
-def _asked(kind: TrialKind, now: datetime) -> str:
+def _question_count_words(kind: TrialKind, now: datetime) -> str:
     """Return how much the trial would ask about, where that is known beforehand."""
     if kind is TrialKind.EARLIER:
         return f"{len(selectors.earlier_questions(now=now)):,}, by the rulings of now"

@@ -62,7 +62,7 @@ def part(request: HttpRequest, organizer: User) -> HttpResponse:
     if not form.is_valid():
         raise WrongFields({name: " ".join(map(str, errors)) for name, errors in form.errors.items()})
     found = try_batch(form.tried, behind=whole_number(request.GET.get("behind", "")) or 0)
-    shown = [_shown(each, now) for each in found.changes[:MOST_SHOWN]]
+    shown = [_changed_picture_content(each, now) for each in found.changes[:MOST_SHOWN]]
     return JsonResponse(
         {
             "looked": found.looked,
@@ -78,7 +78,7 @@ def _everything(numbers: TriedNumbers, now: datetime) -> dict[str, Any]:
     for each in try_on_all(numbers):
         looked += each.looked
         kinds.update(_kind(change) for change in each.changes)
-        shown += [_shown(change, now) for change in each.changes[: MOST_SHOWN - len(shown)]]
+        shown += [_changed_picture_content(change, now) for change in each.changes[: MOST_SHOWN - len(shown)]]
     return {"looked": looked, "kinds": {key: kinds[key] for key in KINDS}, "shown": shown}
 
 
@@ -92,7 +92,7 @@ def _kind(change: PictureChange) -> str:
     return "other" if change.before else "valid"
 
 
-def _shown(change: PictureChange, now: datetime) -> dict[str, Any]:
+def _changed_picture_content(change: PictureChange, now: datetime) -> dict[str, Any]:
     """Return one changed picture as the page shows it."""
     image, ruling, after = change.image, change.ruling, change.after
     return {

@@ -94,7 +94,7 @@ def risk_coverage_csv(request: HttpRequest, public_id: str) -> HttpResponse:
     return csv_file(f"risk-coverage-{defense.public_id}", CSV_COLUMNS, rows)
 
 
-def _waits(defense: Defense) -> bool:
+def _is_unpublished(defense: Defense) -> bool:
     return defense.published_at is None and defense.retired_at is None
 
 
@@ -156,7 +156,7 @@ def _for_organizers(defense: Defense) -> dict[str, Any]:
     now = domain_now()
     policy = policy_in_force(now).policy
     eligibility = trials.eligibility_of(defense, policy, now=now)
-    failed = failures_of(eligibility, policy) if _waits(defense) else ()
+    failed = failures_of(eligibility, policy) if _is_unpublished(defense) else ()
     return {
         "parted": defense_figures.parted_runs(defense),
         "dead": defense_figures.dead_runs_of(defense),

@@ -9,7 +9,7 @@ from common.errors import NotFound
 from common.web.lists import page_of
 from common.web.page import page
 from contest.core.calendar import Week
-from contest.core.embargo import public_attacks, published
+from contest.core.embargo import public_attacks, public_image_condition
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.record.week_pictures import week_pictures
@@ -97,7 +97,7 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 def week_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the pictures of a week that has ended, and no answer of anybody: those come with its release (R24)."""
     week, now = _week_that_ended(name), domain_now()
-    images = images_of_week(week).filter(published(now=now)).order_by("pk")
+    images = images_of_week(week).filter(public_image_condition(now=now)).order_by("pk")
     page = page_of(request, images, PICTURES_SHOWN)
     parts = selectors.parts_of(week.name)
     context = {

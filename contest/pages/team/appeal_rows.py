@@ -145,7 +145,9 @@ def arguments_of(case: Case, *, but: Appeal | None = None, now: datetime) -> lis
     """Return the appeals of a case, but one, in their order."""
     rows = case.appeals.select_related("team__merged_into", "image").order_by("sent_at", "pk")
     return [
-        TeamText(_WHO[AppealSide(each.side)], _named(each.team, each.image, now), each.sent_at, each.argument, each)
+        TeamText(
+            _WHO[AppealSide(each.side)], _public_team(each.team, each.image, now), each.sent_at, each.argument, each
+        )
         for each in rows
         if but is None or each.pk != but.pk
     ]
@@ -158,13 +160,13 @@ def answers_of_others(case: Case, reader: Team, *, now: datetime) -> list[TeamTe
     own = {each.pk for each in teams_counted_together(reader)}
     rows = case.statements.select_related("team__merged_into").order_by("sent_at", "pk")
     return [
-        TeamText("The other side", _named(each.team, case.image, now), each.sent_at, each.words)
+        TeamText("The other side", _public_team(each.team, case.image, now), each.sent_at, each.words)
         for each in rows
         if each.team_id not in own
     ]
 
 
-def _named(team: Team, image: Image, now: datetime) -> Team | None:
+def _public_team(team: Team, image: Image, now: datetime) -> Team | None:
     """Return a team of a case where it is public: by its attack, or by the release (R24)."""
     together = teams_counted_together(team)
     known = public_attacks(now=now).filter(team__in=together, image=image).exists()

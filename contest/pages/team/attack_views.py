@@ -25,7 +25,7 @@ from contest.appeals.grounds import appealable
 from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows
 from contest.attacks.letters import notify_withdrawn
-from contest.attacks.receipts import attack_receipt, outcomes_json, page_json
+from contest.attacks.receipts import attack_receipt, outcomes_json, upload_page_config
 from contest.attacks.selectors import (
     attack_seen_by,
     attacks_by_team,
@@ -69,7 +69,7 @@ class AttackForm(Form):
         label="Sent against",
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Choose none to mean all of these. A valid picture is given to every published defense either way.",
+        help_text="Leave empty to target all. A valid picture is given to every published defense either way.",
     )
 
     def __init__(self, *arguments: Any, staked: QuerySet[Defense], **named: Any) -> None:
@@ -89,7 +89,7 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return _attacks_page(request, team)
     try:
-        outcomes, _ = _sent(request, team)
+        outcomes, _ = _receive_uploads(request, team)
     except DomainError as error:
         return _attacks_page(request, team, refused=error)
     return _attacks_page(request, team, outcomes=outcomes)
@@ -101,12 +101,12 @@ def attacks(request: HttpRequest, user: User) -> HttpResponse:
 def send(request: HttpRequest) -> HttpResponse:
     """Take pictures from the page's script: JSON with a receipt or a refusal for each, in order."""
     team = own_team_of(request.user)
-    outcomes, now = _sent(request, team)
+    outcomes, now = _receive_uploads(request, team)
     policy = policy_in_force(now).policy
     return JsonResponse(outcomes_json(outcomes, team=team, policy=policy, now=now))
 
 
-def _sent(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
+def _receive_uploads(request: HttpRequest, team: Team) -> tuple[list[UploadResult], datetime]:
     refuse_other_team(request.POST.get("team", ""), team)
     files = request.FILES.getlist("image")
     # The files are there, so the last byte has arrived: this is the moment that counts (R23).
@@ -150,7 +150,7 @@ def _attacks_page(
         "outcomes": outcomes,
         "nothing_chosen": outcomes == [],
         "refused": refused,
-        "script": page_json(team, policy=policy, now=now),
+        "script": upload_page_config(team, policy=policy, now=now),
     }
     answer = render(request, "attacks/attacks.html", context, status=http_status(refused) if refused else 200)
     for name, value in retry_headers(refused).items() if refused else ():

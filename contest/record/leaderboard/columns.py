@@ -120,7 +120,7 @@ TEAM_FIELDS = ("rank", "id", "name", "unpaid", "sent", "valid", "breaks", "defen
 def file_rows(table: str, rows: Iterable[Any]) -> list[Sequence[Any]]:
     """Return the lines of a CSV file: the heading, and one line for each row."""
     flat, fields = (_defense, DEFENSE_FIELDS) if table == "defenses" else (_team, TEAM_FIELDS)
-    return [fields, *([_written(flat(row)[name]) for name in fields] for row in rows)]
+    return [fields, *([_cell_value(flat(row)[name]) for name in fields] for row in rows)]
 
 
 def _team(row: TeamRow) -> Mapping[str, Any]:
@@ -137,7 +137,7 @@ def _defense(row: DefenseRank) -> Mapping[str, Any]:
     return own | private | by | {"team_id": team.id, "team": team.name}
 
 
-def _written(value: Any) -> Any:
+def _cell_value(value: Any) -> Any:
     """Return what a cell says."""
     if isinstance(value, bool):
         return "yes" if value else "no"

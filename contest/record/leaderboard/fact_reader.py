@@ -93,7 +93,7 @@ def _breaks() -> Iterator[of.BreakFacts]:
 # Answers --------------------------------------------------------------------------------------------------------------
 
 
-def _counted() -> QuerySet[Prediction]:
+def _counted_predictions() -> QuerySet[Prediction]:
     """Return the answers that count or did until later ones took their place, which the tables of the past know."""
     return Prediction.objects.filter(Q(rerun__isnull=True) | Q(rerun__state=RerunState.APPLIED)).order_by()
 
@@ -101,7 +101,7 @@ def _counted() -> QuerySet[Prediction]:
 def _answers() -> Iterator[of.AnswerFacts]:
     """Yield the attacks that each defense answered in as many rounds as were asked for at the time (R29)."""
     sent = Attack.objects.filter(withdrawn_at__isnull=True).values("image")
-    rows = _counted().filter(image__in=sent).values_list("defense", "image")
+    rows = _counted_predictions().filter(image__in=sent).values_list("defense", "image")
     for defense, image, at, rounds in rows.annotate(at=Min("predicted_at"), rounds=Count("round", distinct=True)):
         if rounds >= policy_at(at).evaluation_runs:
             yield of.AnswerFacts(defense, image, at)
@@ -111,7 +111,7 @@ def _varied() -> Iterator[of.AnswerFacts]:
     """Yield where a defense answered differently in the rounds of one set of runs: the first of each week is enough."""
     apart = Q(label__gt=0) | Q(bird__gt=0) | Q(bicycle__gt=0)
     rows = (
-        _counted()
+        _counted_predictions()
         .filter(image__origin__in=RELEASED_ORIGINS, image__label_from__isnull=False)
         .values_list("defense", "image", "image__received_at", "rerun")
         .annotate(

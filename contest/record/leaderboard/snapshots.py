@@ -113,10 +113,10 @@ def boards_make_periodically(*, now: datetime) -> int:
 
 
 def _is_stale(row: Leaderboard | None, now: datetime) -> bool:
-    return row is None or now - row.made_at >= FRESH or row.seen != _seen()
+    return row is None or now - row.made_at >= FRESH or row.seen != _newest_moments()
 
 
-def _seen() -> dict[str, str]:
+def _newest_moments() -> dict[str, str]:
     """Return what happened last of what people look for at once; the rest may wait until the tables are old.
 
     Numbers and times, to be compared for being the same: a release says when its build began, and may be recorded long
@@ -131,7 +131,7 @@ def _seen() -> dict[str, str]:
 
 
 def _make(weeks: list[str], now: datetime) -> int:
-    seen = _seen()  # before the facts: what comes between is seen by the next look
+    seen = _newest_moments()  # before the facts: what comes between is seen by the next look
     facts = read_facts()
     for week in weeks:
         found = tables(facts, _moment(week, now))
@@ -147,7 +147,7 @@ def stored_count() -> int:
 
 @transaction.atomic
 def boards_remake(*, by: User, now: datetime) -> int:
-    """Make every stored table anew from the facts, and check them; returns how many there are."""
+    """Rebuild every stored table from the facts, and check them; returns how many there are."""
     weeks = list(Leaderboard.objects.values_list("week", flat=True))
     made = _make(weeks, now) if weeks else 0
     board_check(now=now)
@@ -169,7 +169,7 @@ def boards_check_nightly(*, now: datetime) -> int:
 
 
 def board_check(*, now: datetime) -> LeaderboardCheck:
-    """Compare every stored table with one made anew from the facts as of the same moment, and record what differs.
+    """Compare every stored table with one rebuilt from the facts as of the same moment, and record what differs.
 
     A stake says how it stands, and its changes say how it came to that: where these two differ, one was tampered with.
     """

@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.chain import ListedRelease, check_list, check_listed_release, read_release_list
+from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
@@ -37,8 +37,8 @@ class MirroredRelease:
 
     @cached_property
     def link(self) -> ListedRelease:
-        """Return what the chain needs of how it is listed; raises what `read_release_list` raises."""
-        return read_release_list(self.listed)
+        """Return what the chain needs of how it is listed; raises what `parse_listed_release` raises."""
+        return parse_listed_release(self.listed)
 
     @property
     def archive(self) -> Path:
@@ -87,7 +87,7 @@ def read_record(folder: Path) -> MirroredRecord:
     from what follows, or a release is too old to be rebuilt from.
     """
     record = MirroredRecord(tuple(_parts(folder)))
-    if broken := check_list([part.link for part in record.parts]):
+    if broken := check_release_list([part.link for part in record.parts]):
         raise Conflict(f"The releases are no chain: {broken[0]}", "differs")
     for before, part in zip([None, *record.parts], record.parts, strict=False):
         _check(part, before)
@@ -102,7 +102,7 @@ def read_record(folder: Path) -> MirroredRecord:
 def _parts(folder: Path) -> Iterator[MirroredRelease]:
     try:
         for row in json.loads((folder / LIST).read_bytes())["releases"]:
-            yield MirroredRelease(folder / read_release_list(row).name, row)
+            yield MirroredRelease(folder / parse_listed_release(row).name, row)
     except (OSError, ValueError, KeyError, TypeError) as error:
         words = f"{folder} has no {LIST} that can be read: make it a mirror with release_mirror URL {folder} first."
         raise InvalidInput(words, "no_mirror", field="folder") from error

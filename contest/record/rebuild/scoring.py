@@ -121,7 +121,7 @@ def fill_unproved(part: MirroredRelease, known: FilledTables) -> None:
                 asked_at=row["found_at"],
                 ended_at=row["found_at"],
             )
-        _fill_break(row, known, _set_aside(row, known, reruns[row["defense_id"]]).pk)
+        _fill_break(row, known, _replaced_prediction(row, known, reruns[row["defense_id"]]).pk)
 
 
 def fill_mistakes(part: MirroredRelease, known: FilledTables) -> None:
@@ -139,7 +139,7 @@ def fill_mistakes(part: MirroredRelease, known: FilledTables) -> None:
         )
 
 
-def _set_aside(row: Values, known: FilledTables, rerun: Rerun) -> Prediction:
+def _replaced_prediction(row: Values, known: FilledTables, rerun: Rerun) -> Prediction:
     """Make the answer that once proved a break, as far as it is published."""
     found, image = row["found_at"], Image.objects.get(pk=known.images[row["image_id"]])
     same = {"defense_id": rerun.defense_id, "round": row["round"], "rerun": rerun}

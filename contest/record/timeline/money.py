@@ -23,7 +23,7 @@ def money_events(mistakes: Sequence[Break], now: datetime) -> Iterator[Event]:
     telling = LedgerView.now()
     told = [each for each in entries if telling.of(each) not in HIDDEN]
     currency = policy_in_force(now).policy.currency
-    yield from (_moved(row, currency) for row in with_causes(told, told_at=now))
+    yield from (_ledger_entry_event(row, currency) for row in with_causes(told, told_at=now))
 
 
 def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
@@ -42,7 +42,7 @@ def _entries_of(mistakes: Sequence[Break]) -> list[LedgerEntry]:
     return list(found.values())
 
 
-def _moved(row: LedgerEntryRow, currency: str) -> Event:
+def _ledger_entry_event(row: LedgerEntryRow, currency: str) -> Event:
     entry = row.entry
     link = EvidenceLink(f"entry {entry.pk}", f"{reverse('money')}?before={entry.pk + 1}#entry-{entry.pk}")
     words = f"{money(entry.cents, currency)} from {row.source} to {row.target}: {row.why}"

@@ -149,7 +149,7 @@ def test_who_steps_aside_is_led_away_and_sees_nothing_of_it_any_more(
 
 
 def test_what_is_missing_is_said_at_its_team(case: Case, scene: Scene, client: Client) -> None:
-    choose, kind = "Choose one of the two for this team.", "Choose what ties you to this team."
+    choose, kind = "Choose one of the two for this team.", "Choose the kind of conflict."
     was_in_it = {"red": "aside", f"kind-{scene.red.public_id}": "member"}
     kept = rf'name="tie-{scene.blue.public_id}" value="none"[^>]* checked'
     for said, told in (({"red": ""}, choose), ({"red": "maybe"}, choose), ({"red": "aside"}, kind), (was_in_it, kind)):

@@ -226,8 +226,8 @@ def test_where_no_open_case_is_about_the_team_nothing_is_told_of_others(scene: S
     ("form", "why"),
     [
         (declared(team="nobody"), "There is no team of this name or ID."),
-        (declared(kind=""), "Choose what ties you to the team."),
-        (declared(kind="member"), "Choose what ties you to the team."),
+        (declared(kind=""), "Choose the kind of conflict."),
+        (declared(kind="member"), "Choose the kind of conflict."),
         (declared(since="yesterday"), "Give a day as in 2026-11-20"),
         (declared(since="2026-12-24"), "Give a day that has begun"),
         (declared(words="x" * 1_001), "Write at most 1,000 characters."),
@@ -268,7 +268,7 @@ def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, o
     case_cast.picture(scene)
     for user in (case_cast.joins(scene.red, "rob"), scene.members[1]):
         User.objects.filter(pk=user.pk).update(email=f"{user.username}@lab.example.edu")
-    assert "It ties you to no team that is here now" in plain(
+    assert "It is a conflict with no present team" in plain(
         client.post(MINE, {"action": "tell", "domains": "", "people": "", "papers": ""}, follow=True)
     )
     assert ConflictOfInterest.objects.get().member == scene.members[1]
@@ -278,11 +278,11 @@ def test_what_a_member_tells_is_compared_at_once(scene: Scene, client: Client, o
         "people": "a@b.example, c@d.example",
         "papers": "1809.08352",
     }
-    assert "It ties you to red. 1 open case is closed to you now" in plain(client.post(MINE, told, follow=True))
+    assert "It is a conflict with red. 1 open case is closed to you now" in plain(client.post(MINE, told, follow=True))
     ties = Affiliations.objects.get(member=mia)
     assert (ties.people, ties.papers) == (["a@b.example", "c@d.example"], ["1809.08352"])
     assert "a@b.example c@d.example</textarea>" in main(client, MINE)
-    assert "It ties you to no team" in plain(client.post(MINE, told, follow=True))
+    assert "It is a conflict with no present team" in plain(client.post(MINE, told, follow=True))
     told_of = ("member0: 1 domain, 2 people, 1 paper", "member2: nothing yet")
     shows(words(organizer, ALL), *told_of, but=["a@b.example"])
 

@@ -307,7 +307,7 @@ def test_an_open_motion_is_shown_to_who_may_judge_it(
     link = f'<a class="id" href="/board/cases/{case.public_id}/">{case.public_id}</a>'
     assert f"Moved by you, 1 of 2 votes; others vote at {link}." in main(board, address)
     # Of how many votes, and what about, nothing yet.
-    waits = f"A motion waits for you. Say first whether anything ties you to its teams, at {link}."
+    waits = f"A motion waits for you. First state any conflict of interest with its teams, at {link}."
     shows(main(other, address), waits, but=["Moved by"])
     voted(case, ron, NOW)
     assert f"Moved by rita, 2 of 2 votes; the count can be confirmed at {link}." in main(other, address)

@@ -19,7 +19,7 @@ from django.test import Client
 
 from contest.attacks.near_duplicates import near_duplicates_find
 from contest.attacks.services import attack_withdraw
-from contest.core.embargo import public_attacks, public_pictures, published
+from contest.core.embargo import public_attacks, public_image_condition, public_pictures
 from contest.core.models import Attack, Break, Release, Team
 from contest.core.weeks import week_called
 from contest.releases.services import release_week
@@ -282,9 +282,9 @@ def test_a_picture_of_the_organizers_is_public_as_an_attack_or_with_its_release(
     image = send(red, now=now).image
     Attack.objects.all().delete()
     Image.objects.update(origin="dataset", label_from=now)
-    assert not Image.objects.filter(published(now=BOUNDARY)).exists()
+    assert not Image.objects.filter(public_image_condition(now=BOUNDARY)).exists()
     Release.objects.create(week="2026-W47", manifest_sha256="a", counts={}, bytes=1, released_at=BOUNDARY)
-    assert set(Image.objects.filter(published(now=BOUNDARY))) == {image}
+    assert set(Image.objects.filter(public_image_condition(now=BOUNDARY))) == {image}
 
 
 def test_gold_and_examples_stay_secret_also_as_somebodys_attack(red: Team, now: datetime) -> None:
@@ -295,8 +295,11 @@ def test_gold_and_examples_stay_secret_also_as_somebodys_attack(red: Team, now: 
 
 
 def test_the_condition_leads_from_other_rows_too(red: Team, now: datetime) -> None:
-    attack, sent_before = send(red, now=now), Attack.objects.filter(published("image__", now=BOUNDARY))
-    assert (set(sent_before), Break.objects.filter(published("image__", now=BOUNDARY)).count()) == ({attack}, 0)
+    attack, sent_before = send(red, now=now), Attack.objects.filter(public_image_condition("image__", now=BOUNDARY))
+    assert (set(sent_before), Break.objects.filter(public_image_condition("image__", now=BOUNDARY)).count()) == (
+        {attack},
+        0,
+    )
 
 
 def test_a_release_names_the_team_whose_attack_was_not_withdrawn(red: Team, now: datetime, tmp_path: Any) -> None:

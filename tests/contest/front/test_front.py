@@ -75,7 +75,7 @@ def test_a_contest_that_has_just_begun(client: Client) -> None:
         *("Week 2026-W48 ends on", "Sat 28 Nov 2026 00:00:00 UTC</time>", "<span data-clock>2 d 16:00:00</span>"),
         # The numbers are those of the policy.
         "Send up to 10 pictures a day, 299 × 299 pixels",
-        *("at least 25 % of the picture", "USD 1,000.00", "unbroken for 90 days of 24 hours"),
+        *("at least 25 % of the picture", "USD 1,000.00", "unbroken for 90 full days"),
         *("8 of 10 known pictures", "Each is shown to 3 people"),
     )
     assert "USD 0.00" not in page, "nothing is no sum worth telling"
@@ -146,10 +146,11 @@ def test_a_chart_is_drawn_alike_in_every_language() -> None:
     assert german == render_to_string("defenses/_curve.html", {"curve": curve(points)})
 
 
-def test_the_switch_names_each_language_in_its_own(client: Client) -> None:
+def test_translated_pages_alone_offer_the_other_language_by_its_own_name(client: Client) -> None:
     for language, other in (("de", "English"), ("en", "Deutsch")):
         client.cookies["django_language"] = language
-        assert f">{other}</button>" in client.get("/").content.decode()
+        offered = [f">{other}</button>" in client.get(page).content.decode() for page in ("/sign-in/", "/", "/rules/")]
+        assert offered == [True, False, False]
 
 
 class TestReleases:

@@ -126,7 +126,7 @@ def page() -> str:
 def adds_up(shown: MoneyOverview, why: str = "") -> None:
     """All sums are those of the rows that are listed."""
     assert shown.received - shown.paid == (sum(shown.balances.values()) + shown.staked + shown.held), why
-    assert shown.untold >= 0 and shown.withheld_untold >= 0, why
+    assert shown.embargoed >= 0 and shown.withheld_embargoed >= 0, why
     received = paid = 0
     for row in (row.entry for row in entries(told_at=CLOSED, most=1000)[0]):
         came, went = ((side.kind == OUTSIDE) * row.cents for side in (row.source, row.target))

@@ -242,7 +242,7 @@ def test_a_week_behind_one_that_waits_names_it(organizer: Client, clock: Clock) 
     [
         ({"state": BuildState.RUNNING, "stage": "images", "done": 1234, "total": 5000}, "images: 1,234 of 5,000"),
         ({"state": BuildState.RUNNING, "stage": "responses.csv", "done": 2000}, "responses.csv: 2,000"),
-        ({"state": BuildState.RUNNING, "seen_at": cast.NOW - timedelta(minutes=2)}, "Whoever built it is gone"),
+        ({"state": BuildState.RUNNING, "seen_at": cast.NOW - timedelta(minutes=2)}, "The build process stopped"),
         ({"state": BuildState.FAILED, "error": "The disk <is> full."}, "The disk &lt;is&gt; full."),
     ],
 )

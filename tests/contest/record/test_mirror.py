@@ -20,7 +20,7 @@ from django.core.management import call_command
 
 from adjudication import mirror
 from adjudication.verifier import mirror_zip
-from adjudication.verifier.chain import check_listed_release, read_release_list
+from adjudication.verifier.chain import check_listed_release, parse_listed_release
 from adjudication.verifier.release_reader import Findings, read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
@@ -260,7 +260,7 @@ def test_a_list_that_is_not_what_the_manifests_say_is_told(
 
 def test_a_release_under_another_name_is_told(server: Server, run: Again, here: Path) -> None:
     run(server.url)
-    first, second, errata = map(read_release_list, server.rows)
+    first, second, errata = map(parse_listed_release, server.rows)
     manifest, found = read_manifest(here / SECOND), Findings()
     check_listed_release(second, first, manifest, found)
     assert found.differences == []

@@ -233,7 +233,7 @@ def test_a_version_is_published_after_a_look(
 ) -> None:
     """By organizers alone."""
     client, page = signed_in(olga), "/organizer/learning/"
-    form = {"summary": "Wheels count.", "clarification": "All of them.", "requalify": "yes", "begins": ""}
+    form = {"summary": "Wheels count.", "clarification": "All of them.", "requalify": "yes", "in_force_from": ""}
     assert [signed_in(who).post(page, form | {"step": "publish"}).status_code for who in (tara, rita)] == [403, 403]
     shows(client.post(page, form), "asked of 2 qualified taskers")
     shows(client.post(page, form | {"step": "change"}), "Wheels count.")
@@ -247,13 +247,13 @@ def test_a_version_is_published_after_a_look(
     ("values", "words"),
     [
         ({"summary": ""}, "Say in a sentence what changed."),
-        ({"begins": "2020-01-01T00:00"}, "A version cannot begin in the past."),
-        ({"begins": "soon"}, "Write the time as"),
+        ({"in_force_from": "2020-01-01T00:00"}, "A version cannot begin in the past."),
+        ({"in_force_from": "soon"}, "Write the time as"),
     ],
 )
 @pytest.mark.parametrize("step", ["", "publish"])
 def test_a_wrong_version_is_refused_with_everything_kept(
     values: dict[str, str], words: str, step: str, signed_in: SignIn, olga: User
 ) -> None:
-    form = {"summary": "Wheels count.", "clarification": "All of them.", "begins": "", "step": step} | values
+    form = {"summary": "Wheels count.", "clarification": "All of them.", "in_force_from": "", "step": step} | values
     shows(signed_in(olga).post("/organizer/learning/", form), words, "All of them.", status=400)

@@ -214,7 +214,7 @@ def test_a_late_answer_is_told_as_its_receipt_told(
 ) -> None:
     answer = gold_response(tara, now) if gold else factories.response(tara, factories.panel(), counted=False)
     type(answer.assignment).objects.update(seems_counted=counted)
-    assert ("kept, not counted: its place was taken when it came" in shown(signed_in(tara).get(URL))) is not counted
+    assert ("it arrived after the picture was reassigned" in shown(signed_in(tara).get(URL))) is not counted
     assert record(signed_in(tara))["answers"][0]["counted"] is counted
 
 
@@ -273,7 +273,7 @@ MONDAY = datetime(2026, 11, 16, tzinfo=UTC)
         "nothing",
         "enough in one week",
         "too few",
-        "two weeks told together",
+        "two weeks combined",
         "newest first",
         "the rest waits for more",
         "over a week without any",
