@@ -4,6 +4,7 @@ Each role starts at its landing page and follows links, one page for each addres
 one role at one size, light or dark; the single screenshots lie beside it. Sheets of two versions can be compared.
 """
 
+import os
 import sys
 from collections import deque
 from collections.abc import Iterator
@@ -119,6 +120,7 @@ def sheet(shots: list[Screenshot]) -> Image.Image:
 
 def main(site: str, folder: str) -> None:
     """Photograph the pages of all roles."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=engine_path(), args=ARGUMENTS)
