@@ -69,7 +69,7 @@ def test_a_member_discloses_looks_and_votes_by_keyboard(rich: tuple[Scene, Case]
     expect(page.locator("main")).not_to_contain_text(scene.image.public_id)
     page.get_by_label("I step aside").first.check()
     expect(page.get_by_label("Kind of conflict").first).to_be_visible()
-    for choice in page.get_by_label("Nothing ties me to this team").all():
+    for choice in page.get_by_label("No conflict with this team").all():
         choice.check()
     expect(page.get_by_label("Kind of conflict").first).to_be_hidden()
     page.get_by_role("button", name="Record and go on").click()
