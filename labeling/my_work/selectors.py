@@ -49,14 +49,13 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
     return datetime.combine(day, time.min, zone)
 
 
-def answers_page(rows: QuerySet[Response], before: UUID | None) -> tuple[list[Response], UUID | None]:
-    """Return a page of the answers, newest first, and the assignment before which the next page begins, if any.
+def answers_page(rows: QuerySet[Response], last: Response | None) -> tuple[list[Response], UUID | None]:
+    """Return a page of the answers, newest first, and the assignment after which the next page goes on, if any.
 
-    It begins before the assignment `before`; NotFound for one that is not among the answers. Pages go from key to key,
-    and the key is the assignment's random id: a row number would count what others sent.
+    `last` is the last answer of the page before. The key of a page is the assignment's random id: a row number would
+    count what others sent.
     """
-    if before is not None:
-        last = answer_to(rows, before)
+    if last is not None:
         rows = rows.filter(Q(submitted_at__lt=last.submitted_at) | Q(submitted_at=last.submitted_at, pk__lt=last.pk))
     found = list(rows.order_by("-submitted_at", "-pk")[: ANSWERS_ON_A_PAGE + 1])
     shown = found[:ANSWERS_ON_A_PAGE]

@@ -53,8 +53,9 @@ class AnswerFilter(ListFilter):
 @page(tasker_of)
 def my_work(request: HttpRequest, tasker: Tasker) -> HttpResponse:
     """Show a tasker their own answers, newest first, and what they add up to."""
-    now, before, filtered = domain_now(), _before(request), AnswerFilter(request, selectors.own_answers(tasker))
-    answers, older = selectors.answers_page(filtered.rows, before)
+    now, before, own = domain_now(), _before(request), selectors.own_answers(tasker)
+    last, filtered = selectors.answer_to(own, before) if before else None, AnswerFilter(request, own)
+    answers, older = selectors.answers_page(filtered.rows, last)
     is_first = before is None and not filtered.query
     context = {
         "answers": _answer_rows(tasker, answers, now),

@@ -118,7 +118,9 @@ class TestAsking:
         assert not Trial.objects.filter(state=RunState.QUEUED).exists(), "looking changes nothing"
 
     def test_a_first_one_replaces_nothing_and_a_dead_one_may_rather_be_tried_again(self, organizer: Client) -> None:
-        page = words(organizer, trial_address(cast.container(), "?kind=smoke"))
+        newcomer = cast.container()
+        assert "Choose a trial." not in words(organizer, trial_address(newcomer, "?from=mail")), "it is no choice"
+        page = words(organizer, trial_address(newcomer, "?kind=smoke"))
         assert "Replaces nothing: it would be the first" in page and "stops counting" not in page
         trial = dead("Small net")
         answer = organizer.get(trial_address(trial.defense, "?kind=smoke"))

@@ -74,7 +74,8 @@ def _form_of(request: HttpRequest, found: list[PolicyVersionRow], now: datetime,
     newest = found[0]
     if request.method == "POST":
         base = whole_number(request.POST.get("base", ""))
-        begun = next((each for each in found if each.version == base), newest)
+        # Of a version that is unknown, everything recorded may be news.
+        begun = next((each for each in found if each.version == base), found[-1])
         return PolicyForm(request.POST, version=begun, zone=zone)
     since = moment_text(week_at(max(now, newest.since)).end, zone)
     return PolicyForm(initial={"since": since, **request.GET.dict(), "base": newest.version}, version=newest, zone=zone)

@@ -82,7 +82,8 @@ def trial_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     policy = policy_in_force(now).policy
     newest = selectors.newest_trials([defense.pk]).get(defense.pk, {})
     likely = _first_not_passed(newest, policy)
-    form = TrialForm(request.POST if is_sent else request.GET or None, initial={"kind": likely})
+    typed = request.POST if is_sent else request.GET if "kind" in request.GET else None
+    form = TrialForm(typed, initial={"kind": likely})
     kind = TrialKind(form.cleaned_data["kind"]) if form.is_valid() else None
     if is_sent and (trial := form.submit(defense=defense, by=organizer, now=now)):
         hint(work_runs.task)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 
 from common.domain_clock import domain_now
@@ -83,6 +84,12 @@ class AppealForm(PreviewedForm):
         """Return the marks that have anything in them."""
         rows = MarkForms(self.data, prefix="mark") if self.is_bound else ()
         return [row.cleaned_data for row in rows if row.has_changed() and row.is_valid()]
+
+    def clean_marks(self) -> None:
+        """Refuse marks that come without their number: none is lost without a word."""
+        is_counted = MarkForms(self.data, prefix="mark").management_form.is_valid()
+        if not is_counted and any(name.startswith(("mark-", "mark_")) for name in self.data):
+            raise ValidationError("The marks did not arrive. Reload the page and mark the spots again.", "invalid")
 
     @property
     def mark_forms(self) -> "forms.BaseFormSet[MarkForm]":

@@ -250,6 +250,9 @@ def test_a_refused_form_says_what_to_change_and_keeps_what_was_typed(wish: str, 
     for wrong, words in WRONG:
         shows(posted(blue, new(scene), typed(wish, **wrong), 400), words, wrong.get("argument", ARGUMENT))
         assert not Appeal.objects.exists(), wrong
+    uncounted = {name: value for name, value in typed(wish).items() if not name.endswith("_FORMS")}
+    shows(posted(blue, new(scene), uncounted, 400), "The marks did not arrive. Reload the page", ARGUMENT)
+    assert not Appeal.objects.exists(), "marks without their number are not dropped"
 
 
 # What became of it ----------------------------------------------------------------------------------------------------

@@ -465,6 +465,7 @@ def test_the_second_is_shown_what_the_first_recorded_and_loses_nothing(do: str, 
     )
     found = fields(answer.content.decode())
     assert (found["appeal_days"], found["panel_size"], found["board_days"]) == ("8", "oops", "30")
+    answers(organizer.post(NEW, sent(do=do, base=999)), 409, "version 2 was recorded meanwhile")
     assert PolicyVersion.objects.count() == 2
     organizer.post(NEW, sent(base=2, do="record", appeal_days="8", board_days=found["board_days"]))
     assert PolicyVersion.objects.get(version=3).numbers == Policy(appeal_days=8, board_days=30).to_json()

@@ -114,6 +114,8 @@ def test_times_are_in_the_taskers_zone_and_a_day_is_theirs(tara: Tasker, signed_
     before, on = (client.get(URL, {"day": day}).content.decode() for day in ("2026-11-17", "2026-11-18"))
     assert [(late.receipt in page, early.receipt in page) for page in (before, on)] == [(True, False), (False, True)]
     assert "17 Nov 2026, 20:30 EST" in before
+    later = client.get(URL, {"day": "2026-11-17", "before": early.assignment.public_id}).content.decode()
+    assert late.receipt in later and early.receipt not in later, "a page may go on after an answer of another day"
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2026-13-01", "0001-01-01", "9999-12-31", "20261101x"])
