@@ -18,7 +18,7 @@ from contest.core.calendar import week_named
 from contest.core.models import Break
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue_state
-from contest.pages.organizer.rerun_forms import CompareRerunForm
+from contest.pages.organizer.rerun_forms import StartRerunForm
 from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
@@ -381,7 +381,7 @@ def test_what_cannot_be_read_is_told(scored: Scored, organizer: Client) -> None:
 
 def test_choices_become_scopes(scored: Scored) -> None:
     def scope_of(zone: str = "UTC", **chosen: str) -> Scope:
-        form = CompareRerunForm(chosen, defense=scored[0], zone=zone)
+        form = StartRerunForm(chosen, defense=scored[0], zone=zone)
         assert form.is_valid() and form.scope is not None
         return form.scope
 
@@ -390,6 +390,7 @@ def test_choices_become_scopes(scored: Scored) -> None:
     assert scope.words == "Answers given from 2026-11-20 10:00 up to 2026-11-20 11:30 JST."
     assert scope.answered is not None and scope.answered[0].isoformat() == "2026-11-20T10:00:00+09:00"
     assert scope_of(which="run", run=" 007 ").run == 7
+    assert scope_of(which="all", week="soon", device="x", since="x", run="x") == Scope("All answers."), "of others"
 
 
 def test_a_fault_that_a_rerun_got_over_leaves_the_release(olga: User, now: datetime) -> None:

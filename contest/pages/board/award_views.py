@@ -72,7 +72,7 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     NotFound for a stake of a team that the reader steps aside for, as for one that is not there (R21).
     """
     stake = begun_stake_visible_to(reviewer, number, now=domain_now())
-    rerun = BeginRerunForm.of(request, action="rerun")
+    rerun = AwardRerunForm.of(request, action="rerun")
     motions = {form.action or "award": form.of(request, stake=stake) for form in FORMS}
     if rerun.submit(stake=stake, by=reviewer):
         messages.success(request, "The re-run is being prepared. An organizer applies it when it is finished.")
@@ -84,7 +84,7 @@ def award(request: HttpRequest, reviewer: User, number: int) -> HttpResponse:
     return _page(request, stake, reviewer, sent, motions)
 
 
-class BeginRerunForm(Form):
+class AwardRerunForm(Form):
     """That all attacks on the stake's defense run again."""
 
     def save(self, *, stake: Stake, by: User) -> Rerun:

@@ -22,9 +22,11 @@ _WHICH = {
     "between": "Answers given between two moments",
     "run": "Everything one run was asked",
 }
+# The fields that a choice reads; those of other choices may hold anything.
+_READ = {"week": {"week"}, "device": {"device"}, "between": {"since", "until"}, "run": {"run"}}
 
 
-class CompareRerunForm(Form):
+class StartRerunForm(Form):
     """Which answers of `defense` are given again, and why. `scope` is None where the choice makes no sense."""
 
     which = forms.ChoiceField(
@@ -51,6 +53,8 @@ class CompareRerunForm(Form):
 
     def clean(self) -> None:
         """Read the scope."""
+        for name in set().union(*_READ.values()) - _READ.get(self.cleaned_data.get("which", ""), set()):
+            self.errors.pop(name, None)
         if self.errors:
             return
         try:

@@ -19,7 +19,7 @@ from common.web.page import page
 from contest.core.breaks import all_breaks
 from contest.core.models import Break
 from contest.core.scoring_words import rerun_words
-from contest.pages.organizer.rerun_forms import CompareRerunForm
+from contest.pages.organizer.rerun_forms import StartRerunForm
 from labeling.pictures.addresses import picture_url
 from policy.selectors import policy_in_force
 from scoring import reruns
@@ -39,7 +39,7 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     now = domain_now()
     defense, is_sent = defense_named(public_id), request.method == "POST"
     looked_at = request.GET if "which" in request.GET else None
-    form = CompareRerunForm(request.POST if is_sent else looked_at, defense=defense, zone=_zone(now))
+    form = StartRerunForm(request.POST if is_sent else looked_at, defense=defense, zone=_zone(now))
     if is_sent and (rerun := form.submit(by=organizer)):
         hint(prepare_reruns.task)
         words = "The re-run is being prepared. Nothing changes until it is applied."
@@ -51,7 +51,7 @@ def rerun_new(request: HttpRequest, organizer: User, public_id: str) -> HttpResp
     return render(request, "scoring_queue/rerun_new.html", context, status=form.status)
 
 
-def _preview(form: CompareRerunForm) -> dict[str, Any]:
+def _preview(form: StartRerunForm) -> dict[str, Any]:
     """Return what it takes; nothing, with the reason at the form, where it cannot be counted."""
     assert form.scope is not None, "the form was read"
     try:
