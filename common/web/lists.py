@@ -48,9 +48,9 @@ def page_of(request: HttpRequest, rows: Sequence[Any] | QuerySet[Any], size: int
     return Paginator(rows, size).get_page(request.GET.get(name, "")[:LONGEST_PAGE_NUMBER])
 
 
-def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> HttpResponse:
-    """Answer rows as a CSV file that is saved under this name."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+def csv_file(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, status: int = 200) -> HttpResponse:
+    """Answer rows as a CSV file that is saved under this name; `status` is that of the form that filtered them."""
+    answer = HttpResponse(content_type="text/csv; charset=utf-8", status=status)
     answer["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     csv.writer(answer).writerows([columns, *rows])
     return answer

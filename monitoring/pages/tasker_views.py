@@ -1,6 +1,5 @@
 """The organizers' pages of taskers: list, details, actions (R6)."""
 
-import csv
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from accounts.access import organizer_of
 from common.domain_clock import domain_now
 from common.errors import Conflict, NotFound
 from common.web.form_fields import go_to
+from common.web.lists import csv_file
 from common.web.page import page
 from labeling import voiding
 from labeling.models import Tasker
@@ -55,13 +55,10 @@ def _rows(filtered: TaskerFilter, zone: str) -> list[TaskerRow]:
 @page(organizer_of)
 def tasker_list_csv(request: HttpRequest, organizer: User) -> HttpResponse:
     """Answer the list as a CSV file, with the same filter and order."""
-    now = domain_now()
+    now, filtered = domain_now(), TaskerFilter(request, present_taskers())
     zone = _zone(now)
-    rows = _rows(TaskerFilter(request, present_taskers()), zone)
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="taskers-{today_in(now, zone)}.csv"'
-    csv.writer(answer).writerows([COLUMNS, *map(tasker_columns, rows)])
-    return answer
+    rows = map(tasker_columns, _rows(filtered, zone))
+    return csv_file(f"taskers-{today_in(now, zone)}", COLUMNS, rows, status=filtered.form.status)
 
 
 def _zone(now: datetime) -> str:

@@ -110,6 +110,7 @@ def test_nonsense_in_the_address_shows_the_list(query: str, tara: Tasker, organi
 def test_the_file_says_what_the_list_says(tara: Tasker, nell: Tasker, organizer: Client) -> None:
     for right in (True, False):
         gold_answer(tara, right=right, now=timezone.now())
+    assert organizer.get("/organizer/taskers.csv?state=soon").status_code == 400
     answer = organizer.get("/organizer/taskers.csv?sort=tasker")
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     rows = {row["tasker"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}

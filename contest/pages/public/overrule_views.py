@@ -105,4 +105,5 @@ def overrules(request: HttpRequest) -> HttpResponse:
 @page()
 def overrules_csv(request: HttpRequest) -> HttpResponse:
     """Answer the same decisions as a CSV file, all pages of them."""
-    return csv_file("overrules", CSV_COLUMNS, csv_rows(list(OverruleFilter(request).rows)))
+    filtered = OverruleFilter(request)
+    return csv_file("overrules", CSV_COLUMNS, csv_rows(list(filtered.rows)), status=filtered.form.status)

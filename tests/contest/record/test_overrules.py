@@ -125,6 +125,7 @@ class TestSeveral:
         assert 'href="?outcome=all&amp;find=blue&amp;page=2"' in main(client, "/overrules/?outcome=all&find=blue")
 
     def test_the_file_has_the_same_rows_and_no_formula(self, several: dict[str, Decided]) -> None:
+        assert Client().get("/overrules.csv?week=soon").status_code == 400, "no file looks whole that is not"
         answer = Client().get("/overrules.csv?outcome=all&after=rejected")
         assert answer["Content-Type"] == "text/csv; charset=utf-8"
         rows = {row["case"]: row for row in csv.DictReader(io.StringIO(answer.content.decode()))}
