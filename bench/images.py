@@ -13,9 +13,9 @@ _TORCH = """
 import numpy as np
 import torch
 from defense_kit import serve
-from network import network
+from network import build_network
 
-NETWORK = network(torch)
+NETWORK = build_network(torch)
 NETWORK.load_state_dict(torch.load("/opt/weights.pt", weights_only=True))
 NETWORK.eval()
 

@@ -26,11 +26,11 @@ def build(name: str, torch: Any) -> Any:
     """Return the network of this name with fresh weights: uint8 [N, S, S, 3] to logits [N, 2]."""
     from scoring.reference import demo_cnn
 
-    return {CNN: demo_cnn.build_network, RESNET50: resnet50.network}[name](torch)
+    return {CNN: demo_cnn.build_network, RESNET50: resnet50.build_network}[name](torch)
 
 
 def source(name: str) -> str:
-    """Return Python that defines the same `network`, and needs nothing of this project."""
+    """Return Python that defines the same `build_network`, and needs nothing of this project."""
     from scoring.reference import demo_cnn
 
     if name == RESNET50:

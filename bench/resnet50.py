@@ -9,7 +9,7 @@ STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
 WIDER = 4
 
 
-def network(torch: Any) -> Any:
+def build_network(torch: Any) -> Any:
     """Return the network: uint8 [N, S, S, 3] to logits [N, 2]."""
     nn = torch.nn
 

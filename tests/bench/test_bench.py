@@ -163,7 +163,7 @@ def test_a_container_is_given_the_same_network() -> None:
         own: dict[str, Any] = {}
         exec(source(name), own)  # as in the image: without this project
         torch.manual_seed(1)
-        here, there = build(name, torch).eval(), own["network"](torch).eval()
+        here, there = build(name, torch).eval(), own["build_network"](torch).eval()
         there.load_state_dict(here.state_dict())
         with torch.inference_mode():
             assert torch.equal(here(images), there(images)), name

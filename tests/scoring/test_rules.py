@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from defense_kit.container import LOADING_SECONDS
 from labeling.enums import Label
+from policy.numbers import Policy
 from scoring.enums import NEXT_RUN_STATE, DefenseAnswer, Fault, RunState, TrialKind
+from scoring.leases import longest
 from scoring.plan import PlannedBatch, permuted, picture_batches
 from scoring.rules import is_mistaken_outcome, is_parted, is_retried, wait_before_retry
 from scoring.trials import answers, probe, totals
@@ -357,3 +360,11 @@ def test_kept_answers_come_back_in_the_pictures_order() -> None:
     assert back["scores"][0].tolist() == pytest.approx([0.1, 0.9])
     with pytest.raises(ValueError):
         answers.unpack_rows(kept[:-1])
+
+
+def test_work_takes_no_longer_than_with_every_deadline_used_up() -> None:
+    """A defense that is opened twice may be fetched and started twice."""
+    policy = Policy(start_seconds=60, hello_seconds=30, seconds_per_picture=4)
+    once, twice = (longest(policy, batch_size=10, batches=3, opened=opened) for opened in (1, 2))
+    assert once == timedelta(seconds=LOADING_SECONDS + 60 + 30 + 10 * 3 * 4)
+    assert twice - once == timedelta(seconds=LOADING_SECONDS + 60 + 30)

@@ -52,6 +52,8 @@ def test_a_deposit_needs_a_sum_and_a_reason(olga: User, now: datetime) -> None:
     for cents, reason, field in wrong:
         assert refused("invalid", ledger.pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
     assert not LedgerEntry.objects.exists()
+    cast.deposit(10**14, olga, now)
+    assert balance(OUTSIDE) == -(10**14), "the largest sum there is"
 
 
 def test_no_account_gives_more_than_it_has_or_less_than_a_cent(olga: User, now: datetime) -> None:
