@@ -88,7 +88,7 @@ def second_factor_turn_on(*, user: User, signed: str, code: str, now: datetime) 
         raise InvalidInput(words, "wrong_code", field="code")
     lock_factors(user)
     if _factors(user).filter(type=_Type.TOTP).exists():
-        raise _already_shown("turned_on")
+        raise _recovery_codes_conflict("turned_on")
     app = TOTP.activate(user, secret).instance
     app.data["last_step"] = step
     app.save()
@@ -122,7 +122,7 @@ def recovery_codes_renew(*, user: User, newest: int) -> list[str]:
     if row is None:
         raise Conflict(_("The second factor is off: there are no codes to renew."), "turned_off")
     if newest != row.data["edition"]:
-        raise _already_shown("renewed")
+        raise _recovery_codes_conflict("renewed")
     codes = _new_codes()
     row.data |= {"migrated_codes": [_digest(code) for code in codes], "edition": newest + 1}
     row.save()
@@ -141,7 +141,7 @@ def newest_recovery_codes(user: User) -> int:
     return int(row.data["edition"]) if row else 0
 
 
-def _already_shown(code: str) -> Conflict:
+def _recovery_codes_conflict(code: str) -> Conflict:
     words = _(
         "This was done before, and the recovery codes were shown then; nothing was changed now. If you have not kept "
         "them, make new ones here."

@@ -140,7 +140,7 @@ def motion_check(motion: Case, *, now: datetime) -> None:
 
 def _check_return(motion: Case, now: datetime) -> None:
     if "defense" in motion.subject:
-        stakes.require_return_asked(_stake_of(motion))
+        stakes.require_return_request(_stake_of(motion))
     else:
         withholding.withheld_to_return(*_money(motion, DryRun()), _award_of(motion))
 

@@ -191,7 +191,7 @@ def return_request(stake: Stake, reason: str, *, by: User, now: datetime) -> Sta
     return found
 
 
-def require_return_asked(stake: Stake) -> None:
+def require_return_request(stake: Stake) -> None:
     """Raise Conflict (`not_asked`) where no team asks for its defense back."""
     if stake.return_asked_at is None or stake.ended_at is not None:
         raise Conflict(f"Nobody asks for {stake.defense.name} any more.", "not_asked")
@@ -207,7 +207,7 @@ def return_decide(stake: Stake, *, granted: bool, reason: str, by: MotionMandate
     """
     with transaction.atomic():
         found = lock_stake(stake.pk)
-        require_return_asked(found)
+        require_return_request(found)
         subject = {"stake": [found.pk], "defense": [found.defense_id]}
         decision = record_decision(DecisionKind.RETURN, subject=subject, reason=reason, by=by, now=now, granted=granted)
         if not granted:

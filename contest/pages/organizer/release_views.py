@@ -93,7 +93,7 @@ class BuildForm(Form):
 
     def save(self, *, week: Week, by: User) -> ReleaseBuild:
         """Ask for the release."""
-        # Looked at anew: what waited when the page was shown may have changed.
+        # Read again: what waited when the page was shown may have changed.
         cache.delete(f"waiting-{week.name}")
         return builds.build_request(week, by=by, now=domain_now(), incomplete=self.cleaned_data["incomplete"])
 

@@ -52,7 +52,7 @@ class DropStakeForm(Form):
 def _requested(number: int) -> Stake:
     stake = selectors.stake_without_money(number)
     if stake is None:
-        raise Conflict("This stake is not waiting for a payment any more.", "not_asked")
+        raise Conflict("This stake no longer waits for a payment. Reload the page to see its state.", "not_asked")
     return stake
 
 
