@@ -22,8 +22,8 @@ from threading import Event, Thread
 from bench.labeling_loop import OURS, migrated
 from bench.outcome import Requirement, Section, Table, percentiles
 from bench.servers import Cluster, WebServer, environment, gunicorn, python
-from contest.core.calendar import week_of
 from picture_files.png import encode_png
+from policy.calendar import week_of
 
 SIDE = 299
 A_DAY = 10

@@ -81,8 +81,8 @@ def main(out: Path) -> None:
 
     from adjudication.verifier import release_format
     from bench.answered import RECEIVED
-    from contest.core.calendar import week_of
     from contest.releases.services import release_week
+    from policy.calendar import week_of
 
     seen: dict[str, float] = {}
 

@@ -12,9 +12,9 @@ from django.db.models import Sum
 from common.errors import TooMany
 from common.times import to_the_second
 from contest.attacks.models import QuotaDay
-from contest.core.calendar import calendar_day, day_span
 from contest.core.models import Team
 from contest.core.teams import final_team, teams_counted_together
+from policy.calendar import calendar_day, day_span
 from policy.numbers import Policy
 
 

@@ -7,12 +7,12 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from common.errors import NotFound
-from contest.core.calendar import Week
 from contest.core.embargo import public_attack_condition, public_attacks
 from contest.core.models import Attack, Stake, Team
 from contest.core.teams import teams_counted_together
 from contest.defenses.selectors import is_due, stakes_in_force
 from labeling.models import Image
+from policy.calendar import Week
 from scoring.models import Defense
 
 # Of how many pictures of a team the page that sends more is told, so that it knows what was sent before.

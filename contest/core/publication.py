@@ -9,11 +9,11 @@ from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release
 from contest.core.weeks import week_called
 from labeling.models import Image
+from policy.calendar import Week
 
 
 def released(image: str = "", *, by: datetime | None = None) -> Q:

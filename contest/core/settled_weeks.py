@@ -18,7 +18,6 @@ from adjudication.models import Ruling
 from adjudication.selectors import rulings_in_force
 from contest.core.appeal_window import copies_close_at, longest_window, window_closes_after
 from contest.core.breaks import SupposedRuling, was_unknown
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseState
 from contest.core.models import Attack, Case
 from contest.core.publication import released
@@ -26,6 +25,7 @@ from contest.core.week_pictures import count_waiting_for_verdict, images_of_week
 from contest.core.weeks import week_at, week_called
 from labeling.enums import Origin, PanelState
 from labeling.models import Image, Panel, Report
+from policy.calendar import Week
 from policy.selectors import policies_between
 from scoring.models import Defense
 from scoring.selectors import ITEM_SETTLED, places_in_force

@@ -2,10 +2,10 @@
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from labeling.enums import PanelState
 from labeling.models import Image, Panel, Report
+from policy.calendar import Week
 
 _RELEASABLE = {"origin__in": RELEASED_ORIGINS, "label_from__isnull": False}
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from common.errors import NotFound
-from contest.core.calendar import Week, week_named, week_of, zone_at
+from policy.calendar import Week, week_named, week_of, zone_at
 from policy.selectors import time_zones
 
 

@@ -12,7 +12,6 @@ from django.db import transaction
 
 from common.errors import Conflict
 from contest.core.breaks import SupposedRuling, breaks_in_force
-from contest.core.calendar import Week
 from contest.core.enums import StakeEnd
 from contest.core.models import BoardDecision, Stake
 from contest.core.settled_weeks import Weeks, weeks_between
@@ -20,6 +19,7 @@ from contest.defenses.letters import notify_stake_changed
 from contest.defenses.models import StakeChange
 from contest.defenses.selectors import StakeEnding, breaks_of_stake, outcome_of, unbroken_until
 from contest.ledger.services import stake_refunded
+from policy.calendar import Week
 from scoring.models import Defense
 
 # The ends that follow from breaks; the others are decided by people and stay.

@@ -23,7 +23,6 @@ from contest.appeals.grounds import appealable
 from contest.appeals.services import appeal_send, statement_send
 from contest.attacks.services import attack_receive
 from contest.board.motions import grant_move
-from contest.core.calendar import Week, week_of
 from contest.core.models import Team
 from contest.demo.stakes import Staking
 from contest.demo.voting import vote_through
@@ -42,6 +41,7 @@ from monitoring.gold_choice import counted_answers, free_panels, gold_add, propo
 from monitoring.gold_choice import panels_for_gold as gold_candidates
 from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
+from policy.calendar import Week, week_of
 from policy.selectors import PolicyInForce, policy_at, policy_in_force
 
 FOLDER = Path(__file__).parent

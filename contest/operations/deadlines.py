@@ -15,7 +15,6 @@ from django.db.models import Count, Q, QuerySet
 from common import charts
 from common.charts import Chart, ChartValue
 from common.remembered import remembered
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.stuck_panels import StuckGroup, stuck_groups
 from contest.core.weeks import week_at, week_called, zone_of_week
@@ -32,6 +31,7 @@ from contest.operations.forecast import (
 from contest.operations.work_rates import answers_by_hour, answers_by_person, people_at_work, voided_share, worker_of
 from labeling.enums import AssignmentState, PanelState
 from labeling.models import Assignment, Image, Panel
+from policy.calendar import Week
 from policy.selectors import policy_in_force
 
 FRESH_SECONDS = 60

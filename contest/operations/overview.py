@@ -16,7 +16,6 @@ from common import charts
 from common.charts import Chart, ChartValue
 from common.remembered import remembered
 from contest.core.breaks import breaks_in_force
-from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.operations import stages, throughput
@@ -35,6 +34,7 @@ from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
 from labeling.enums import AssignmentState, TaskerState
 from labeling.models import Assignment, Image, Response, Tasker
+from policy.calendar import Week
 from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.enums import DefenseAnswer, RunState

@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.models import Count, Min, QuerySet
 
-from contest.core.calendar import Week
 from contest.core.scoring_words import reruns_to_apply, stuck
 from contest.core.stuck_panels import stuck_groups
 from contest.outbox.models import Digest, Message
@@ -19,6 +18,7 @@ from labeling.enums import KnownUse, LinkKind, TaskerState
 from labeling.models import KnownPicture, Question, Tasker
 from labeling.questions.selectors import open_reports
 from monitoring.models import TaskerLink
+from policy.calendar import Week
 from scoring.enums import RunState
 from scoring.models import Run, Trial
 from scoring.selectors import dead_runs

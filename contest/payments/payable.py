@@ -6,7 +6,6 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from contest.core.calendar import Week
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import Award, BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks, weeks_between
@@ -19,6 +18,7 @@ from contest.prizes.differences import MoneyFlows, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
 from contest.prizes.settlement import deciding_week, positions, received_by_award, received_from_stakes, teams_share
 from contest.prizes.shares import StakeOutcome, earliest_week
+from policy.calendar import Week
 from scoring.models import Defense
 
 

@@ -13,13 +13,13 @@ from adjudication.enums import Verdict
 from adjudication.models import Ruling
 from common.times import absolute
 from contest.core.breaks import sent_as_attack
-from contest.core.calendar import Week
 from contest.core.models import Attack, Stake
 from contest.core.scoring_words import FINISHED, rerun_words, reruns_to_apply
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.week_pictures import WAITING_WORDS
 from contest.defenses.selectors import first_sent_at, unbroken_until
 from labeling.enums import Label
+from policy.calendar import Week
 from policy.numbers import Policy
 from scoring.enums import DefenseAnswer, RerunState, RunState
 from scoring.models import Prediction, Rerun, RunItem

@@ -14,7 +14,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, Sum
 
-from contest.core.calendar import Week
 from contest.core.enums import AccountKind, StakeEnd
 from contest.core.models import BoardDecision, Stake, Team
 from contest.core.settled_weeks import Weeks
@@ -27,6 +26,7 @@ from contest.ledger.withholding import WithheldAmount, withheld_of_stakes
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.prize_facts import StakeWithBreaks, begun_stakes, stakes_with_breaks
 from contest.prizes.shares import StakeOutcome
+from policy.calendar import Week
 
 MOST_ROUNDS = 100  # beyond any chain of teams that owe something of one stake and win by another
 

@@ -12,12 +12,12 @@ from django.db.models import Q, QuerySet
 
 from adjudication.verifier import release_format as form
 from contest.board.models import Appeal, AppealStatement, CaseDecision
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.models import Case
 from contest.core.week_pictures import images_of_week
 from contest.prizes.models import Examination
 from contest.releases.tables import Row, by_bytes, stream
+from policy.calendar import Week
 
 Rows = Iterator[Row]
 # How a decision is counted, in the columns of cases and of motions.

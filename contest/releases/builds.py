@@ -19,13 +19,13 @@ from django.db.models import Q, QuerySet
 from common.audit.trail import audit
 from common.errors import Conflict, DomainError
 from common.outages import outages
-from contest.core.calendar import Week
 from contest.core.enums import BuildState
 from contest.core.models import Release
 from contest.core.weeks import week_called
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week, waiting_pictures
+from policy.calendar import Week
 
 # Whoever builds shows itself this often; after that many missed signs it is taken for dead.
 SIGN_SECONDS = 2.0

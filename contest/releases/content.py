@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from adjudication.verifier import release_format as form
-from contest.core.calendar import Week
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import manifest_text
 from picture_files.store import PictureStore, picture_key, picture_store
+from policy.calendar import Week
 
 _PICTURES_AT_ONCE = 8
 _PICTURES_AHEAD = 64

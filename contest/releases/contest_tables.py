@@ -14,7 +14,6 @@ from django.db.models import Case, F, Max, Min, QuerySet, When
 from adjudication.verifier import release_format as form
 from common.audit.seals import public_of, seals
 from common.models import AuditSeal
-from contest.core.calendar import Week
 from contest.core.enums import RELEASED_ORIGINS, AccountKind
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.core.week_pictures import images_of_week, releasable_images
@@ -26,6 +25,7 @@ from contest.releases.files import ReleaseFolder
 from contest.releases.tables import Row, by_bytes, stream, write_table
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
+from policy.calendar import Week
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial
 

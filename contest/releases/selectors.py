@@ -17,13 +17,13 @@ from adjudication.verifier import cells, release_tables
 from adjudication.verifier import release_format as form
 from common.errors import NotFound
 from contest.core.breaks import recorded_mistakes
-from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
 from contest.releases.board_tables import decisions_on_pictures
 from contest.releases.contest_tables import first_moment
 from labeling.models import Response, VoidedResponse
+from policy.calendar import Week
 from scoring.models import Prediction
 
 _NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?", re.ASCII)

@@ -29,7 +29,6 @@ from common.audit.seals import seal_entries
 from common.audit.trail import audit
 from common.errors import Conflict, InvalidInput, NotFound
 from contest.core.breaks import recorded_mistakes
-from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.publication import released
 from contest.core.week_pictures import WAITING_WORDS, count_waiting_for_verdict, held_by_open_report, images_of_week
@@ -43,6 +42,7 @@ from contest.releases.folders import copy_folder, remove_folder, same_folder
 from contest.releases.snapshot import snapshot
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
+from policy.calendar import Week
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import never_in_force

@@ -30,13 +30,13 @@ from adjudication.verifier.derived import (
     tasker_data_row,
 )
 from contest.core.breaks import all_breaks, mistakes_outside
-from contest.core.calendar import Week
 from contest.core.models import Attack, Break, Release
 from contest.core.week_pictures import images_of_week, in_week_release
 from contest.releases.files import ReleaseFolder
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, PanelPlace, Report, Response
+from policy.calendar import Week
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense, Prediction
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force

@@ -12,7 +12,6 @@ from django.conf import settings
 
 from contest.attacks.services import attack_withdraw, pictures_send
 from contest.attacks.uploads import UploadedFile
-from contest.core.calendar import Week
 from contest.core.enums import DefenseStanding
 from contest.core.models import Attack, Stake
 from contest.defenses.entries import HandIn, source_open, submit_defense
@@ -24,6 +23,7 @@ from contest.simulation.cast import SimulatedTeam, TeamRole
 from contest.simulation.painting import PaintedPicture, nudge, paint
 from contest.simulation.pictures import PictureTruth, draw_picture
 from contest.simulation.world import SimulationWorld
+from policy.calendar import Week
 
 AT_ONCE = 4
 BEYOND_QUOTA = 2

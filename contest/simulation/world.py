@@ -16,7 +16,6 @@ from django.db.models import Max
 
 from accounts.roles import ORGANIZERS, REVIEW_BOARD, role_give
 from common.errors import DomainError
-from contest.core.calendar import Week
 from contest.core.weeks import week_at
 from contest.simulation.cast import SimulatedTeam, draw_cast, kinds_of_taskers
 from contest.simulation.clock import VirtualClock
@@ -27,6 +26,7 @@ from contest.simulation.people import draw_people
 from contest.simulation.pictures import PictureTruth
 from contest.simulation.plans import ContestPlan
 from labeling.selectors import forget_versions
+from policy.calendar import Week
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import policy_in_force

@@ -7,9 +7,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from common.errors import InvalidInput
-from contest.core.calendar import Week
 from contest.core.weeks import week_called
 from contest.policy_changes.moments import moment_of
+from policy.calendar import Week
 
 
 class MomentField(forms.Field):

@@ -19,10 +19,10 @@ from adjudication.verifier.breaks import check_complete
 from adjudication.verifier.release_reader import Findings, Manifest, NotARelease
 from adjudication.verifier.rulings import PolicyNumbers
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
-from contest.core.calendar import week_named
 from contest.core.models import Attack
 from contest.releases import services
 from picture_files.png import encode_png
+from policy.calendar import week_named
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking

@@ -27,7 +27,7 @@ from pathlib import Path
 from random import Random
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
-from contest.core.calendar import week_of
+from policy.calendar import week_of
 from labeling.enums import Origin, TaskerState
 from labeling.pictures.intake import import_picture
 from accounts.roles import ORGANIZERS

@@ -22,7 +22,6 @@ from adjudication.models import Ruling
 from common.domain_clock import demo_ahead, domain_now
 from common.errors import Conflict
 from common.models import AuditEntry, DemoClock
-from contest.core.calendar import week_of
 from contest.core.enums import CaseState, DecisionKind, DefenseStanding, StakeEnd, StakeKind
 from contest.core.models import Attack, Award, Break, Case, Release, Stake, Team
 from contest.defenses.models import DefenseEntry
@@ -36,6 +35,7 @@ from labeling import leases
 from labeling.enums import PanelState
 from labeling.models import Assignment, Image, Panel, Response, Tasker
 from labeling.submission import response_submit
+from policy.calendar import week_of
 from policy.selectors import policy_at, policy_in_force
 from scoring.models import Run, Trial
 from tests import factories

@@ -14,13 +14,13 @@ from adjudication.models import Ruling
 from adjudication.services import rule_by_board
 from adjudication.verify import verify
 from common.errors import Conflict
-from contest.core.calendar import week_named
 from contest.core.settled_weeks import Weeks
 from contest.core.weeks import week_at
 from contest.releases import services
 from labeling.enums import Label, PanelState
 from labeling.models import Image, Panel, Report, Response
 from labeling.more_taskers import panel_fresh, panel_join
+from policy.calendar import week_named
 from policy.selectors import policy_in_force
 from scoring.enums import DefenseAnswer
 from tests import factories

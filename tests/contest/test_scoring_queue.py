@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from adjudication.verify import verify
 from contest.core.breaks import breaks_record
-from contest.core.calendar import week_named
 from contest.core.models import Break
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue_state
@@ -22,6 +21,7 @@ from contest.pages.organizer.rerun_forms import StartRerunForm
 from contest.releases import tables
 from contest.releases.services import release_week
 from labeling.models import Image
+from policy.calendar import week_named
 from scoring import reruns, services
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState
 from scoring.models import Defense, Prediction, Rerun, Run, Scorer, SupersededPrediction, Trial

@@ -7,7 +7,7 @@ _LABELING = (
 )
 TARGETS = {
     "adjudication/rules.py": ("tests/adjudication/test_rules.py", "tests/scoring/test_rules.py"),
-    "contest/core/calendar.py": ("tests/contest/core/test_calendar.py",),
+    "policy/calendar.py": ("tests/policy/test_calendar.py",),
     "contest/prizes/shares.py": ("tests/contest/ledger/test_prizes.py", "tests/contest/ledger/test_settlement.py"),
     "contest/prizes/differences.py": ("tests/contest/ledger/test_prizes.py",),
     "contest/ledger/services.py": ("tests/contest/ledger", "tests/contest/defenses"),

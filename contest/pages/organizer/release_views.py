@@ -16,7 +16,6 @@ from common.queues import hint
 from common.web.form_fields import go_to
 from common.web.forms import Form
 from common.web.page import page
-from contest.core.calendar import Week
 from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
@@ -25,6 +24,7 @@ from contest.releases import builds, selectors
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
+from policy.calendar import Week
 
 BUILDS_SHOWN = 12
 WEEKS_SHOWN = 12

@@ -13,7 +13,6 @@ from contest.attacks import quota
 from contest.attacks.attack_states import attack_rows, attack_statuses
 from contest.attacks.receipts import attack_receipt
 from contest.attacks.selectors import against_all, attack_seen_by, attacks_of_week, is_own
-from contest.core.calendar import calendar_day
 from contest.core.countdown import countdown
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.publication import is_released, released_of_attacks
@@ -24,6 +23,7 @@ from contest.payments.winnings import winnings_with
 from contest.record.timeline.attack import attack_timeline
 from contest.web.page_context import ON_A_PAGE
 from labeling.pictures.addresses import picture_url
+from policy.calendar import calendar_day
 from policy.selectors import policy_in_force
 
 

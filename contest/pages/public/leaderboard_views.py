@@ -13,9 +13,9 @@ from common.domain_clock import domain_now
 from common.web.forms import Form
 from common.web.lists import csv_file
 from common.web.page import page
-from contest.core.calendar import Week
 from contest.record.leaderboard import snapshots
 from contest.record.leaderboard.columns import ATTACKERS, DEFENSES, SortColumn, Sorting, file_rows, headings, sorting
+from policy.calendar import Week
 from policy.selectors import policy_in_force
 
 TABLES = {"defenses": DEFENSES, "attackers": ATTACKERS}

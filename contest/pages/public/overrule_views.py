@@ -14,12 +14,12 @@ from common.domain_clock import domain_now
 from common.web.lists import ListFilter, csv_file, page_of
 from common.web.page import page
 from contest.board.models import CaseDecision
-from contest.core.calendar import Week
 from contest.core.enums import CaseOutcome
 from contest.record.closed_cases import public_decisions
 from contest.record.overrules import CSV_COLUMNS, OUTCOMES, csv_rows, decision_entries, decisions_containing
 from contest.web.time_fields import WeekField
 from labeling.enums import Label
+from policy.calendar import Week
 from policy.selectors import policy_in_force
 
 ON_A_PAGE = 20

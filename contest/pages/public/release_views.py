@@ -8,13 +8,13 @@ from common.domain_clock import domain_now
 from common.errors import NotFound
 from common.web.lists import page_of
 from common.web.page import page
-from contest.core.calendar import Week
 from contest.core.embargo import public_attacks, public_image_condition
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.record.week_pictures import week_pictures
 from contest.releases import selectors
 from contest.web.file_responses import serve
+from policy.calendar import Week
 
 FILES_SHOWN = 200
 PICTURES_SHOWN = 60

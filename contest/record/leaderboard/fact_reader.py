@@ -7,7 +7,6 @@ from django.db.models import Count, Max, Min, Q, QuerySet
 
 from adjudication.models import Ruling
 from contest.core.breaks import recorded_mistakes
-from contest.core.calendar import week_of
 from contest.core.enums import RELEASED_ORIGINS
 from contest.core.models import Attack, Release, Stake, Team
 from contest.core.weeks import week_called
@@ -20,6 +19,7 @@ from contest.releases.snapshot import snapshot
 from contest.teams.models import Association, TeamMerge
 from labeling.enums import Origin
 from labeling.models import Image
+from policy.calendar import week_of
 from policy.selectors import policy_at, time_zones
 from scoring.enums import RerunState, RunState, TrialKind
 from scoring.models import Defense, Prediction, Trial

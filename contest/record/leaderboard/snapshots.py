@@ -11,7 +11,6 @@ from django.db.models import Max, Min
 
 from common.audit.trail import audit
 from common.errors import NotFound
-from contest.core.calendar import Week, calendar_day
 from contest.core.models import Attack, Award, Release, Stake
 from contest.core.settled_weeks import weeks_between
 from contest.core.weeks import week_at, week_called
@@ -23,6 +22,7 @@ from contest.record.leaderboard.rows import DefenseRank, Tables, TeamRow
 from contest.record.leaderboard.tables import tables
 from contest.record.models import Leaderboard, LeaderboardCheck
 from contest.teams.models import TeamMerge
+from policy.calendar import Week, calendar_day
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 

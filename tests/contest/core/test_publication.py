@@ -13,7 +13,6 @@ from django.db import connection
 
 from adjudication.services import panels_settle
 from adjudication.verify import verify
-from contest.core.calendar import week_named
 from contest.core.enums import BuildState
 from contest.core.models import Attack, Award, BoardDecision, Release, Stake, StakeBatch, Team
 from contest.core.publication import published_images
@@ -30,6 +29,7 @@ from labeling.enums import Answer
 from labeling.models import Image
 from picture_files.png import encode_png, pixels_sha256
 from picture_files.store import picture_key, picture_store
+from policy.calendar import week_named
 from policy.selectors import policy_in_force
 from scoring.trials.published import published_pictures
 from tests import factories

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from contest.core.calendar import Week
 from contest.core.models import Attack, Release, Team
 from contest.core.settled_weeks import Weeks, weeks_between
 from contest.core.weeks import week_at
 from labeling.enums import PanelState, ReportKind
 from labeling.models import Image, Panel, Report
 from labeling.selectors import forget_versions
+from policy.calendar import Week
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from scoring.enums import RunState

@@ -30,7 +30,6 @@ from contest.board.cases import lock_image, picture_case, vote_cast
 from contest.board.decisions import case_decide, cases_close
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.board.motions import motion_drop, motion_open
-from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Case, Stake, StakeBatch, Team
 from contest.defenses.models import DefenseEntry
@@ -42,6 +41,7 @@ from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Association, AssociationMistake, TeamMerge
 from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures.addresses import pixels_hash_of
+from policy.calendar import week_named
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState, TrialKind
 from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories

@@ -30,7 +30,6 @@ from contest.board.cases import count_of, vote_cast
 from contest.board.decisions import case_decide
 from contest.board.models import CaseDecision
 from contest.core.breaks import breaks_in_force, mistakes_outside, recorded_mistakes
-from contest.core.calendar import week_named
 from contest.core.enums import AccountKind, VoteChoice
 from contest.core.models import Attack, BoardDecision, Break, Case, Release, Team
 from contest.ledger.models import Account, LedgerEntry
@@ -43,6 +42,7 @@ from contest.releases.selectors import published_releases, unreleased_weeks
 from contest.releases.services import ReleaseResult, release_week
 from contest.teams.models import Entitlement
 from labeling.models import Image, Response
+from policy.calendar import week_named
 from policy.selectors import policy_in_force
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense

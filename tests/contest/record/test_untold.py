@@ -16,11 +16,11 @@ from common.errors import Conflict
 from common.models import AuditSeal
 from contest.board.cases import case_open
 from contest.board.examinations import picture_confirm
-from contest.core.calendar import week_named
 from contest.core.enums import VoteChoice
 from contest.core.models import Release
 from contest.releases.services import ReleaseResult, release_week
 from labeling.models import Image
+from policy.calendar import week_named
 from tests.contest.board import cast
 from tests.contest.board.cast import LATER, OVERRULE_BIRD, Scene
 from tests.contest.core.test_embargo import _CHANGES

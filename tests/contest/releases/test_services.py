@@ -20,12 +20,12 @@ from django.utils import timezone
 
 from adjudication.verify import verify
 from common.errors import Conflict, DomainError, InvalidInput
-from contest.core.calendar import week_named
 from contest.core.models import Release
 from contest.releases import archive, services
 from contest.releases.folders import same_folder
 from labeling.models import Panel, Report
 from picture_files.store import PictureMissing, picture_store
+from policy.calendar import week_named
 from scoring.enums import DefenseAnswer, Fault, RunState
 from scoring.models import Defense
 from tests import factories

@@ -32,7 +32,6 @@ from adjudication.verifier.derived import (
     tasker_data_row,
 )
 from adjudication.verify import verify
-from contest.core.calendar import week_named
 from contest.core.models import Attack, Team
 from contest.releases import services
 from contest.releases.archive import Archive, deflate, stored_file
@@ -40,6 +39,7 @@ from labeling.enums import Label
 from labeling.geometry import Box, canonical_json, doubled_area, quantise
 from labeling.models import Image, Response
 from labeling.voiding import responses_void
+from policy.calendar import week_named
 from scoring.enums import DefenseAnswer, Fault, RunState
 from tests import factories
 from tests.contest import release_fixtures as cast

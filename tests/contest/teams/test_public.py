@@ -11,12 +11,12 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from contest.core.calendar import week_named
 from contest.core.models import Attack, Break, Stake, Team
 from contest.ledger.models import LedgerEntry
 from contest.prizes.sweeps import prizes_settle
 from contest.record import public_teams
 from labeling.models import Image, Tasker
+from policy.calendar import week_named
 from tests import factories
 from tests.contest import pages
 from tests.contest.ledger import cast

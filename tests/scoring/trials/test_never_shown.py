@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from contest.core.calendar import week_named
 from contest.releases.services import release_week
 from labeling.models import Image
 from labeling.pictures.addresses import picture_url
 from picture_files.store import picture_store
+from policy.calendar import week_named
 from scoring.arrays import load_picture
 from scoring.enums import DefenseAnswer, TrialKind
 from scoring.models import PrivatePicture, Trial

@@ -7,8 +7,8 @@ from django.template.loader import render_to_string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contest.core.calendar import calendar_day, day_span, week_named, week_of, zone_at
 from contest.core.countdown import clock_words, countdown
+from policy.calendar import calendar_day, day_span, week_named, week_of, zone_at
 from tests.contest.attacks import cast
 
 
