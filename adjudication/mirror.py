@@ -18,8 +18,9 @@ from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
-from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
+from adjudication.verifier.release_reader import NotARelease, read_manifest
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, UnreadableFile, read_bytes, read_json
 from adjudication.verify import verify

@@ -8,7 +8,7 @@ verdict for ever; the verifier that anybody can run calls this very module.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from adjudication.enums import Reason, Verdict
 from labeling.enums import Answer, Label
@@ -17,6 +17,7 @@ from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 from policy.numbers import Policy as ContestPolicy
 
+_T = TypeVar("_T")
 # Boxes are in hundredths of a pixel, so one square pixel is this many units of area.
 UNITS_PER_SQUARE_PIXEL = 100 * 100
 
@@ -192,3 +193,19 @@ def _first_dataset_objection(
     if any(_class_of(each) is not folder for each in opinions):
         return Reason.AMBIGUOUS
     return None
+
+
+def passes_private_set(*, pictures: int, right: int, mistakes: int, percent: int, strict: bool) -> bool:
+    """Say whether the answers to the private set are enough (R31, 1); no pictures are never enough.
+
+    `mistakes` are wrong answers and faults. In the strict reading there is none.
+    """
+    return pictures > 0 and 100 * right >= percent * pictures and (mistakes == 0 or not strict)
+
+
+def equal_shares(cents: int, order: Sequence[_T]) -> dict[_T, int]:
+    """Share `cents` equally, the odd ones one each to the first in `order` (R35); nothing for nobody."""
+    if not order:
+        return {}
+    share, odd = divmod(cents, len(order))
+    return {each: share + (place < odd) for place, each in enumerate(order)}

@@ -14,18 +14,20 @@ from pathlib import Path
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.audit import check_audit
+from adjudication.verifier.answer_checks import check_answers
+from adjudication.verifier.audit import check_audit, check_publications
 from adjudication.verifier.board import check_board
+from adjudication.verifier.bounds import check_bounds
 from adjudication.verifier.breaks import (
     check_breaks,
     check_complete,
     check_mistakes,
+    check_unproved,
     pictures_outside,
     read_faults,
     read_predictions,
 )
 from adjudication.verifier.chain import check_chain
-from adjudication.verifier.contest import check_contest
 from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
@@ -34,20 +36,26 @@ from adjudication.verifier.derived import (
     coco_head,
     tasker_data_row,
 )
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.ledger_checks import check_ledger
+from adjudication.verifier.manifest_checks import check_manifest, check_waiting
 from adjudication.verifier.panels import Panels, counted_ids, read_panels
+from adjudication.verifier.picture_checks import check_attacks, check_origins
 from adjudication.verifier.pictures import check_images, check_pictures
+from adjudication.verifier.policies import read_policies
+from adjudication.verifier.release import Release, earlier_releases
 from adjudication.verifier.release_reader import (
-    Findings,
     Manifest,
     NotARelease,
-    Row,
     check_files,
     check_name,
     compare_text,
     read_manifest,
     read_table,
 )
-from adjudication.verifier.rulings import check_rulings, read_policies, read_responses
+from adjudication.verifier.rulings import check_rulings, read_responses
+from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
+from adjudication.verifier.stake_checks import check_stakes
 from adjudication.verifier.terminal import show
 from labeling.enums import Label
 
@@ -85,50 +93,75 @@ def _check(
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
-    revision = manifest.revision
     tables = {
-        name: read_table(folder, name, findings, revision=revision) for name in release_tables.tables_of(revision)
+        name: read_table(folder, name, findings, revision=manifest.revision)
+        for name in release_tables.tables_of(manifest.revision)
     }
+    earlier = earlier_releases(manifest, folder.resolve().parent, previous)
+    policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
+    release = Release(folder, manifest, tables, earlier, policies)
     check_images(tables[form.IMAGES], manifest, findings)
-    _check_rows(folder, manifest, tables, findings)
+    check_bounds(release, findings)
+    _check_rows(release, findings)
     if form.AUDIT in tables:
-        check_audit(folder, manifest, tables[form.AUDIT], previous, findings)
+        check_audit(release, findings)
+        check_publications(release, findings)
     if pictures:
         check_pictures(folder, manifest, tables[form.IMAGES], findings, progress)
     _note_what_waits(manifest, findings)
 
 
-def _check_rows(folder: Path, manifest: Manifest, tables: Mapping[str, list[Row]], findings: Findings) -> None:
+def _check_rows(release: Release, findings: Findings) -> None:
+    manifest, tables, policies = release.manifest, release.tables, release.policies.named
     images = {row["image_id"]: row for row in tables[form.IMAGES]}
     defenses = {row["defense_id"]: row for row in tables[form.DEFENSES]}
-    policies = read_policies(manifest, findings)
     panels = read_responses(tables[form.RESPONSES], images, findings)
-    read_panels(tables.get(form.PANELS, []), manifest, panels)
+    read_panels(release.rows(form.PANELS), manifest, panels)
     newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
+    check_answers(release, findings)
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
-    check_complete(predictions, faults, defenses, newest, policies, manifest, findings)
+    check_complete(release, predictions, faults, findings)
+    check_runs(release, findings)
     outside = pictures_outside(tables, manifest)
     check_breaks(tables[form.BREAKS], tables[form.RULINGS], newest, predictions, outside, findings)
     if form.MISTAKES in tables:
         check_mistakes(tables[form.MISTAKES], newest, predictions, outside, images, findings)
+    check_found(release, findings)
+    check_manifest(release, findings)
     if manifest.revision > 1:
-        check_contest(tables, predictions, outside, manifest, findings)
+        check_waiting(release, predictions, faults, findings)
+        check_unproved(tables[form.UNPROVED], predictions, outside, findings)
+        check_origins(release, findings)
+        check_attacks(release, findings)
+        check_defenses(release, findings)
+        check_stakes(release, findings)
+        check_ledger(release, findings)
     if form.CASES in tables:
-        check_board(tables, manifest, findings)
-    tasker_rows = _check_derived(folder, manifest, images, newest, panels, findings)
+        check_board(release, findings)
+    derived, tasker_rows = _derived(manifest, images, newest, panels)
+    for name, follows in derived.items():
+        compare_text(release.folder, name, follows, findings)
     _check_counts(manifest, tables, tasker_rows, findings)
 
 
-def _check_derived(
-    folder: Path,
-    manifest: Manifest,
-    images: Mapping[str, Row],
-    newest: Mapping[str, Row],
-    panels: Panels,
-    findings: Findings,
-) -> int:
-    """Write `tasker_data.csv` and the annotations again and compare. Returns the rows of the first."""
+def derived_files(folder: Path) -> dict[str, str]:
+    """Return what `tasker_data.csv` and the annotations of a release have to be, by name; raises NotARelease."""
+    manifest = read_manifest(folder)
+    read = {
+        name: read_table(folder, name, Findings(), revision=manifest.revision)
+        for name in (form.IMAGES, form.RESPONSES, form.RULINGS)
+    }
+    images = {row["image_id"]: row for row in read[form.IMAGES]}
+    newest = {row["image_id"]: row for row in read[form.RULINGS]}
+    text, _ = _derived(manifest, images, newest, read_responses(read[form.RESPONSES], images, Findings()))
+    return text
+
+
+def _derived(
+    manifest: Manifest, images: Mapping[str, Row], newest: Mapping[str, Row], panels: Panels
+) -> tuple[dict[str, str], int]:
+    """Write `tasker_data.csv` and the annotations again; returns both by name, and the rows of the first."""
     pictures = [_picture(row, newest.get(image_id), panels) for image_id, row in images.items()]
     with_responses = [(each, panels.of(each.image_id)) for each in pictures]
     rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]
@@ -140,9 +173,7 @@ def _check_derived(
         *(annotations.of(each, counted) for each, counted in with_responses),
         COCO_TAIL,
     ]
-    for name, follows in ((form.TASKER_DATA, text.getvalue()), (form.COCO, "".join(coco))):
-        compare_text(folder, name, follows, findings)
-    return len(rows)
+    return {form.TASKER_DATA: text.getvalue(), form.COCO: "".join(coco)}, len(rows)
 
 
 def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:
@@ -151,7 +182,9 @@ def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:
     return ReleasedPicture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
 
 
-def _check_counts(manifest: Manifest, tables: Mapping[str, list[Row]], tasker_rows: int, findings: Findings) -> None:
+def _check_counts(
+    manifest: Manifest, tables: Mapping[str, Sequence[Row]], tasker_rows: int, findings: Findings
+) -> None:
     follows = {name.partition(".")[0]: len(rows) for name, rows in tables.items()}
     follows[form.TASKER_DATA.partition(".")[0]] = tasker_rows
     recorded = manifest.values["counts"]

@@ -38,6 +38,11 @@ class PanelState(StrEnum):
     SETTLED = "settled"
 
 
+# The pictures that are ever published. Gold and examples stay out: a tasker who could look them up would not be
+# monitored by them any more (R5, R6).
+RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
+
+
 class StuckCause(StrEnum):
     """Why nobody left may finish a panel (R7, R8): what would be enough if it were undone.
 

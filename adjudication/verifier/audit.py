@@ -5,31 +5,67 @@ Pure: standard library only. The private part of a row is not published: its SHA
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.release_reader import Findings, Manifest, NotARelease, Row, read_manifest, read_table
+from adjudication.verifier.cell_kinds import TIME
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before
+from adjudication.verifier.release import Release
+from adjudication.verifier.release_tables import tables_of
 from common.audit.chain import ChainEnd, ChainRow, problem
 
+# The action of the trail by which a release was published.
+_PUBLISHED = "release.publish"
 
-def check_audit(
-    folder: Path, manifest: Manifest, rows: Sequence[Row], previous: Path | None, findings: Findings
-) -> None:
-    """Check every row, and that the first one follows the last of `previous`, or of the release that lies beside."""
-    before = _before(folder, manifest, previous)
-    if rows and before is not None:
-        _check_first(rows[0], *before, findings)
+
+def check_audit(release: Release, findings: Findings) -> None:
+    """Check every row, and that the first one follows the last of the releases before, or is the first of all."""
+    rows = release.rows(form.AUDIT)
+    if rows:
+        _check_first(rows[0], release, findings)
     end = _begin(rows)
     for row in rows:
         if wrong := _problem(end, row):
-            findings.add(form.AUDIT, f"row {row['number']}", wrong, "a row that follows")
+            findings.add(form.AUDIT, row, wrong, "a row that follows")
             return
         end = ChainEnd(int(row["number"]), row["sha256"])
-    if rows and rows[-1]["at"] >= manifest.values["week_end"]:
-        findings.add(form.AUDIT, f"row {rows[-1]['number']}", rows[-1]["at"], "a time before the week's end")
+    if rows and rows[-1]["at"] >= release.manifest.values["week_end"]:
+        findings.add(form.AUDIT, rows[-1], rows[-1]["at"], "a time before the week's end")
     findings.figures.append(f"{len(rows):,} rows of the audit trail checked" + (f", to {end.number:,}" if rows else ""))
+
+
+def check_publications(release: Release, findings: Findings) -> None:
+    """The trail names the manifest of every release that it published, and nothing in that release is later (R39)."""
+    before = {each.manifest.name: each for each in release.earlier.releases}
+    for row in release.rows(form.AUDIT):
+        names = _json(row["subject"]).get("release") if row["action"] == _PUBLISHED else None
+        published = before.get(str(names[0])) if isinstance(names, list) and names else None
+        if published is None:
+            continue
+        recorded = _json(row["facts"]).get("manifest_sha256")
+        findings.compare(form.AUDIT, row, recorded, published.manifest.sha256, column="facts")
+        for file, columns in tables_of(published.manifest.revision).items():
+            times = [name for name, column in columns.items() if column.form.pattern in _TIMES and name not in _TO_COME]
+            for each in published.rows(file) if times else ():
+                for name in times:
+                    if is_before(row["at"], each[name]):
+                        words = f"not after {row['at']}, when it was published"
+                        findings.add(f"{published.manifest.name}/{file}", each, each[name], words, column=name)
+
+
+# Times that may be later than the release that names them.
+_TO_COME = frozenset({"due_at"})
+_TIMES = frozenset({TIME.form.pattern, TIME.optional().form.pattern})
+
+
+def _json(cell: str) -> dict[str, Any]:
+    try:
+        value = json.loads(cell or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _begin(rows: Sequence[Row]) -> ChainEnd:
@@ -55,31 +91,28 @@ def _public(row: Row) -> dict[str, Any]:
     part: dict[str, Any] = {"at": row["at"], "role": row["role"], "action": row["action"]}
     part["facts"] = json.loads(row["facts"])
     if not row["subject"]:
+        if row["why"]:
+            raise ValueError("a reason without what it is about")
         return part
     return part | {"subject": json.loads(row["subject"]), "why": cells.text_from(row["why"])}
 
 
-def _before(folder: Path, manifest: Manifest, previous: Path | None) -> tuple[Row, bool] | None:
-    """Return the last row of the release before this one, where it is here and of an earlier week, and whether that
-    week ends where this one begins."""
-    place = previous if previous is not None else folder.resolve().parent / manifest.previous_name
-    if not manifest.previous_name:
-        return None
-    try:
-        other = read_manifest(place)
-        rows = read_table(place, form.AUDIT, Findings(), revision=other.revision)
-    except (NotARelease, KeyError):
-        return None  # what is wrong with it, the check of that release says
-    if not rows or other.values["week"] >= manifest.values["week"]:
-        return None
-    return rows[-1], other.values["week_end"] == manifest.values["week_start"]
-
-
-def _check_first(row: Row, before: Row, adjoining: bool, findings: Findings) -> None:
+def _check_first(row: Row, release: Release, findings: Findings) -> None:
     """The first row follows the last one of the week before; weeks between may have been released with rows, too."""
-    number, last = int(row["number"]), int(before["number"])
-    if number > last + 1 and not adjoining:
-        findings.note(f"audit trail: rows {last + 1:,} to {number - 1:,} may be in releases between")
-    elif number != last + 1 or row["previous"] != before["sha256"]:
+    last = next(reversed(list(release.rows_before(form.AUDIT))), None)
+    before = ChainEnd(int(last["number"]), last["sha256"]) if last is not None else ChainEnd()
+    number = int(row["number"])
+    if number > before.number + 1 and not _is_next(release):
+        findings.note(f"audit trail: rows {before.number + 1:,} to {number - 1:,} may be in releases between")
+    elif number != before.number + 1 or row["previous"] != before.sha256:
         recorded = f"row {number:,} after {row['previous']}"
-        findings.add(form.AUDIT, f"row {number}", recorded, f"row {last + 1:,} after {before['sha256']}")
+        findings.add(form.AUDIT, row, recorded, f"row {before.number + 1:,} after {before.sha256}")
+
+
+def _is_next(release: Release) -> bool:
+    """Say whether no release can lie between this one and the last week before it that is here."""
+    if release.earlier.whole:
+        return True
+    return any(
+        each.manifest.values["week_end"] == release.manifest.values["week_start"] for each in release.weeks_before[-1:]
+    )

@@ -6,14 +6,17 @@ Pure: standard library only.
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from datetime import timedelta
+from typing import Any
 
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
+from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
-from adjudication.verifier.release_reader import Findings, Manifest, Row
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import TOLERANCE, is_before, time_of
+from adjudication.verifier.release import Release, Tables
+from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.votes import check_count, value_of
-
-Tables: TypeAlias = Mapping[str, list[Row]]
 
 _SIDES = ("x", "y", "width", "height")
 
@@ -22,6 +25,7 @@ _SIDES = ("x", "y", "width", "height")
 class _Record:
     """The tables, and what of them is asked for by name."""
 
+    release: Release
     tables: Tables
     manifest: Manifest
     findings: Findings
@@ -37,12 +41,14 @@ class _Record:
         return self.rulings.get(image_id, {}).get(number)
 
 
-def check_board(tables: Tables, manifest: Manifest, findings: Findings) -> None:
+def check_board(release: Release, findings: Findings) -> None:
     """Check what the third revision of the format says of the board."""
+    tables, manifest = release.tables, release.manifest
     rulings: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in tables[form.RULINGS]:
         rulings[row["image_id"]][row["number"]] = row
     record = _Record(
+        release,
         tables,
         manifest,
         findings,
@@ -68,17 +74,16 @@ def check_board(tables: Tables, manifest: Manifest, findings: Findings) -> None:
 
 
 def _check_case(row: Row, record: _Record) -> None:
-    identity = f"row {row['case_id']}"
     check_count(form.CASES, row, CaseKind.PICTURE, record.manifest, record.findings)
     before = record.ruling(row["image_id"], row["ruling_number"])
     if before is None:
-        record.findings.add(form.CASES, identity, f"ruling {row['ruling_number']}", "a ruling of this release")
+        record.findings.add(form.CASES, row, f"ruling {row['ruling_number']}", "a ruling of this release")
         return
     times = (before["decided_at"], row["opened_at"], row["decided_at"], row["closed_at"])
     if list(times) != sorted(times):
-        record.findings.add(form.CASES, identity, " ".join(times), "ruling, opened, decided, closed, in this order")
+        record.findings.add(form.CASES, row, " ".join(times), "ruling, opened, decided, closed, in this order")
     for column, follows in _what_came_of_it(row, before, record).items():
-        record.findings.compare(form.CASES, identity, row[column], follows, column=column)
+        record.findings.compare(form.CASES, row, row[column], follows, column=column)
     if row["outcome"] == CaseOutcome.OVERRULE:
         _check_overrule(row, record)
 
@@ -102,7 +107,7 @@ def _panel_asked_again(row: Row, before: Row, record: _Record) -> dict[str, str]
     since = panel["joined_at" if joins else "dealt_at"] if panel else ""
     if since < row["decided_at"]:
         words = f"panel {asked} asked at {since or 'no time'}"
-        record.findings.add(form.CASES, f"row {row['case_id']}", words, "a panel that was asked when it was decided")
+        record.findings.add(form.CASES, row, words, "a panel that was asked when it was decided")
     rulings = record.rulings[row["image_id"]].values()
     later = (int(ruling["number"]) for ruling in rulings if ruling["panel"] == asked)
     result = min((number for number in later if number > int(row["ruling_number"])), default=None)
@@ -116,9 +121,9 @@ def _check_overrule(row: Row, record: _Record) -> None:
         return  # there is no such ruling: another number follows, or the one that follows is missing
     if made["decided_by"] != DecidedBy.BOARD:
         words = f"ruling {made['number']} by the {made['decided_by']}"
-        record.findings.add(form.CASES, f"row {row['case_id']}", words, "a ruling by the board")
+        record.findings.add(form.CASES, row, words, "a ruling by the board")
     for column in ("label", "reasons", "explanation", "policy_version", "decided_at"):
-        record.findings.compare(form.CASES, f"row {row['case_id']}", row[column], made[column], column=column)
+        record.findings.compare(form.CASES, row, row[column], made[column], column=column)
 
 
 def _check_rulings(record: _Record) -> None:
@@ -127,14 +132,11 @@ def _check_rulings(record: _Record) -> None:
     for ruling in record.tables[form.RULINGS]:
         key = (ruling["image_id"], ruling["number"])
         if ruling["decided_by"] == DecidedBy.BOARD and made[key] != 1:
-            identity = f"row {key[0]} number {key[1]}"
-            record.findings.add(form.RULINGS, identity, f"{made[key]} cases that made it", "one case")
+            record.findings.add(form.RULINGS, ruling, f"{made[key]} cases that made it", "one case")
     for row in record.tables[form.CASES]:
         number = row["made_ruling_number"]
         if number and record.ruling(row["image_id"], number) is None:
-            record.findings.add(
-                form.CASES, f"row {row['case_id']}", f"made ruling {number}", "a ruling of this release"
-            )
+            record.findings.add(form.CASES, row, f"made ruling {number}", "a ruling of this release")
 
 
 # What teams said -----------------------------------------------------------------------------------------------------
@@ -144,11 +146,11 @@ def _check_appeals(record: _Record) -> None:
     appealed: set[tuple[str, str]] = set()
     for row in record.tables[form.APPEALS]:
         for recorded, follows in _wrong_with_appeal(row, record):
-            record.findings.add(form.APPEALS, f"row {row['appeal_id']}", recorded, follows)
+            record.findings.add(form.APPEALS, row, recorded, follows)
         pair = (row["team_id"], row["image_id"])
         if pair in appealed:
             words = f"{pair[0]} on {pair[1]} again"
-            record.findings.add(form.APPEALS, f"row {row['appeal_id']}", words, "one appeal of each team")
+            record.findings.add(form.APPEALS, row, words, "one appeal of each team")
         appealed.add(pair)
 
 
@@ -162,6 +164,7 @@ def _wrong_with_appeal(row: Row, record: _Record) -> Iterator[tuple[str, str]]:
         if row[column] != case[column]:
             yield f"{column} {row[column]}", f"{column} {case[column]}"
     yield from _wrong_with_side(row, case, record)
+    yield from _wrong_with_right(row, case, record)
     if row["image_id"] in record.images and (wrong := _wrong_marks(row["marks"], record.images[row["image_id"]])):
         yield f"marks: {wrong}", "marks inside the picture"
 
@@ -186,6 +189,29 @@ def _wrong_with_side(row: Row, case: Row, record: _Record) -> Iterator[tuple[str
         yield f"defense {row['defense_id']}", "a defense of this release exactly when a defender appeals"
 
 
+def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[str, str]]:
+    """Who sent the picture appeals its rejection, whose defense was at stake a valid verdict, in its days (R18)."""
+    ruling, release = record.ruling(case["image_id"], case["ruling_number"]), record.release
+    if ruling is None:
+        return
+    policy = release.policies.at(ruling["decided_at"])
+    until = time_of(ruling["decided_at"]) + timedelta(days=policy.policy.appeal_days if policy else 0)
+    sent = [each for each in (*release.rows_before(form.ATTACKS), *release.rows(form.ATTACKS))
+            if each["image_id"] == row["image_id"] and release.same_team(each["team_id"], row["team_id"])]  # fmt: skip
+    copies_alone = bool(sent) and all(each["copy_of"] for each in sent)
+    if policy is not None and time_of(row["sent_at"]) - TOLERANCE >= until and not copies_alone:
+        yield row["sent_at"], f"before {cells.time(until)}, while it could be appealed"
+    if row["side"] == AppealSide.ATTACKER and not sent:
+        yield f"team {row['team_id']}", "a team that sent the picture"
+    defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
+    if row["side"] == AppealSide.DEFENDER and defense is not None and "team_id" in defense:
+        if not release.same_team(defense["team_id"], row["team_id"]):
+            yield f"team {row['team_id']}", f"the team of {row['defense_id']}"
+        stakes = release.stakes_on(row["defense_id"])
+        if release.earlier.whole and not any(each["staked_at"] <= ruling["decided_at"] for each in stakes):
+            yield f"defense {row['defense_id']}", "a defense that was at stake when it was ruled"
+
+
 def _wrong_marks(cell: str, image: Row) -> str:
     """Return what is wrong with the marks that an appeal draws on a picture; empty where nothing is."""
     try:
@@ -206,13 +232,12 @@ def _wrong_mark(mark: Any, image: Row) -> str:
 
 def _check_statements(record: _Record) -> None:
     for row in record.tables[form.STATEMENTS]:
-        identity = f"row {row['case_id']} of {row['team_id']}"
         case = record.cases.get(row["case_id"])
         if case is None:
-            record.findings.add(form.STATEMENTS, identity, f"case {row['case_id']}", "a case of this release")
+            record.findings.add(form.STATEMENTS, row, f"case {row['case_id']}", "a case of this release")
             continue
         for recorded, follows in _wrong_with_words(row, row["words"], case, record):
-            record.findings.add(form.STATEMENTS, identity, recorded, follows)
+            record.findings.add(form.STATEMENTS, row, recorded, follows)
 
 
 # Motions and examinations --------------------------------------------------------------------------------------------
@@ -225,13 +250,11 @@ def _check_motions(record: _Record) -> None:
         if row["case_id"] in made:
             made[row["case_id"]].append(row)
         elif row["case_id"]:
-            record.findings.add(
-                form.DECISIONS, f"row {row['number']}", f"case {row['case_id']}", "a motion of the week"
-            )
+            record.findings.add(form.DECISIONS, row, f"case {row['case_id']}", "a motion of the week")
     for row in record.tables[form.MOTIONS]:
         check_count(form.MOTIONS, row, CaseKind.MOTION, record.manifest, record.findings)
         for recorded, follows in _wrong_with_motion(row, made[row["case_id"]], record):
-            record.findings.add(form.MOTIONS, f"row {row['case_id']}", recorded, follows)
+            record.findings.add(form.MOTIONS, row, recorded, follows)
 
 
 def _wrong_with_motion(row: Row, made: list[Row], record: _Record) -> Iterator[tuple[str, str]]:
@@ -261,16 +284,17 @@ def _in_week(moment: str, record: _Record) -> bool:
 
 
 def _check_examinations(record: _Record) -> None:
-    """A confirmation is of the week and of a rejection that there was; of other weeks' pictures that is seen there."""
-    for row in record.tables[form.EXAMINATIONS]:
-        identity = f"row {row['number']}"
-        if not _in_week(row["at"], record):
-            record.findings.add(form.EXAMINATIONS, identity, row["at"], "a time within the week")
-        if row["defense_id"] not in record.defenses:
-            record.findings.add(form.EXAMINATIONS, identity, row["defense_id"], "a defense of this release")
-        if row["image_id"] not in record.images or not row["ruling_number"]:
+    """A confirmation is of a rejection that there was, as far as the releases before are here."""
+    rows = record.tables[form.EXAMINATIONS]
+    earlier = record.release.rows_before(form.RULINGS) if rows else ()
+    before = {(row["image_id"], row["number"]): row for row in earlier}
+    pictures = {image_id for image_id, _ in before} | record.images.keys()
+    for row in rows:
+        ruling = record.ruling(row["image_id"], row["ruling_number"]) or before.get(
+            (row["image_id"], row["ruling_number"])
+        )
+        if row["image_id"] not in pictures or not row["ruling_number"]:
             continue
-        ruling = record.ruling(row["image_id"], row["ruling_number"])
-        if ruling is None or ruling["verdict"] != Verdict.REJECTED or ruling["decided_at"] > row["at"]:
+        if ruling is None or ruling["verdict"] != Verdict.REJECTED or is_before(row["at"], ruling["decided_at"]):
             words = f"ruling {row['ruling_number']} of {row['image_id']}"
-            record.findings.add(form.EXAMINATIONS, identity, words, "a rejection that there was")
+            record.findings.add(form.EXAMINATIONS, row, words, "a rejection that there was")

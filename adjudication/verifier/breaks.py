@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from adjudication.rules import is_confident_mistake
 from adjudication.verifier import release_format as form
-from adjudication.verifier.release_reader import Findings, Manifest, Row
-from adjudication.verifier.rulings import PolicyNumbers
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.release import Release
+from adjudication.verifier.release_reader import Manifest
 from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row
@@ -32,17 +33,16 @@ def read_predictions(
     """Check every prediction by itself and gather them."""
     predictions: Predictions = {}
     for row in rows:
-        identity = f"row {row['prediction_id']}"
         if row["image_id"] not in images:
-            findings.add(form.PREDICTIONS, identity, f"image {row['image_id']}", "an image of this release")
+            findings.add(form.PREDICTIONS, row, f"image {row['image_id']}", "an image of this release")
         if row["defense_id"] not in defenses:
-            findings.add(form.PREDICTIONS, identity, f"defense {row['defense_id']}", "a defense of this release")
+            findings.add(form.PREDICTIONS, row, f"defense {row['defense_id']}", "a defense of this release")
         elif row["defense_digest"] != defenses[row["defense_id"]]["digest"]:
             digest = defenses[row["defense_id"]]["digest"]
-            findings.add(form.PREDICTIONS, identity, f"digest {row['defense_digest']}", digest)
+            findings.add(form.PREDICTIONS, row, f"digest {row['defense_digest']}", digest)
         rounds = predictions.setdefault((row["defense_id"], row["image_id"]), {})
         if int(row["round"]) in rounds:
-            findings.add(form.PREDICTIONS, identity, f"round {row['round']} again", "one answer in each round")
+            findings.add(form.PREDICTIONS, row, f"round {row['round']} again", "one answer in each round")
         rounds[int(row["round"])] = row
     findings.figures.append(f"{len(rows):,} predictions read")
     return predictions
@@ -59,37 +59,35 @@ def read_faults(
     faults: Faults = set()
     for row in rows:
         defense_id, image_id, number = row["defense_id"], row["image_id"], int(row["round"])
-        identity = f"row {defense_id} on {image_id} round {number}"
         if image_id not in images:
-            findings.add(form.FAULTS, identity, f"image {image_id}", "an image of this release")
+            findings.add(form.FAULTS, row, f"image {image_id}", "an image of this release")
         if defense_id not in defenses:
-            findings.add(form.FAULTS, identity, f"defense {defense_id}", "a defense of this release")
+            findings.add(form.FAULTS, row, f"defense {defense_id}", "a defense of this release")
         if number in predictions.get((defense_id, image_id), {}):
-            findings.add(form.FAULTS, identity, f"fault {row['fault']}", "the answer in predictions.csv alone")
+            findings.add(form.FAULTS, row, f"fault {row['fault']}", "the answer in predictions.csv alone")
         faults.add((defense_id, image_id, number))
     findings.figures.append(f"{len(rows):,} faults read")
     return faults
 
 
-def check_complete(
-    predictions: Predictions,
-    faults: Faults,
-    defenses: Mapping[str, Row],
-    newest: Mapping[str, Row],
-    policies: Mapping[str, PolicyNumbers],
-    manifest: Manifest,
-    findings: Findings,
-) -> None:
+def pictures_with_gaps(release: Release, predictions: Predictions, faults: Faults) -> list[str]:
+    """Return, of each valid picture that lacks an answer or a fault of some defense in force in some round, its first
+    gap (R29). The rounds are the fewest that a policy of the release asks for."""
+    in_force = [row["defense_id"] for row in release.rows(form.DEFENSES) if not row["retired_at"]]
+    rounds = min((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
+    expected = [(defense_id, number) for defense_id in in_force for number in range(1, rounds + 1)]
+    holds = {row["image_id"]: row["label"] for row in release.rows(form.RULINGS)}
+    valid = (image_id for image_id, label in holds.items() if label)
+    return [gap for image_id in valid if (gap := _first_gap(image_id, expected, predictions, faults))]
+
+
+def check_complete(release: Release, predictions: Predictions, faults: Faults, findings: Findings) -> None:
     """Every valid image has an answer or a fault of every defense in force in every round.
 
     Images the release says were waiting are excepted. One line for each image, its first gap, however many there are.
     """
-    in_force = [defense_id for defense_id, row in defenses.items() if not row["retired_at"]]
-    rounds = range(1, min((policy.evaluation_runs for policy in policies.values()), default=0) + 1)
-    expected = [(defense_id, number) for defense_id in in_force for number in rounds]
-    valid = (image_id for image_id, ruling in newest.items() if ruling["label"])
-    gaps = [gap for image_id in valid if (gap := _first_gap(image_id, expected, predictions, faults))]
-    if len(gaps) > manifest.waiting("runs"):
+    gaps = pictures_with_gaps(release, predictions, faults)
+    if len(gaps) > release.manifest.waiting("runs"):
         for row in gaps:
             findings.add(form.PREDICTIONS, f"row {row}", "no prediction", "an answer in every round")
 
@@ -141,10 +139,10 @@ def check_breaks(
         pair = (row["defense_id"], row["image_id"])
         once = (*pair, row["ruling_number"])
         if once in seen:
-            findings.add(form.BREAKS, f"row {row['break_id']}", f"{pair[0]} on {pair[1]} again", "one break each")
+            findings.add(form.BREAKS, row, f"{pair[0]} on {pair[1]} again", "one break each")
         seen.add(once)
         if pair[1] in outside:
-            findings.add(form.BREAKS, f"row {row['break_id']}", f"picture {pair[1]}", "a picture that an attack sent")
+            findings.add(form.BREAKS, row, f"picture {pair[1]}", "a picture that an attack sent")
         _check_break(row, labels.get((row["image_id"], row["ruling_number"]), ""), predictions, findings)
         if row["image_id"] in newest and newest[row["image_id"]]["number"] == row["ruling_number"]:
             recorded.add(pair)
@@ -183,16 +181,15 @@ def _mistake_words(mistake: tuple[str, str] | None) -> str:
 
 def _check_break(row: Row, label: str, predictions: Predictions, findings: Findings) -> None:
     """The prediction a break names is there, and is a confident mistake under the ruling it names."""
-    identity = f"row {row['break_id']}"
     proof = predictions.get((row["defense_id"], row["image_id"]), {}).get(int(row["round"]))
     if not label:
-        findings.add(form.BREAKS, identity, f"ruling {row['ruling_number']}", "a ruling of valid")
+        findings.add(form.BREAKS, row, f"ruling {row['ruling_number']}", "a ruling of valid")
     elif proof is None:
-        findings.add(form.BREAKS, identity, f"round {row['round']}", "no such prediction")
+        findings.add(form.BREAKS, row, f"round {row['round']}", "no such prediction")
     elif proof["answer"] != row["answer"]:
-        findings.add(form.BREAKS, identity, f"answer {row['answer']}", f"answer {proof['answer']}")
+        findings.add(form.BREAKS, row, f"answer {row['answer']}", f"answer {proof['answer']}")
     elif not _is_mistake(label, row["answer"]):
-        findings.add(form.BREAKS, identity, f"answer {row['answer']} on a {label}", "no break")
+        findings.add(form.BREAKS, row, f"answer {row['answer']} on a {label}", "no break")
 
 
 def _mistakes(newest: Mapping[str, Row], predictions: Predictions) -> dict[tuple[str, str], tuple[int, str]]:
@@ -204,3 +201,14 @@ def _mistakes(newest: Mapping[str, Row], predictions: Predictions) -> dict[tuple
         if wrong:
             found[defense_id, image_id] = (min(wrong), label)
     return found
+
+
+def check_unproved(rows: Sequence[Row], predictions: Predictions, outside: Collection[str], findings: Findings) -> None:
+    """A break that an answer of this release proves is in `breaks.csv` and nowhere else."""
+    for row in rows:
+        if row["image_id"] in outside:
+            findings.add(form.UNPROVED, row, row["image_id"], "a picture that an attack sent", column="image_id")
+        answers = predictions.get((row["defense_id"], row["image_id"]), {})
+        proofs = [number for number, answer in answers.items() if answer["answer"] == row["answer"]]
+        if proofs:
+            findings.add(form.UNPROVED, row, "no proof", f"round {min(proofs)} proves it")

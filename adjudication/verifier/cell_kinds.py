@@ -41,17 +41,29 @@ _DIGITS = r"0|[1-9]\d{0,18}"
 NUMBER = kind_of(_DIGITS, str, cells.number_from)
 WHOLE = kind_of(rf"-?(?:{_DIGITS})", str, cells.number_from)
 NUMBERS = kind_of(rf"(?:(?:{_DIGITS})(?:;(?:{_DIGITS}))*)?", cells.listed, cells.numbers_from)
-_PUBLIC_ID = r"[A-Z]-[0-9A-Z]+"
-ID = kind_of(_PUBLIC_ID)
-IDS = kind_of(rf"(?:{_PUBLIC_ID}(?:;{_PUBLIC_ID})*)?", cells.listed, cells.listed_from)
+
+
+def _id(letter: str) -> CellKind:
+    """Return the kind of the public ids that begin with this letter."""
+    return kind_of(f"{letter}-[0-9A-Z]+")
+
+
+APPEAL_ID, ATTACK_ID, BATCH_ID, CASE_ID, DEFENSE_ID, IMAGE_ID, TASKER_ID, TEAM_ID = map(_id, "LASCDPTG")
+DEFENSE_IDS = kind_of(r"(?:D-[0-9A-Z]+(?:;D-[0-9A-Z]+)*)?", cells.listed, cells.listed_from)
 SHA256 = kind_of(r"[0-9a-f]{64}")
-TIME = kind_of(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", cells.time, cells.time_from)
+# Days that there are, also in leap years: what is compared as text must be a time.
+_DAY = (
+    r"(?:[12]\d{3}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"|(?:[12]\d(?:0[48]|[2468][048]|[13579][26])|(?:1[26]|2[048])00)-02-29)"
+)
+TIME = kind_of(rf"{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{{6}}Z", cells.time, cells.time_from)
 WEEK = kind_of(r"\d{4}-W\d\d")
 BOOLEAN = kind_of(r"true|false", cells.boolean, cells.boolean_from)
 PIXELS = kind_of(r"(?:(?:0|[1-9]\d{0,8})\.\d\d)?", cells.pixels, cells.scaled_from)
 SECONDS = kind_of(r"(?:0|[1-9]\d*)\.\d{3}", cells.seconds, cells.scaled_from)
 SHARE = kind_of(r"(?:(?:0|[1-9]\d{0,18})/[1-9]\d{0,18})?", cells.share, cells.share_from)
-FLOAT = kind_of(r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|inf)|nan", repr, float)
+# Finite: a score that is no number is a fault (R30).
+FLOAT = kind_of(r"-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", repr, float)
 REASONS = kind_of(f"(?:(?:{'|'.join(Reason)})(?:;(?:{'|'.join(Reason)}))*)?", cells.listed, cells.listed_from)
 # Rings of corners as labeling.geometry.canonical_json writes them, inside a picture, so without a sign.
 _COORDINATE = r"(?:0|[1-9]\d{0,8})(?:\.\d?[1-9])?"
@@ -64,4 +76,4 @@ JSON_OBJECT = kind_of(r"\{[^\r\n]*\}", cells.json_cell, cells.json_from)
 JSON_LIST = kind_of(r"\[[^\r\n]*\]", cells.json_cell, cells.json_from)
 JSON = kind_of(r"[\[{][^\r\n]*[\]}]", cells.json_cell, cells.json_from)
 # A place where money is: one of the contest's, a team's, or what lies at one stake.
-ACCOUNT = kind_of(rf"[a-z]{{1,20}}|team:{_PUBLIC_ID}|stake:(?:{_DIGITS})")
+ACCOUNT = kind_of(rf"pool|attackers|defenders|withheld|outside|team:G-[0-9A-Z]+|stake:(?:{_DIGITS})")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudication.verifier import release_format as form
-from adjudication.verifier.release_reader import Findings, Manifest, NotARelease, read_manifest
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import names_in
 

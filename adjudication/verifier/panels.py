@@ -12,7 +12,8 @@ from typing import NamedTuple
 from adjudication.enums import DecidedBy
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import CountedResponse
-from adjudication.verifier.release_reader import Findings, Manifest, Row
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.release_reader import Manifest
 from labeling.enums import PanelState
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
@@ -106,9 +107,7 @@ def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels:
     least = seats.dealt if earlier is None else len(counted_ids(earlier, panels)) + 1
     most = seats.dealt if earlier is None else seats.size
     if not least <= number <= most:
-        findings.add(
-            form.RULINGS, _name(row), f"{number} responses counted", f"{_from_to(least, most)} of panel {key[1]}"
-        )
+        findings.add(form.RULINGS, row, f"{number} responses counted", f"{_from_to(least, most)} of panel {key[1]}")
     if earlier is not None:
         _differs(row, "policy_version", row["policy_version"], earlier["policy_version"], findings)
     if not panels.withheld(*key):
@@ -127,11 +126,7 @@ def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -
 
 
 def _differs(row: Row, column: str, recorded: str, follows: str, findings: Findings) -> None:
-    findings.compare(form.RULINGS, _name(row), recorded, follows, column=column)
-
-
-def _name(row: Row) -> str:
-    return f"row {row['image_id']} number {row['number']}"
+    findings.compare(form.RULINGS, row, recorded, follows, column=column)
 
 
 def _from_to(least: int, most: int) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adjudication.verifier import release_format as form
-from adjudication.verifier.release_reader import Findings, Manifest, Row, check_hash
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.release_reader import Manifest, check_hash
 from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, UnreadableFile, is_regular, read_bytes
 from picture_files.png import PictureDamaged, decode_png, pixels_sha256
 
@@ -41,7 +42,7 @@ def check_pictures(
     for path in sorted(listed.keys() - rows.keys()):
         findings.add(form.IMAGES, path, "no row", "a row for every picture")
     for path in sorted(rows.keys() - listed.keys()):
-        findings.add(form.IMAGES, f"row {rows[path]['image_id']}", path, "no such picture")
+        findings.add(form.IMAGES, rows[path], path, "no such picture")
     there = [path for path in listed if form.is_picture(path) and is_regular(folder, path)]
     for number, seen in enumerate(_look_at_all(folder, there), start=1):
         if seen.sha256:
@@ -82,7 +83,7 @@ def _check_picture(seen: PictureFile, rows: Mapping[str, Row], findings: Finding
         findings.add(seen.path, "pixels", name, seen.pixels)
     elif seen.path in rows:
         recorded = f"{rows[seen.path]['width']} x {rows[seen.path]['height']}"
-        findings.compare(form.IMAGES, f"row {rows[seen.path]['image_id']}", recorded, seen.size)
+        findings.compare(form.IMAGES, rows[seen.path], recorded, seen.size)
 
 
 def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) -> None:
@@ -90,13 +91,12 @@ def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) 
     start, end = manifest.values["week_start"], manifest.values["week_end"]
     seen: set[str] = set()
     for row in images:
-        identity = f"row {row['image_id']}"
         if row["week"] != manifest.values["week"]:
-            findings.add(form.IMAGES, identity, f"week {row['week']}", manifest.values["week"])
+            findings.add(form.IMAGES, row, f"week {row['week']}", manifest.values["week"])
         # The fixed width makes the order of the texts the order of the times.
         if not start <= row["received_at"] < end:
-            findings.add(form.IMAGES, identity, f"received_at {row['received_at']}", f"from {start}, before {end}")
-        findings.compare(form.IMAGES, identity, row["file"], form.picture_file(row["sha256_pixels"]))
+            findings.add(form.IMAGES, row, f"received_at {row['received_at']}", f"from {start}, before {end}")
+        findings.compare(form.IMAGES, row, row["file"], form.picture_file(row["sha256_pixels"]))
         if row["file"] in seen:
-            findings.add(form.IMAGES, identity, f"{row['file']} a second time", "each picture once")
+            findings.add(form.IMAGES, row, f"{row['file']} a second time", "each picture once")
         seen.add(row["file"])

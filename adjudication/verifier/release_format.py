@@ -14,6 +14,10 @@ RULE_BOOK_VERSION = "2"
 _RULE_BOOKS = {1: "1", 2: "1", 3: "1", 4: RULE_BOOK_VERSION}
 RULE_BOOKS = tuple(sorted(set(_RULE_BOOKS.values())))
 
+# Where a picture that came as an attack is from, and under which terms, in `provenance.csv`.
+ATTACK_SOURCE = "attack"
+ATTACK_LICENCE = "sent under the contest's terms"
+
 MANIFEST = "manifest.json"
 PICTURES = "images"
 IMAGES = "images.csv"

@@ -8,15 +8,15 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.terminal import printable
+from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
@@ -33,11 +33,6 @@ from adjudication.verifier.untrusted_files import (
 # A cell may be as long as a line: outlines are longer than the module expects.
 csv.field_size_limit(MOST_LINE_BYTES)
 
-Row: TypeAlias = dict[str, str]
-
-_LONGEST_SHOWN = 120
-# So many differences are kept; of the others only the number.
-_MOST_DIFFERENCES = 100_000
 # How a release can name the one before it.
 _NAME = re.compile(r"(?:release-\d{4}-W\d\d(?:-errata-[1-9]\d{0,3})?)?", re.ASCII)
 _KEYS: Mapping[str, type] = {
@@ -54,74 +49,10 @@ _KEYS: Mapping[str, type] = {
     "counts": dict,
     "files": dict,
 }
-_NUMBERED = (
-    form.ATTACKS,
-    form.ASSOCIATIONS,
-    form.DECISIONS,
-    form.BATCHES,
-    form.STAKES,
-    form.AWARDS,
-    form.LEDGER,
-    form.ELIGIBILITY,
-    form.AUDIT,
-    form.EXAMINATIONS,
-)
-_SORTED_BY: Mapping[str, Callable[[Row], Any]] = {
-    form.IMAGES: lambda row: row["image_id"],
-    form.RESPONSES: lambda row: int(row["response_id"]),
-    form.RULINGS: lambda row: (row["image_id"], int(row["number"])),
-    form.PREDICTIONS: lambda row: int(row["prediction_id"]),
-    form.FAULTS: lambda row: (row["defense_id"], row["image_id"], int(row["round"])),
-    form.BREAKS: lambda row: int(row["break_id"]),
-    form.DEFENSES: lambda row: row["defense_id"],
-    form.PROVENANCE: lambda row: row["image_id"],
-    form.PANELS: lambda row: (row["image_id"], int(row["panel"])),
-    form.TEAMS: lambda row: row["team_id"],
-    form.UNPROVED: lambda row: int(row["break_id"]),
-    form.APPEALS: lambda row: row["appeal_id"],
-    form.STATEMENTS: lambda row: (row["case_id"], row["team_id"]),
-    form.CASES: lambda row: row["case_id"],
-    form.MOTIONS: lambda row: row["case_id"],
-    form.MISTAKES: lambda row: (row["defense_id"], row["image_id"]),
-    **dict.fromkeys(_NUMBERED, lambda row: int(row["number"])),
-}
 
 
 class NotARelease(Exception):
     """The folder holds no release that can be read."""
-
-
-@dataclass
-class Findings:
-    """What was found: `differences` are wrong, `notes` are worth knowing, `figures` say what was looked at."""
-
-    differences: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    figures: list[str] = field(default_factory=list)
-    not_kept: int = 0
-
-    def add(self, file: str, row: str, recorded: object, follows: object) -> None:
-        """Add one difference: what `file` records in `row`, and what follows from the rest."""
-        if len(self.differences) >= _MOST_DIFFERENCES:
-            self.not_kept += 1
-            return
-        where, identity, one, other = (printable(each, _LONGEST_SHOWN) for each in (file, row, recorded, follows))
-        self.differences.append(f"{where}: {identity}: recorded {one or 'nothing'}, follows {other or 'nothing'}")
-
-    def compare(self, file: str, row: str, recorded: object, follows: object, *, column: str = "") -> None:
-        """Add a difference where what is recorded, of a `column` if one is named, is not what follows."""
-        if recorded != follows:
-            named = f"{column} " if column else ""
-            self.add(file, row, f"{named}{recorded}", f"{named}{follows}")
-
-    def all_differences(self) -> list[str]:
-        """Return the differences, with a last line on those that were not kept."""
-        more = f"{self.not_kept:,} more differences are not listed"
-        return [*self.differences, more] if self.not_kept else self.differences
-
-    def note(self, text: str) -> None:
-        """Add a note."""
-        self.notes.append(printable(text))
 
 
 @dataclass(frozen=True)
@@ -255,27 +186,29 @@ def read_table(folder: Path, name: str, findings: Findings, *, revision: int = f
     """Read a table. Rows that have not the form of one are found and left out."""
     columns = release_tables.tables_of(revision)[name]
     lines = _csv_lines(folder, name, findings)
-    heading = next(lines, [])
+    _, heading = next(lines, (1, []))
     if heading != list(columns):
         findings.add(name, "line 1", ",".join(heading), ",".join(columns))
         return []
+    forms = {column: each.form.fullmatch for column, each in columns.items()}
     rows = []
-    for number, cells in enumerate(lines, start=2):
+    for number, cells in lines:
         if len(cells) != len(columns):
-            findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
+            findings.add(name, f"line {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
-        row = dict(zip(columns, cells, strict=True))
-        wrong = [column for column, cell in row.items() if columns[column].form.fullmatch(cell) is None]
+        row = Row(zip(columns, cells, strict=True), number)
+        wrong = [column for column, cell in row.items() if forms[column](cell) is None]
         for column in wrong:
-            findings.add(name, f"row {cells[0]}", f"{column} {row[column]}", "another form")
+            findings.add(name, row, row[column], "another form", column=column)
         if not wrong:
             rows.append(row)
     _check_order(name, rows, findings)
     return rows
 
 
-def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str]]:
-    """Yield the cells of each record, as far as they can be read, and compare its text with the canonical form."""
+def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the cells of each record, as far as they can be read, and compare its text with the
+    canonical form."""
     read: list[str] = []
     number = 1
     try:
@@ -285,9 +218,9 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str
             recorded = "".join(read)
             if again.getvalue() != recorded:
                 compare_lines(name, recorded.split("\n"), again.getvalue().split("\n"), findings, first=number)
-            number += len(read)
+            first, number = number, number + len(read)
             read.clear()
-            yield cells
+            yield first, cells
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
@@ -332,8 +265,7 @@ def compare_lines(
 
 
 def _check_order(name: str, rows: list[Row], findings: Findings) -> None:
-    key = _SORTED_BY[name]
+    order = release_tables.order_of
     for before, row in pairwise(rows):
-        if not key(before) < key(row):
-            identity = next(iter(row.values()))
-            findings.add(name, f"row {identity}", f"after {next(iter(before.values()))}", "ascending, each once")
+        if not order(name, before) < order(name, row):
+            findings.add(name, row, f"after {release_tables.row_name(name, before)}", "ascending, each once")

@@ -3,84 +3,23 @@
 Pure: standard library only.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from fractions import Fraction
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from adjudication.verifier import cells
 from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import CountedResponse, outline_box
+from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
-from adjudication.verifier.release_reader import Findings, Manifest, Row
+from adjudication.verifier.policies import PolicyVersion
+from adjudication.verifier.release_reader import Manifest
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
-from policy.enums import OutlineGate
-from policy.numbers import LARGEST_PANEL, MOST_EVALUATION_RUNS, SMALLEST_PANEL
+from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
-_RATIO = re.compile(r"\d{1,9}/\d{1,9}", re.ASCII)
-_SHOWN = 20
 _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
-
-
-@dataclass(frozen=True)
-class PolicyNumbers:
-    """What one policy version says, as far as a release can be checked against it."""
-
-    rules: VerdictPolicy
-    panel_size: int
-    evaluation_runs: int
-
-
-def read_policies(manifest: Manifest, findings: Findings) -> dict[str, PolicyNumbers]:
-    """Return version -> numbers."""
-    read = {}
-    for version, numbers in manifest.values["policy"].items():
-        try:
-            read[version] = _numbers(numbers)
-        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-            findings.add(form.MANIFEST, f"policy {version}", f"unreadable ({error!r})", "numbers of a policy")
-    return read
-
-
-def _numbers(numbers: Mapping[str, Any]) -> PolicyNumbers:
-    named = _BEFORE | dict(numbers)
-    rules = VerdictPolicy(**{each.name: _READ[each.name](named[each.name]) for each in fields(VerdictPolicy)})
-    panel_size = _whole(numbers["panel_size"], SMALLEST_PANEL, LARGEST_PANEL)
-    return PolicyNumbers(rules, panel_size, _whole(numbers["evaluation_runs"], 1, MOST_EVALUATION_RUNS))
-
-
-def _share(text: str) -> Fraction:
-    """A ratio of few digits: one of a billion digits would take for ever to read."""
-    if _RATIO.fullmatch(text) is None:
-        raise ValueError(f"{text[:_SHOWN]} is no ratio like 1/4")
-    return Fraction(text)
-
-
-def _yes_or_no(value: object) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{str(value)[:_SHOWN]} is neither true nor false")
-    return value
-
-
-def _whole(value: object, least: int, most: int) -> int:
-    if type(value) is not int or not least <= value <= most:
-        raise ValueError(f"{str(value)[:_SHOWN]} is not a whole number from {least} to {most}")
-    return value
-
-
-# How each number of a verdict is read, and what it was before releases named it.
-_READ: dict[str, Callable[[Any], Any]] = {
-    "name": str,
-    "min_box_fraction": _share,
-    "outline_gate": OutlineGate,
-    "occlusion_allowed": _yes_or_no,
-}
-_BEFORE = {"occlusion_allowed": False}
 
 
 def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:
@@ -88,13 +27,12 @@ def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Fin
     panels = Panels()
     asked: set[tuple[str, str]] = set()
     for row in rows:
-        identity = f"row {row['response_id']}"
         if row["image_id"] not in images:
-            findings.add(form.RESPONSES, identity, f"image {row['image_id']}", "an image of this release")
+            findings.add(form.RESPONSES, row, f"image {row['image_id']}", "an image of this release")
             continue
         pair = (row["image_id"], row["tasker_id"])
         if pair in asked:
-            findings.add(form.RESPONSES, identity, f"{pair[1]} on {pair[0]} again", "one response each")
+            findings.add(form.RESPONSES, row, f"{pair[1]} on {pair[0]} again", "one response each")
         asked.add(pair)
         response = _response(row, images[row["image_id"]], findings)
         if row["counted"] == "true":
@@ -133,13 +71,12 @@ def _box(row: Row, image: Row, findings: Findings) -> Box | None:
     """The box that follows from the outline, whatever box is recorded beside it."""
     box = outline_box(row["outline"]) if row["outline"] else None
     sides = ("",) * 4 if box is None else tuple(map(cells.pixels, (box.xmin, box.ymin, box.xmax, box.ymax)))
-    identity = f"row {row['response_id']}"
     recorded = tuple(row[side] for side in _BOX)
     if recorded != sides:
-        findings.add(form.RESPONSES, identity, f"box {' '.join(recorded)}", f"box {' '.join(sides)}")
+        findings.add(form.RESPONSES, row, f"box {' '.join(recorded)}", f"box {' '.join(sides)}")
     width, height = (int(image[side]) * HUNDREDTHS_PER_PIXEL for side in ("width", "height"))
     if box is not None and (box.xmax > width or box.ymax > height):
-        findings.add(form.RESPONSES, identity, f"box {' '.join(sides)}", "an outline inside the image")
+        findings.add(form.RESPONSES, row, f"box {' '.join(sides)}", "an outline inside the image")
     return box
 
 
@@ -147,24 +84,23 @@ def check_rulings(
     rows: Sequence[Row],
     images: Mapping[str, Row],
     panels: Panels,
-    policies: Mapping[str, PolicyNumbers],
+    policies: Mapping[str, PolicyVersion],
     manifest: Manifest,
     findings: Findings,
 ) -> dict[str, Row]:
     """Derive every ruling of the rules again. Returns image -> the ruling that holds."""
     newest: dict[str, Row] = {}
     for row in rows:
-        identity = f"row {row['image_id']} number {row['number']}"
         if row["image_id"] not in images:
-            findings.add(form.RULINGS, identity, "a ruling", "no such image")
+            findings.add(form.RULINGS, row, "a ruling", "no such image")
             continue
         number = int(newest[row["image_id"]]["number"]) + 1 if row["image_id"] in newest else 1
         if int(row["number"]) != number:
-            findings.add(form.RULINGS, identity, f"number {row['number']}", f"number {number}")
+            findings.add(form.RULINGS, row, f"number {row['number']}", f"number {number}")
         newest[row["image_id"]] = row
-        _check_ruling(row, identity, images[row["image_id"]], panels, policies, findings)
+        _check_ruling(row, images[row["image_id"]], panels, policies, findings)
     ruled = check_counted(rows, panels, manifest, findings)
-    check_panels(panels, ruled, {policy.panel_size for policy in policies.values()}, manifest, findings)
+    check_panels(panels, ruled, {policy.policy.panel_size for policy in policies.values()}, manifest, findings)
     _check_none_missing(images, newest, panels, policies, manifest, findings)
     derived = sum(row["decided_by"] == DecidedBy.RULES for row in rows)
     findings.figures.append(f"{len(rows):,} rulings read, {derived:,} of them derived again")
@@ -172,38 +108,37 @@ def check_rulings(
 
 
 def _check_ruling(
-    row: Row, identity: str, image: Row, panels: Panels, policies: Mapping[str, PolicyNumbers], findings: Findings
+    row: Row, image: Row, panels: Panels, policies: Mapping[str, PolicyVersion], findings: Findings
 ) -> None:
     policy = policies.get(row["policy_version"])
     if policy is None:
-        findings.add(form.RULINGS, identity, f"policy {row['policy_version']}", "a policy of the manifest")
+        findings.add(form.RULINGS, row, f"policy {row['policy_version']}", "a policy of the manifest")
     elif row["decided_by"] == DecidedBy.RULES:
         ids = frozenset(counted_ids(row, panels))
         if "response_ids" not in row:
-            _check_size(row, identity, len(ids), policy, policies, findings)
+            _check_size(row, len(ids), policy, policies, findings)
         counted = [each for each in panels.panel(row["image_id"], int(row["panel"])) if each.response_id in ids]
-        _check_decision(row, identity, image, counted, policy.rules, findings)
+        _check_decision(row, image, counted, policy.rules, findings)
     else:
-        _check_board(row, identity, findings)
+        _check_board(row, findings)
 
 
 def _check_size(
     row: Row,
-    identity: str,
     counted: int,
-    policy: PolicyNumbers,
-    policies: Mapping[str, PolicyNumbers],
+    policy: PolicyVersion,
+    policies: Mapping[str, PolicyVersion],
     findings: Findings,
 ) -> None:
     """The panel is full: as many counted as this policy, or one in force when the panel was dealt, asks for (R7)."""
-    if counted != policy.panel_size and counted not in {each.panel_size for each in policies.values()}:
+    if counted != policy.policy.panel_size and counted not in {each.policy.panel_size for each in policies.values()}:
         findings.add(
-            form.RULINGS, identity, f"{counted} counted responses on panel {row['panel']}", f"{policy.panel_size}"
+            form.RULINGS, row, f"{counted} counted responses on panel {row['panel']}", f"{policy.policy.panel_size}"
         )
 
 
 def _check_decision(
-    row: Row, identity: str, image: Row, counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
+    row: Row, image: Row, counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
 ) -> None:
     if not counted or image["width"] == "0" or image["height"] == "0":
         return
@@ -216,7 +151,7 @@ def _check_decision(
         cells.share(decision.smallest_box),
     )
     for column, value in zip(_DERIVED, follows, strict=True):
-        findings.compare(form.RULINGS, identity, row[column], value, column=column)
+        findings.compare(form.RULINGS, row, row[column], value, column=column)
 
 
 def _opinion(response: CountedResponse) -> CountedOpinion:
@@ -230,19 +165,19 @@ def _opinion(response: CountedResponse) -> CountedOpinion:
     )
 
 
-def _check_board(row: Row, identity: str, findings: Findings) -> None:
+def _check_board(row: Row, findings: Findings) -> None:
     """A decision of the board explains itself (R20) and names a class exactly when it says valid."""
     if not row["explanation"]:
-        findings.add(form.RULINGS, identity, "no explanation", "a public explanation of the board")
+        findings.add(form.RULINGS, row, "no explanation", "a public explanation of the board")
     if bool(row["label"]) != (row["verdict"] == Verdict.VALID):
-        findings.add(form.RULINGS, identity, f"{row['verdict']} {row['label']}", "a label exactly when valid")
+        findings.add(form.RULINGS, row, f"{row['verdict']} {row['label']}", "a label exactly when valid")
 
 
 def _check_none_missing(
     images: Mapping[str, Row],
     newest: Mapping[str, Row],
     panels: Panels,
-    policies: Mapping[str, PolicyNumbers],
+    policies: Mapping[str, PolicyVersion],
     manifest: Manifest,
     findings: Findings,
 ) -> None:
@@ -251,7 +186,7 @@ def _check_none_missing(
     Releases of before the third revision do not say how large a panel is. Where their policies ask for different
     numbers of taskers, one with fewer answers than the most may be full or kept out: no more are there than both.
     """
-    sizes = [policy.panel_size for policy in policies.values()]
+    sizes = [policy.policy.panel_size for policy in policies.values()]
     least, most = min(sizes, default=SMALLEST_PANEL), max(sizes, default=LARGEST_PANEL)
     unruled = [image_id for image_id in images if image_id not in newest]
     full, perhaps = (sum(_is_full(panels, image_id, size) for image_id in unruled) for size in (most, least))

@@ -12,7 +12,8 @@ from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, VoteChoice
 from adjudication.rules import REASONS
 from adjudication.verifier import cells
-from adjudication.verifier.release_reader import Findings, Manifest, Row
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.release_reader import Manifest
 from labeling.enums import Label
 
 _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}
@@ -38,47 +39,46 @@ def value_of(cell: str) -> Any:
 
 def check_count(file: str, row: Row, kind: CaseKind, manifest: Manifest, findings: Findings) -> None:
     """There is a quorum, and what was decided is what the votes say; who moved something may have taken it back."""
-    identity = f"row {row['case_id']}"
-    _check_policies(file, row, identity, manifest, findings)
+    _check_policies(file, row, manifest, findings)
     try:
         votes = [_vote(each, kind) for each in value_of(row["votes"])]
     except ValueError as error:
-        findings.add(file, identity, f"votes that cannot be read: {error}", "votes")
+        findings.add(file, row, f"votes that cannot be read: {error}", "votes")
         return
     if row["outcome"] != CaseOutcome.DROPPED:
         if len(votes) < int(row["quorum"]):
-            findings.add(file, identity, f"{len(votes)} votes", f"at least {row['quorum']}")
-        _check_outcome(file, row, identity, decided_by([vote.ballot for vote in votes], kind), findings)
-    _check_dissents(file, identity, votes, kind, findings)
+            findings.add(file, row, f"{len(votes)} votes", f"at least {row['quorum']}")
+        _check_outcome(file, row, decided_by([vote.ballot for vote in votes], kind), findings)
+    _check_dissents(file, row, votes, kind, findings)
 
 
-def _check_policies(file: str, row: Row, identity: str, manifest: Manifest, findings: Findings) -> None:
+def _check_policies(file: str, row: Row, manifest: Manifest, findings: Findings) -> None:
     """Both policies are there, and the quorum is that of the one under which the case was opened (R21)."""
     policies: Mapping[str, Any] = manifest.values["policy"]
     for column in ("opened_policy_version", "policy_version"):
         if row[column] not in policies:
-            findings.add(file, identity, f"{column} {row[column]}", "a policy of the manifest")
+            findings.add(file, row, f"{column} {row[column]}", "a policy of the manifest")
     numbers = policies.get(row["opened_policy_version"])
     quorum = numbers.get("board_quorum") if isinstance(numbers, dict) else None
     if quorum is not None and row["quorum"] != str(quorum):
-        findings.add(file, identity, f"quorum {row['quorum']}", f"quorum {quorum}")
+        findings.add(file, row, f"quorum {row['quorum']}", f"quorum {quorum}")
 
 
-def _check_outcome(file: str, row: Row, identity: str, decides: Ballot, findings: Findings) -> None:
+def _check_outcome(file: str, row: Row, decides: Ballot, findings: Findings) -> None:
     follows = {"outcome": OUTCOMES[decides.choice].value}
     if "label" in row:
         follows |= {"label": decides.label, "reasons": ";".join(decides.reasons)}
     for column, value in follows.items():
-        findings.compare(file, identity, row[column], value, column=column)
+        findings.compare(file, row, row[column], value, column=column)
 
 
-def _check_dissents(file: str, identity: str, votes: list[_Vote], kind: CaseKind, findings: Findings) -> None:
+def _check_dissents(file: str, row: Row, votes: list[_Vote], kind: CaseKind, findings: Findings) -> None:
     """Who voted for something else dissents."""
     decides = decided_by([vote.ballot for vote in votes], kind)
     for number, vote in enumerate(votes, start=1):
         if vote.dissent == agrees(vote.ballot, decides):
             said = ("no dissent", "dissent")
-            findings.add(file, identity, f"vote {number}: {said[vote.dissent]}", said[not vote.dissent])
+            findings.add(file, row, f"vote {number}: {said[vote.dissent]}", said[not vote.dissent])
 
 
 def _vote(told: Any, kind: CaseKind) -> _Vote:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from adjudication.verifier import release_format as form
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.attacks import quota
 from contest.attacks.letters import notify_upload_ended, write_receipt
@@ -31,7 +32,6 @@ from policy.numbers import Policy
 from policy.selectors import policy_in_force
 from scoring.models import Defense
 
-LICENCE = "sent under the contest's terms"
 LONGEST_NAME = 200
 
 
@@ -174,9 +174,9 @@ def _image_held(picture: CanonicalPicture, team: Team, now: datetime) -> Image:
     image, _ = image_add(
         picture,
         origin=Origin.ATTACK,
-        source="attack",
+        source=form.ATTACK_SOURCE,
         source_id=team.public_id,
-        licence=LICENCE,
+        licence=form.ATTACK_LICENCE,
         now=now,
         label_from=None,
     )

@@ -7,11 +7,7 @@ from adjudication.enums import AppealSide as AppealSide
 from adjudication.enums import CaseKind as CaseKind
 from adjudication.enums import CaseOutcome as CaseOutcome
 from adjudication.enums import VoteChoice as VoteChoice
-from labeling.enums import Origin
-
-# The pictures that are ever published. Gold and examples stay out: a tasker who could look them up would not be
-# monitored by them any more (R5, R6).
-RELEASED_ORIGINS = (Origin.ATTACK, Origin.DATASET)
+from labeling.enums import RELEASED_ORIGINS as RELEASED_ORIGINS
 
 
 class EntitlementKind(StrEnum):

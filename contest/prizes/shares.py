@@ -3,10 +3,12 @@
 Teams are numbers. Weeks are their names (`2026-W47`), which sort as the weeks do.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from adjudication.rules import equal_shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +72,6 @@ class StakeDue:
     week: str = ""
 
 
-def split(cents: int, order: Sequence[int]) -> dict[int, int]:
-    """Share `cents` equally, the odd ones one each to the first in `order` (R35); nothing for nobody."""
-    if not order:
-        return {}
-    share, odd = divmod(cents, len(order))
-    return {each: share + (place < odd) for place, each in enumerate(order)}
-
-
 def earliest_week(breaks: Iterable[BreakInput]) -> str:
     """Return the earliest week with a break, empty without one."""
     return min((each.week for each in breaks), default="")
@@ -95,12 +89,12 @@ def attacker_shares(cents: int, breaks: Iterable[BreakInput]) -> dict[int, int]:
     for each in known:
         if each.week == week and each.shares and each.team is not None:
             first[each.team] = min(first.get(each.team, each.received_at), each.received_at)
-    return split(cents, in_order_of_receipt(first))
+    return equal_shares(cents, in_order_of_receipt(first))
 
 
 def defender_shares(cents: int, received: Mapping[int, datetime]) -> dict[int, int]:
     """Share the defenders' half among the stakes that share it (R36): stake -> when its entry was received."""
-    return split(cents, in_order_of_receipt(received))
+    return equal_shares(cents, in_order_of_receipt(received))
 
 
 def in_order_of_receipt(received: Mapping[int, datetime]) -> list[int]:

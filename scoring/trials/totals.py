@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from adjudication.rules import passes_private_set
 from labeling.enums import Label
 from scoring.enums import DefenseAnswer
 from scoring.rules import is_mistaken_outcome
@@ -73,8 +74,9 @@ def read_totals(numbers: Mapping[str, Any]) -> AnswerTotals:
 
 def passes_private(totals: AnswerTotals, *, percent: int, strict: bool) -> bool:
     """Say whether the answers to the private set are enough (R31, 1); no pictures are never enough."""
-    enough = totals.pictures > 0 and 100 * totals.right >= percent * totals.pictures
-    return enough and (totals.mistakes == 0 or not strict)
+    return passes_private_set(
+        pictures=totals.pictures, right=totals.right, mistakes=totals.mistakes, percent=percent, strict=strict
+    )
 
 
 def passes_earlier(totals: AnswerTotals) -> bool:

@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,15 +15,18 @@ from typing import Any
 
 import pytest
 
-from adjudication.rules import VerdictPolicy
+from adjudication.verifier import release_format as form
 from adjudication.verifier.breaks import check_complete
-from adjudication.verifier.release_reader import Findings, Manifest, NotARelease
-from adjudication.verifier.rulings import PolicyNumbers
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.policies import Policies, PolicyVersion
+from adjudication.verifier.release import EarlierReleases, Release
+from adjudication.verifier.release_reader import Manifest, NotARelease
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.models import Attack
 from contest.releases import services
 from picture_files.png import encode_png
 from policy.calendar import week_named
+from policy.numbers import Policy
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.pages import lacking
@@ -314,7 +318,8 @@ def test_a_difference_names_the_row_what_is_recorded_and_what_follows(forger: Fo
     VERDICT_TURNED(forger)
     forger.rehash()
     row = f"rulings.csv: row {forger.id_of['occluded']} number 1"
-    assert f"{row}: recorded verdict valid, follows verdict rejected" in verify(forger.folder).differences
+    [line] = [each for each in verify(forger.folder).differences if each.startswith(f"{row}: recorded verdict valid")]
+    assert re.fullmatch(r": recorded verdict valid, follows verdict rejected \[line \d+, R13\]", line.removeprefix(row))
 
 
 @pytest.fixture
@@ -322,9 +327,11 @@ def two_weeks(forger: Forger) -> tuple[Path, Path]:
     """The release of the fixture and that of the week after, side by side."""
     next_week = week_named("2026-W48", "UTC")
     later = next_week.start + timedelta(days=2)
-    image = cast.picture(99, received_at=later, label_from=later)
-    Attack.objects.create(team=Attack.objects.get().team, image=image, received_at=later)
-    cast.labeled(forger.contest, "later", image, [cast.EXCLUDED] * 3)
+    team, policy = Attack.objects.get().team, factories.policy_version()
+    image = cast.picture(99, received_at=later, **cast.sent_by(team, next_week.end))
+    sent = {"received_at": later, "week": next_week.name, "of_quota": 1, "policy": policy}
+    Attack.objects.create(team=team, image=image, **sent)
+    cast.labeled(forger.contest, "later", image, [cast.EXCLUDED] * 3, next_week.end)
     cast.ruled(forger.contest.panels["later"])
     return forger.folder, services.release_week(next_week, out=forger.folder.parent, now=next_week.end).folder
 
@@ -353,7 +360,7 @@ def test_a_broken_chain_is_found(two_weeks: tuple[Path, Path], forger: Forger) -
     assert any("is a first one too" in line for line in verify(second).differences), "a chain cannot begin twice"
     (second / MANIFEST).write_bytes(text)
     forger.folder = first
-    policy(lease_seconds=1)(forger)  # from which nothing was derived: only the chain can tell
+    policy(lease_seconds=61)(forger)  # from which nothing was derived: only the chain can tell
     assert [line.split(": ")[1] for line in verify(first).differences] == ["chain to release-2026-W48"]
 
 
@@ -374,8 +381,13 @@ def test_an_incomplete_release_says_what_waited_and_hides_no_ruling(forger: Forg
 
 def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> None:
     """A hostile release may list both without a single prediction: not every pair is told apart."""
-    defenses = {f"D-{at}": {"retired_at": ""} for at in range(20_000)}
-    newest = {f"P-{at}": {"label": "bird"} for at in range(20_000)}
-    policies, findings = {"1": PolicyNumbers(VerdictPolicy(), 3, 9)}, Findings()
-    check_complete({}, set(), defenses, newest, policies, Manifest({"waiting": {"runs": 0}}, ""), findings)
+    tables = {
+        form.DEFENSES: [{"defense_id": f"D-{at}", "retired_at": ""} for at in range(20_000)],
+        form.RULINGS: [{"image_id": f"P-{at}", "label": "bird"} for at in range(20_000)],
+    }
+    policies, findings = Policies({"1": PolicyVersion("1", Policy(evaluation_runs=9), "")}, {}), Findings()
+    manifest, none_before = Manifest({"waiting": {"runs": 0}}, ""), EarlierReleases((), whole=True)
+    rows = {name: [Row(iter(each.items()), 2) for each in given] for name, given in tables.items()}
+    release = Release(Path(), manifest, rows, none_before, policies)
+    check_complete(release, {}, set(), findings)
     assert len(findings.differences) == 20_000

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
-from adjudication.verifier.release_reader import Findings, NotARelease
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.release_reader import NotARelease
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_LINE_BYTES
 from adjudication.verify import DIFFERENT, NO_RELEASE, main, verify
@@ -173,7 +174,7 @@ def test_pictures_behind_a_link_are_not_read(forger: Forger) -> None:
     pictures.symlink_to(forger.folder.parent / "elsewhere")
     findings = checked(forger.folder)
     assert findings and "0 pictures decoded" in findings.figures
-    assert "manifest.json: images: recorded an extra file, follows no such file" in findings.differences
+    assert "manifest.json: images: recorded an extra file, follows no such file [R39]" in findings.differences
 
 
 def test_names_that_are_no_text_are_differences(forger: Forger, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from adjudication import services as adjudication
 from adjudication.models import Ruling
+from adjudication.verifier import release_format as form
 from contest.board.models import CaseDecision
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Break, Case, Team
@@ -22,6 +23,8 @@ from tests import factories
 Answers = Sequence[dict[str, Any]]
 SIDE = 40  # small pictures keep the tests quick; rules are about shares
 MONDAY = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
+WEEK_END = datetime(2026, 11, 21, tzinfo=UTC)  # of 2026-W47: from then on its attacks are labeled
+SATURDAY = WEEK_END + timedelta(hours=9, minutes=30)
 AFTER = datetime(2026, 11, 24, 8, 0, tzinfo=UTC)  # a Tuesday, when week 2026-W47 is over
 LARGE = ("[[[5,5],[35,5],[35,35],[5,35]]]", (500, 500, 3500, 3500))  # 9/16
 ROUGH = ("[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]", (500, 500, 3500, 3575))
@@ -57,6 +60,10 @@ CASES: dict[str, list[dict[str, Any]]] = {
 }
 
 
+# Those that some contest takes for attacks: they are labeled when their week is over.
+_LATE = ("valid bird", "valid bicycle", "uncertain", "depiction")
+
+
 @dataclass
 class Contest:
     """What `a_week` made. `images` is by case."""
@@ -76,17 +83,24 @@ def picture(number: int, **values: Any) -> Image:
     return factories.image(pixels_sha256=sha, **(defaults | values))
 
 
-def labeled(contest: Contest, case: str, image: Image, said: Answers) -> Panel:
+def sent_by(team: Team, label_from: datetime = WEEK_END) -> dict[str, Any]:
+    """The values of a picture that came as an attack."""
+    said = {"source": form.ATTACK_SOURCE, "source_id": team.public_id, "licence": form.ATTACK_LICENCE}
+    return {"origin": "attack", "label_from": label_from, **said}
+
+
+def labeled(contest: Contest, case: str, image: Image, said: Answers, at: datetime = MONDAY) -> Panel:
     """Deal a panel and let the taskers answer; the surplus tasker comes too late on the first picture."""
-    panel = factories.panel(image, dealt_at=MONDAY)
+    panel = factories.panel(image, dealt_at=at)
     for number, (who, answers) in enumerate(zip(contest.taskers, said, strict=False)):
-        factories.response(who, panel, now=MONDAY + timedelta(minutes=number, microseconds=number), **answers)
+        factories.response(who, panel, now=at + timedelta(minutes=number, microseconds=number), **answers)
     contest.images[case], contest.panels[case] = image, panel
     return panel
 
 
-def ruled(panel: Panel, *, at: datetime = MONDAY + timedelta(hours=1)) -> Ruling:
-    """Let the rules decide on a full panel under the first policy."""
+def ruled(panel: Panel, *, at: datetime | None = None) -> Ruling:
+    """Let the rules decide on a full panel under the first policy, an hour after it was dealt."""
+    at = panel.dealt_at + timedelta(hours=1) if at is None else at
     row = factories.policy_version()
     in_force = PolicyInForce(row.pk, row.version, Policy.from_json(row.numbers))
     assert adjudication.panel_settle(panel_id=panel.pk, policy_at=lambda _: in_force, now=at)
@@ -120,13 +134,16 @@ def case_of(made: Ruling) -> CaseDecision:
 
 
 def defense(number: int, **values: Any) -> Defense:
-    defaults = {"name": f"defense {number}", "digest": f"sha256:{number:064x}", "created_at": MONDAY,
+    defaults = {"name": f"defense {number}", "digest": f"sha256:{number:064x}",
+                "created_at": MONDAY - timedelta(days=12),
                 "published_at": MONDAY - timedelta(days=9), "public_id": f"D-0000{number}"}  # fmt: skip
     return Defense.objects.create(**(defaults | values))
 
 
 def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = RunState.ASSESSED) -> list[Prediction]:
     """One assessed run for each answer, with its prediction."""
+    ruling = Ruling.objects.filter(image=image).order_by("label", "-number").last()
+    at = (ruling.decided_at if ruling else MONDAY) + timedelta(hours=1)
     made = []
     for turn, answer in enumerate(answers, start=1):
         item = run(by, [image], MONDAY, round=turn, seed=turn - 2, state=state, attempt=1).items.get()
@@ -135,7 +152,7 @@ def scored(by: Defense, image: Image, answers: Sequence[int], *, state: str = Ru
                 item=item, image=image, defense=by, round=turn, answer=answer, score_bicycle=0.1 * turn,
                 score_bird=-1e-7 * turn, pixels_sha256=image.pixels_sha256, defense_digest=by.digest, device="cpu",
                 batch_size=16, batch=0, row=turn, seed=turn - 2, attempt=1, latency_us=1500,
-                predicted_at=MONDAY + timedelta(hours=2),
+                predicted_at=at,
             )
         )  # fmt: skip
     return made
@@ -156,23 +173,25 @@ def scorer(name: str, now: datetime, **values: Any) -> None:
     Scorer.objects.create(name=name, **told | values)
 
 
-def faulted(by: Defense, image: Image, turn: int, fault: Fault) -> Run:
+def faulted(by: Defense, image: Image, turn: int, fault: Fault, at: datetime = MONDAY + timedelta(hours=2)) -> Run:
     """A run over one picture that ended for good in a fault."""
-    over = {"state": RunState.DEAD, "fault": fault, "attempt": 1, "finished_at": MONDAY + timedelta(hours=1)}
+    over = {"state": RunState.DEAD, "fault": fault, "attempt": 1, "finished_at": at}
     return run(by, [image], MONDAY, round=turn, seed=turn, **over)
 
 
 def a_week() -> Contest:
     """Week 2026-W47 with every verdict; one defense abstains, the other takes the valid bird for a bicycle."""
     contest = Contest([factories.tasker(f"tasker {number}") for number in range(1, 5)])
+    team = Team.objects.create(name="=red", created_at=MONDAY)
     for number, (case, said) in enumerate(CASES.items()):
-        labeled(contest, case, picture(number, origin="attack" if case == "valid bird" else "dataset"), said)
-    late = {"now": MONDAY + timedelta(minutes=30), "counted": False}
+        image = picture(number, **(sent_by(team) if case == "valid bird" else {}))
+        labeled(contest, case, image, said, SATURDAY if case in _LATE else MONDAY)
+    late = {"now": SATURDAY + timedelta(minutes=30), "counted": False}
     factories.response(contest.taskers[3], contest.panels["valid bird"], **drawn(SMALL), **late)
     for panel in contest.panels.values():
         ruled(panel)
-    team = Team.objects.create(name="=red", created_at=MONDAY)
-    Attack.objects.create(team=team, image=contest.images["valid bird"], received_at=MONDAY)
+    sent = {"received_at": MONDAY, "week": "2026-W47", "of_quota": 1, "policy": factories.policy_version()}
+    Attack.objects.create(team=team, image=contest.images["valid bird"], **sent)
     contest.defenses = cautious, wrong = [defense(1, demo=True), defense(2, name="=SUM(A1)")]
     for case in ("valid bird", "valid bicycle"):
         scored(cautious, contest.images[case], [DefenseAnswer.ABSTAIN] * 3)
@@ -182,7 +201,7 @@ def a_week() -> Contest:
     scored(
         wrong, contest.images["valid bicycle"], [DefenseAnswer.BICYCLE, DefenseAnswer.ABSTAIN, DefenseAnswer.BICYCLE]
     )
-    image, found_at = contest.images["valid bird"], MONDAY + timedelta(hours=3)
+    image, found_at = contest.images["valid bird"], SATURDAY + timedelta(hours=3)
     kept = {"ruling": image.rulings.get(), "prediction": answers[1], "found_at": found_at}
     Break.objects.create(defense=wrong, image=image, **kept)
     return contest

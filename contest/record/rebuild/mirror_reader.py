@@ -12,7 +12,8 @@ from adjudication.mirror import LIST
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
-from adjudication.verifier.release_reader import Findings, NotARelease, read_manifest
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.release_reader import NotARelease, read_manifest
 from adjudication.verify import verify
 from common.errors import Conflict, InvalidInput
 

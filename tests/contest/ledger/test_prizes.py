@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adjudication.rules import equal_shares
 from contest.prizes.differences import MoneyFlows, MoneyPosition, flows
 from contest.prizes.shares import (
     BreakInput,
@@ -15,7 +16,6 @@ from contest.prizes.shares import (
     StakeOutcome,
     attacker_shares,
     defender_shares,
-    split,
     stake_due,
 )
 from tests import tables
@@ -156,7 +156,7 @@ facts = st.builds(
 
 @given(st.integers(0, 10**12), st.lists(st.integers(), unique=True, max_size=9))
 def test_a_split_loses_no_cent_and_is_even(cents: int, order: list[int]) -> None:
-    shares = split(cents, order)
+    shares = equal_shares(cents, order)
     assert sum(shares.values()) == (cents if order else 0)
     assert not shares or max(shares.values()) - min(shares.values()) <= 1
     assert list(shares.values()) == sorted(shares.values(), reverse=True), "odd cents to the first"

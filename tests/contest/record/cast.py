@@ -33,7 +33,7 @@ from contest.board.motions import motion_drop, motion_open
 from contest.core.enums import AccountKind, AppealSide, DecisionKind, StakeEnd, StakeKind, VoteChoice
 from contest.core.models import Attack, AttackTarget, Award, BoardDecision, Break, Case, Stake, StakeBatch, Team
 from contest.defenses.models import DefenseEntry
-from contest.ledger.models import Account, LedgerEntry
+from contest.ledger.services import ledger_account, move, pool_deposit, stake_funded
 from contest.prizes.models import Examination
 from contest.releases.folders import copy_folder
 from contest.releases.selectors import listed_releases, published_releases
@@ -43,7 +43,7 @@ from labeling.models import Image, VoidedResponse, Voiding
 from labeling.pictures.addresses import pixels_hash_of
 from policy.calendar import week_named
 from scoring.enums import DefenseAnswer, Fault, RerunState, RunState, TrialKind
-from scoring.models import Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
+from scoring.models import Defense, Prediction, PrivateSet, Rerun, Run, RunItem, SupersededPrediction, Trial
 from tests import factories
 from tests.contest import release_fixtures as cast
 from tests.contest.board import cast as board
@@ -52,6 +52,7 @@ W47, W48 = week_named("2026-W47", "UTC"), week_named("2026-W48", "UTC")
 FIRST, SECOND, ERRATA = "release-2026-W47", "release-2026-W48", "release-2026-W47-errata-1"
 NOW = datetime(2026, 12, 2, 8, 0, tzinfo=UTC)
 LATER = W48.start + timedelta(days=2)
+EARLIER = cast.MONDAY - timedelta(days=12)  # when defenses were handed in
 WRITTEN_BEFORE = Path(__file__).parent / "rule_book_1"  # two releases as the first rule book had them, byte for byte
 TOKEN = re.compile(r"/pictures/([^\"]+)\.png")
 
@@ -60,13 +61,14 @@ def two_weeks() -> cast.Contest:
     """Fill weeks 2026-W47 and 2026-W48; nothing is released yet."""
     contest = cast.a_week()
     _voided(contest)
-    second = cast.picture(40, received_at=LATER, label_from=LATER, origin="attack", source="attack")
-    cast.labeled(contest, "of the next week", second, cast.CASES["valid bird"])
-    cast.ruled(contest.panels["of the next week"], at=LATER + timedelta(hours=2))
+    red, dealt = Team.objects.get(name="=red"), W48.end + timedelta(hours=9)
+    second = cast.picture(40, received_at=LATER, **cast.sent_by(red, W48.end))
+    cast.labeled(contest, "of the next week", second, cast.CASES["valid bird"], dealt)
+    cast.ruled(contest.panels["of the next week"], at=dealt + timedelta(hours=2))
     cautious, wrong = contest.defenses
     cast.scored(cautious, second, [DefenseAnswer.ABSTAIN, DefenseAnswer.BIRD, DefenseAnswer.BIRD])
     cast.scored(wrong, second, [DefenseAnswer.BIRD, DefenseAnswer.BIRD])
-    cast.faulted(wrong, second, 3, Fault.CRASHED)
+    cast.faulted(wrong, second, 3, Fault.CRASHED, dealt + timedelta(hours=3))
     _teams(contest)
     _lost_proof(contest)
     _outside(contest)
@@ -100,20 +102,21 @@ def _teams(contest: cast.Contest) -> None:
     tried = {"pictures": 10, "right": 9, "wrong": 0, "abstained": 1, "faults": 0}
     Trial.objects.create(
         defense=contest.defenses[0], kind=TrialKind.PRIVATE, number=2, seed=1, batch_size=16, totals=tried,
-        private_set=PrivateSet.objects.create(number=3, note="x", imported_at=cast.MONDAY), state=RunState.FINISHED,
-        created_at=cast.MONDAY, finished_at=cast.MONDAY,
+        private_set=PrivateSet.objects.create(number=3, note="x", imported_at=EARLIER), state=RunState.FINISHED,
+        created_at=EARLIER, finished_at=EARLIER + timedelta(days=1),
     )  # fmt: skip
     Association.objects.create(team=blue, reason="works here", since=cast.MONDAY, declared_at=cast.MONDAY)
     wrong = Association.objects.create(team=blue, reason="another", since=cast.MONDAY, declared_at=cast.MONDAY)
     AssociationMistake.objects.create(association=wrong, reason="another blue", declared_at=LATER)
     policy, bird, second = factories.policy_version(), contest.images["valid bird"], contest.images["of the next week"]
-    first, sent = Attack.objects.get(team=red), {"received_at": LATER, "week": W48.name}
-    again = Attack.objects.create(team=blue, image=bird, policy=policy, copy_of=first, **sent)
+    first = Attack.objects.get(team=red)
+    sent = {"received_at": LATER, "week": W48.name, "policy": policy}
+    again = Attack.objects.create(team=blue, image=bird, of_quota=1, copy_of=first, **sent)
     AttackTarget.objects.create(attack=again, defense=contest.defenses[1])
     Attack.objects.create(team=red, image=second, of_quota=3, **sent)
-    Attack.objects.create(team=blue, image=second, withdrawn_at=LATER + timedelta(hours=1), **sent)
-    Attack.objects.filter(pk=first.pk).update(week=W47.name)
-    entry = {"received_at": cast.MONDAY, "due_at": W47.end, "licence": "MIT"}
+    Attack.objects.create(team=blue, image=second, of_quota=2, withdrawn_at=LATER + timedelta(hours=1), **sent)
+    entry = {"received_at": EARLIER, "due_at": W47.start, "licence": "MIT"}
+    Defense.objects.filter(pk=contest.defenses[0].pk).update(demo=False)
     DefenseEntry.objects.create(
         team=blue, defense=contest.defenses[0], opened_at=cast.MONDAY, training_code="0" * 64, **entry
     )
@@ -133,14 +136,19 @@ def _outside(contest: cast.Contest) -> None:
 def _lost_proof(contest: cast.Contest) -> None:
     """A break whose answer a re-run replaced by a right one."""
     image, wrong = contest.images["valid bicycle"], contest.defenses[1]
-    type(image).objects.filter(pk=image.pk).update(origin="attack")
-    Attack.objects.create(team=Team.objects.get(name="=red"), image=image, received_at=cast.MONDAY, week="2026-W47")
+    red, found = Team.objects.get(name="=red"), image.rulings.get().decided_at + timedelta(hours=1)
+    type(image).objects.filter(pk=image.pk).update(**cast.sent_by(red))
+    sent = {"received_at": cast.MONDAY, "week": "2026-W47", "of_quota": 2, "policy": factories.policy_version()}
+    Attack.objects.create(team=red, image=image, **sent)
+    for of_quota, case in enumerate(("uncertain", "depiction"), start=3):
+        type(image).objects.filter(pk=contest.images[case].pk).update(**cast.sent_by(red))
+        Attack.objects.create(team=red, image=contest.images[case], **sent | {"of_quota": of_quota})
     asked = {"defense": wrong, "reason": "test", "asked_at": cast.MONDAY}
     rerun = Rerun.objects.create(state=RerunState.APPLIED, **asked)
     for before in Prediction.objects.filter(image=image, defense=wrong, round__in=(1, 2)).order_by("-round"):
         run = Run.objects.create(
-            defense=wrong, rerun=rerun, round=before.round, seed=7, batch_size=16, state=RunState.ASSESSED, attempt=1,
-            created_at=cast.MONDAY,
+            defense=wrong, rerun=rerun, round=before.round, seed=70 + before.round, batch_size=16,
+            state=RunState.ASSESSED, attempt=1, created_at=cast.MONDAY,
         )  # fmt: skip
         item = RunItem.objects.create(run=run, rerun=rerun, defense=wrong, round=before.round, image=image, position=0)
         same = {name: getattr(before, name) for name in (
@@ -148,7 +156,7 @@ def _lost_proof(contest: cast.Contest) -> None:
         )}  # fmt: skip
         new = Prediction.objects.create(
             item=item, image=image, defense=wrong, rerun=rerun, answer=DefenseAnswer.BICYCLE, score_bicycle=0.5,
-            score_bird=0.25, seed=7, attempt=1, predicted_at=LATER, **same,
+            score_bird=0.25, seed=70 + before.round, attempt=1, predicted_at=LATER, **same,
         )  # fmt: skip
         SupersededPrediction.objects.create(prediction=before, by=new, rerun=rerun)
     # What was found while another answer stood there: nothing of it is in force.
@@ -160,37 +168,46 @@ def _lost_proof(contest: cast.Contest) -> None:
     lost = Prediction.objects.create(
         item=item, image=image, defense=wrong, rerun=lost_run.rerun, round=1, answer=DefenseAnswer.BIRD,
         score_bicycle=0, score_bird=1, pixels_sha256=image.pixels_sha256, defense_digest=wrong.digest,
-        device="cpu", batch_size=16, batch=0, row=0, seed=9, attempt=1, latency_us=1, predicted_at=cast.MONDAY,
+        device="cpu", batch_size=16, batch=0, row=0, seed=9, attempt=1, latency_us=1, predicted_at=found,
     )  # fmt: skip
-    Break.objects.create(defense=wrong, image=image, ruling=image.rulings.get(), prediction=lost, found_at=cast.MONDAY)
+    Break.objects.create(defense=wrong, image=image, ruling=image.rulings.get(), prediction=lost, found_at=found)
 
 
 def _money(contest: cast.Contest) -> None:
     """Both defenses were staked in the first week; in the second one is broken and the other is given a share."""
     policy, blue = factories.policy_version(), Team.objects.get(name="blue")
-    decided = {"subject": {"defense": [1]}, "policy": policy, "reason": "+good\nand new"}
-    staking = BoardDecision.objects.create(kind=DecisionKind.STAKE, decided_at=cast.MONDAY, **decided)
-    batch = StakeBatch.objects.create(criteria="=all of May", decision=staking, staked_at=cast.MONDAY)
-    begun = {"cents": 100_00, "asked_at": cast.MONDAY, "staked_at": cast.MONDAY, "clock_from": cast.MONDAY}
+    said = {"policy": policy, "reason": "+good\nand new"}
+    staked = {"defense": [each.pk for each in contest.defenses]}
+    criteria, statement, prize = "=all of May", "It held.", 100_000
+    staking = BoardDecision.objects.create(
+        kind=DecisionKind.STAKE, subject=staked, decided_at=cast.MONDAY, details={"criteria": criteria}, **said
+    )
+    batch = StakeBatch.objects.create(criteria=criteria, decision=staking, staked_at=cast.MONDAY)
+    begun = {"cents": prize, "asked_at": cast.MONDAY, "staked_at": cast.MONDAY, "clock_from": cast.MONDAY}
     ends = ((contest.defenses[0], StakeEnd.WON), (contest.defenses[1], StakeEnd.BROKEN))
     stakes = [
         Stake.objects.create(defense=each, kind=StakeKind.BOARD, batch=batch, ended_at=LATER, end=end, **begun)
         for each, end in ends
     ]
-    awarding = BoardDecision.objects.create(kind=DecisionKind.AWARD, decided_at=LATER, **decided)
-    Award.objects.create(
-        stake=stakes[0], decision=awarding, cents=33_33, statement="It held.", conditions={"swept": True},
-        awarded_at=LATER,
-    )  # fmt: skip
-    outside, pool = (Account.objects.get_or_create(kind=kind)[0] for kind in (AccountKind.OUTSIDE, AccountKind.POOL))
-    prize = Account.objects.create(kind=AccountKind.STAKE, stake=stakes[0])
-    team = Account.objects.create(kind=AccountKind.TEAM, team=blue)
-    said = {"why": "-deposit", "causes": {"stake": [stakes[0].pk]}}
-    LedgerEntry.objects.create(source=outside, target=pool, cents=500, rule="R34", made_at=cast.MONDAY, **said)
-    paid = LedgerEntry.objects.create(source=pool, target=prize, cents=300, rule="R34", made_at=LATER, **said)
-    LedgerEntry.objects.create(
-        source=prize, target=team, cents=200, rule="R36", made_at=LATER, corrects=paid, decision=awarding, **said
+    won = {"stake": [stakes[0].pk], "defense": [stakes[0].defense_id]}
+    awarding = BoardDecision.objects.create(
+        kind=DecisionKind.AWARD, subject=won, decided_at=LATER, details={"statement": statement}, **said
     )
+    met = {"name": "swept", "title": "Every attack was run again", "figures": "", "link": "", "passed": True}
+    award = Award.objects.create(
+        stake=stakes[0], decision=awarding, cents=250_000, statement=statement, conditions=[met], awarded_at=LATER
+    )
+    deposited = pool_deposit(cents=500_001, reason="-deposit", by=factories.user("treasurer"), now=cast.MONDAY)
+    assert deposited.cents == 500_001
+    for stake in stakes:
+        stake_funded(stake, decision=staking, now=cast.MONDAY)
+    half, outside = map(ledger_account, (AccountKind.DEFENDERS, AccountKind.OUTSIDE))
+    team = ledger_account(AccountKind.TEAM, team=blue)
+    causes = {"award": [award.pk]}
+    move(half, team, 250_000, rule="R36", why="-its share", causes=causes, decision=awarding, now=LATER)
+    paid = move(team, outside, 200, rule="R34", why="Paid.", causes={"payment": [1]}, now=LATER)
+    told: dict[str, Any] = {"rule": "R34", "why": "It came back.", "causes": {"correction": [1]}, "corrects": paid}
+    move(outside, team, 200, now=LATER, **told)
 
 
 def released(out: Path) -> list[ReleaseResult]:
@@ -240,7 +257,8 @@ def two_weeks_of_the_board() -> cast.Contest:
         Examination.objects.create(image=image, defense=contest.defenses[0], **told)
     # A case on which members still vote, and a motion.
     case = opened(contest.images["depiction"])
-    appeal(case, Team.objects.create(name="waits", created_at=LATER))
+    appeal(case, red)
+    Team.objects.create(name="waits", created_at=LATER)
     board.vote(case, members[0], UPHOLD, LATER + HOUR, words=SECRET)
     grant(blue, members[1])
     return contest

@@ -21,7 +21,8 @@ from django.core.management import call_command
 from adjudication import mirror
 from adjudication.verifier import mirror_zip
 from adjudication.verifier.chain import check_listed_release, parse_listed_release
-from adjudication.verifier.release_reader import Findings, read_manifest
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.release_reader import read_manifest
 from contest.core.models import Release
 from contest.releases.folders import same_folder
 from contest.releases.selectors import listed_releases, published_releases

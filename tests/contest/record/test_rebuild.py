@@ -156,9 +156,9 @@ def test_everything_is_as_it_was(elsewhere: Past, settings: Any, tmp_path: Path)
         again = release_week(week, out=tmp_path / "again", now=cast.NOW)
         assert not again.new, _difference(again.folder, settings.RELEASE_DIR)
         assert verify(again.folder, previous=None).differences == []
-    assert (Release.objects.count(), LedgerEntry.objects.count()) == (3, 3)
+    assert (Release.objects.count(), LedgerEntry.objects.count()) == (3, 8)
     balances = {str(each.kind): each.balance_cents for each in Account.objects.exclude(balance_cents=0)}
-    assert balances == {"outside": -500, "pool": 200, "stake": 100, "team": 200}
+    assert balances == {"outside": -500_001, "pool": 1, "attackers": 50_000, "stake": 100_000, "team": 250_000}
 
     # The board decided the same.
     assert _grants() == elsewhere.grants and len(elsewhere.grants) == 2
@@ -313,8 +313,8 @@ def test_money_of_weeks_without_pictures_is_published_and_rebuilt(tmp_path: Path
     pool_deposit(cents=10_000, reason="a sponsor", by=olga, now=cast.W47.start - timedelta(days=20))
     fixtures.a_week()
     paid = Account.objects.create(kind=AccountKind.TEAM, team=Team.objects.get(name="=red"))
-    told = {"target": paid, "cents": 1_000, "rule": "R35", "why": "a share", "causes": {}, "made_at": fixtures.MONDAY}
-    LedgerEntry.objects.create(source=Account.objects.get(kind=AccountKind.ATTACKERS), **told)
+    told = {"target": paid, "cents": 1_000, "rule": "R34", "why": "a share", "causes": {}, "made_at": fixtures.MONDAY}
+    LedgerEntry.objects.create(source=Account.objects.get(kind=AccountKind.OUTSIDE), **told)
     made = [release_week(week, out=settings.RELEASE_DIR, now=cast.NOW) for week in unreleased_weeks(cast.NOW)]
     assert [each.release.week for each in made] == ["2026-W44", "2026-W47"] and made[0].release.counts["images"] == 0
     ledger = {int(row["number"]): int(row["cents"]) for each in made for row in table(each.folder, form.LEDGER)}

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from copy import deepcopy
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from tests.contest import release_fixtures
 from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db
+
+GROWN = release_fixtures.SATURDAY + timedelta(hours=6)
 
 
 def _made_as_of(folder: Path, revision: int) -> Forger:
@@ -53,7 +56,7 @@ def _say_revision(values: dict[str, Any], revision: int) -> None:
 @pytest.fixture(scope="module")
 def two_sizes_made(module_world: Path) -> release_fixtures.Contest:
     first = factories.policy_version()
-    told = {"numbers": first.numbers | {"panel_size": 5}, "in_force_from": cast.W47.start, "reason": "test"}
+    told = {"numbers": first.numbers | {"panel_size": 5}, "in_force_from": GROWN, "reason": "test"}
     type(first).objects.create(version=2, **told)
     forget_versions()
     return release_fixtures.a_week()
@@ -61,7 +64,7 @@ def two_sizes_made(module_world: Path) -> release_fixtures.Contest:
 
 @pytest.fixture
 def two_sizes(two_sizes_made: release_fixtures.Contest) -> release_fixtures.Contest:
-    """Since the first day of the week five taskers are asked; the panels of before have three."""
+    """Since the evening after the week five taskers are asked; the panels of before have three."""
     forget_versions()
     return deepcopy(two_sizes_made)
 
@@ -87,7 +90,7 @@ def test_a_panel_of_five_is_not_full_with_three(
     """Nothing that is right is called wrong where the policy grew; a ruling left out is found, also where the forger
     says that its picture waits for answers: what waits for them has none published."""
     # A picture with a panel of five that an organizer kept out after so many had answered.
-    at = release_fixtures.MONDAY
+    at = GROWN + timedelta(hours=1)
     panel = factories.panel(release_fixtures.picture(80), size=5, dealt_at=at)
     given_back = factories.assignment(factories.tasker("reporter"), panel, now=at, state="released")
     told = {"kind": "offensive", "reported_at": at, "decision": "kept_out", "decided_at": at}

@@ -114,7 +114,7 @@ def test_the_release_is_recorded_and_says_what_the_rules_used(contest: cast.Cont
 
 def test_a_policy_of_later_is_not_named_and_one_in_force_meanwhile_is(contest: cast.Contest, out: Path) -> None:
     first = factories.policy_version()
-    for version, since in ((2, WEEK.start + timedelta(days=1)), (3, cast.AFTER)):
+    for version, since in ((2, cast.SATURDAY + timedelta(minutes=30)), (3, cast.AFTER)):
         numbers = first.numbers | {"panel_size": 3 + version}
         type(first).objects.create(version=version, numbers=numbers, in_force_from=since, reason="test")
     released = _release(out)

@@ -153,10 +153,10 @@ def test_faults_of_the_defense_itself_are_told_and_not_waited_for(contest: cast.
     image, late = contest.images["valid bird"], cast.defense(3)
     cast.scored(late, contest.images["valid bicycle"], [DefenseAnswer.ABSTAIN] * 3)
     cast.scored(late, image, [DefenseAnswer.ABSTAIN] * 2)
-    cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT)
+    cast.faulted(late, image, 3, Fault.BATCH_TIMEOUT, cast.SATURDAY + timedelta(hours=2))
     cast.faulted(cast.defense(5, published_at=None), image, 1, Fault.CRASHED)
     folder = _release(tmp_path)
-    told = {"round": "3", "fault": "batch_timeout", "attempt": "1", "at": "2026-11-16T10:30:00.000000Z"}
+    told = {"round": "3", "fault": "batch_timeout", "attempt": "1", "at": "2026-11-21T11:30:00.000000Z"}
     told |= {"defense_id": "D-00003", "image_id": image.public_id}
     assert (_rows(folder, "faults.csv"), verify(folder).differences) == ([told], [])
 
@@ -183,7 +183,7 @@ def test_a_response_is_written_in_full(folder: Path, contest: cast.Contest) -> N
         "image_id": response.image.public_id,
         "panel": "1",
         "tasker_id": response.tasker.public_id,
-        "submitted_at": "2026-11-16T09:31:00.000001Z",
+        "submitted_at": "2026-11-21T09:31:00.000001Z",
         "contains_bird": "definitely_yes",
         "contains_bicycle": "definitely_no",
         "outline": "[[[5.25,5],[30.5,5.01],[35,35.75],[5,35]]]",
@@ -225,8 +225,10 @@ def test_answers_on_gold_come_out_when_it_is_gold_no_more(
 ) -> None:
     values = {"retired_at": cast.AFTER, "retired_because": "Known by now."} if retired else {}
     panel, ines = contest.panels["valid bird"], factories.tasker("ines")
+    full_at = panel.full_at
     gold = factories.gold(panel, **values)
-    factories.response(ines, panel, now=cast.MONDAY, counted=False, known=gold, **cast.EXCLUDED)
+    type(panel).objects.filter(pk=panel.pk).update(full_at=full_at)
+    factories.response(ines, panel, now=cast.SATURDAY, counted=False, known=gold, **cast.EXCLUDED)
     folder = _release(tmp_path)
     counted = [row["counted"] for row in _rows(folder, "responses.csv") if row["tasker_id"] == ines.public_id]
     assert (counted, verify(folder).differences) == (["false"] * published, [])

@@ -107,7 +107,7 @@ def test_which_attacks_are_told_of(
 ) -> None:
     release()
     Attack.objects.update(withdrawn_at=withdrawn_at)
-    Image.objects.filter(attacks__isnull=False).update(origin=origin)
+    Image.objects.filter(attacks__isnull=False).update(origin=origin, label_from=MONDAY)
     assert [(row.sent, row.valid) for row in now().attackers] == counted, why
 
 
@@ -344,6 +344,7 @@ def stake(olga: User) -> Stake:
     """A stake of the board on the defense that took the bird for a bicycle, which that ended within W47."""
     money.deposit(10**6, olga)
     stake = money.staked(Break.objects.get().defense, at=STAKED)
+    Break.objects.update(found_at=MONDAY + timedelta(hours=3))
     assert stakes_end(now=W47_END - timedelta(hours=1)) == 1
     return stake
 

@@ -1,0 +1,109 @@
+"""Checks the times of panels and answers, and which questions were asked (R7, R8, R10-R12, R19).
+
+Pure: standard library only.
+"""
+
+from collections.abc import Collection, Mapping
+
+from adjudication.enums import CaseOutcome, DecidedBy
+from adjudication.verifier import release_format as form
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before
+from adjudication.verifier.release import Release
+from labeling.enums import Answer, PanelState
+from labeling.outline_gate import class_to_outline
+from policy.enums import OutlineGate
+
+_STATEMENTS = ("complete", "unoccluded", "real")
+_WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
+Panels = Mapping[tuple[str, str], Row]
+
+
+def check_answers(release: Release, findings: Findings) -> None:
+    """Check each answer against its panel and against the questions that were asked."""
+    panels = {(row["image_id"], row["panel"]): row for row in release.rows(form.PANELS)}
+    gates = {each.policy.outline_gate for each in release.policies.named.values()}
+    counted: dict[tuple[str, str], set[str]] = {}
+    for row in release.rows(form.RESPONSES):
+        if row["void_reason"] and row["counted"] == "true":
+            findings.add(form.RESPONSES, row, row["counted"], "false for a voided answer", column="counted", rule="R6")
+        _check_asked(row, gates, findings)
+        panel = panels.get((row["image_id"], row["panel"]))
+        if panel is None:
+            if form.PANELS in release.tables:
+                findings.add(
+                    form.RESPONSES, row, row["panel"], f"a panel of the picture in {form.PANELS}", column="panel"
+                )
+            continue
+        if is_before(row["submitted_at"], panel["dealt_at"]):
+            words = f"not before {panel['dealt_at']}, when its panel was dealt"
+            findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
+        if row["counted"] == "true":
+            counted.setdefault((row["image_id"], row["panel"]), set()).add(row["submitted_at"])
+            if panel["full_at"] and is_before(panel["full_at"], row["submitted_at"]):
+                words = f"not after {panel['full_at']}, when its panel was full"
+                findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
+    _check_panels(release, counted, findings)
+    _check_rulings(panels, release, findings)
+
+
+def _check_asked(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
+    """Questions 3 and 4 are answered exactly where they were asked (R10, R12)."""
+    bird, bicycle = Answer(row["contains_bird"]), Answer(row["contains_bicycle"])
+    asked = {class_to_outline(bird, bicycle, gate) is not None for gate in gates}
+    for column in _STATEMENTS:
+        if asked and bool(row[column]) not in asked:
+            follows = "an answer, as it was asked" if True in asked else "nothing, as it was not asked"
+            findings.add(form.RESPONSES, row, row[column], follows, column=column)
+    if row["outline"] and asked == {False}:
+        findings.add(form.RESPONSES, row, row["outline"], "nothing, as it was not asked", column="outline", rule="R10")
+
+
+def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]], findings: Findings) -> None:
+    """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
+    asked = _asked_by_cases(release)
+    numbers: dict[str, int] = {}
+    for row in release.rows(form.PANELS):
+        numbers[row["image_id"]] = numbers.get(row["image_id"], 0) + 1
+        findings.compare(form.PANELS, row, row["panel"], str(numbers[row["image_id"]]), column="panel")
+        if bool(row["full_at"]) != (row["state"] in _WITH_ALL):
+            follows = "a time" if row["state"] in _WITH_ALL else "no time"
+            findings.add(form.PANELS, row, row["full_at"], f"{follows}, as it is {row['state']}", column="full_at")
+        answered = counted.get((row["image_id"], row["panel"]))
+        if row["full_at"] and answered and row["full_at"] not in answered:
+            findings.add(form.PANELS, row, row["full_at"], f"{max(answered)}, when it was answered", column="full_at")
+        if row.get("joined", "0") != "0" and row["state"] == PanelState.SETTLED:
+            cases = asked.get((row["image_id"], row["panel"]), [])
+            if row["joined_at"] not in cases:
+                words = f"when a case was decided: {', '.join(cases) or 'none was'}"
+                findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
+
+
+def _asked_by_cases(release: Release) -> dict[tuple[str, str], list[str]]:
+    """Return picture, panel -> when the board asked more taskers of it (R19)."""
+    asked: dict[tuple[str, str], list[str]] = {}
+    for row in release.rows(form.CASES):
+        if row["outcome"] == CaseOutcome.MORE_TASKERS:
+            asked.setdefault((row["image_id"], row["asked_panel"]), []).append(row["decided_at"])
+    return asked
+
+
+def _check_rulings(panels: Panels, release: Release, findings: Findings) -> None:
+    """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16)."""
+    submitted = {row["response_id"]: row["submitted_at"] for row in release.rows(form.RESPONSES)}
+    before: Mapping[str, str] = {}
+    for row in release.rows(form.RULINGS):
+        earlier = before["decided_at"] if before.get("image_id") == row["image_id"] else ""
+        heard = (submitted.get(each, "") for each in row.get("response_ids", "").split(";"))
+        first = max([earlier, *heard])
+        if first and is_before(row["decided_at"], first):
+            words = f"not before {first}, what it is about"
+            findings.add(form.RULINGS, row, row["decided_at"], words, column="decided_at")
+        before = row
+        panel = panels.get((row["image_id"], row["panel"]))
+        at = panel["dealt_at"] if panel is not None and row["decided_by"] == DecidedBy.RULES else row["decided_at"]
+        held = release.policies.at(at)
+        if held is not None and (panel is not None or row["decided_by"] != DecidedBy.RULES):
+            findings.compare(form.RULINGS, row, row["policy_version"], held.version, column="policy_version")
+        if row["decided_by"] == DecidedBy.RULES and row["explanation"]:
+            findings.add(form.RULINGS, row, row["explanation"], "nothing: the rules explain it", column="explanation")

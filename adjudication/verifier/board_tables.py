@@ -1,0 +1,170 @@
+"""The tables of a release about the review board and the audit trail (R18-R21, R37, R39)."""
+
+from adjudication.enums import AppealSide
+from adjudication.verifier import release_format as form
+from adjudication.verifier.cell_kinds import (
+    APPEAL_ID,
+    CASE_ID,
+    DEFENSE_ID,
+    IMAGE_ID,
+    JSON_LIST,
+    JSON_OBJECT,
+    NUMBER,
+    REASONS,
+    SHA256,
+    TEAM_ID,
+    TEXT,
+    TIME,
+    kind_of,
+    one_of,
+)
+from adjudication.verifier.columns import (
+    Between,
+    FilledWith,
+    InWeek,
+    NamesRow,
+    New,
+    NotBefore,
+    Once,
+    PolicyInForce,
+    Table,
+    bound,
+    derived,
+    free,
+)
+from adjudication.verifier.contest_tables import DECISION_KINDS
+from labeling.enums import Label
+
+_OF_CASE = NamesRow(form.CASES, "case_id")
+_OF_TEAM = NamesRow(form.TEAMS, "team_id")
+# What follows the outcome of a case: the votes, without names.
+_COUNTED = {
+    "votes": bound(
+        JSON_LIST, "R19", words="the outcome follows from them; whose they are, and their order, nobody knows"
+    ),
+    "quorum": derived(NUMBER, "R21", "`board_quorum` of the policy under which it was opened"),
+    "recused": free(NUMBER, "R21", "who stepped aside is in no release", Between(0, 10_000)),
+}
+
+APPEALS = Table(
+    form.APPEALS,
+    ("appeal_id",),
+    "R18",
+    3,
+    {
+        "appeal_id": bound(APPEAL_ID, "R18", Once(), New()),
+        "image_id": bound(IMAGE_ID, "R18", words="that of its case; one appeal of each team"),
+        "ruling_number": bound(NUMBER, "R18", words="no later than the ruling of its case"),
+        "side": derived(
+            one_of(AppealSide), "R18", "the verdict: a defender against a valid one, an attacker against a rejection"
+        ),
+        "team_id": bound(TEAM_ID, "R18", _OF_TEAM, words="it sent the picture, or it is that of the defense"),
+        "defense_id": bound(
+            DEFENSE_ID.optional(), "R18", NamesRow(form.DEFENSES, "defense_id"), FilledWith("side", ("defender",))
+        ),
+        "sent_at": bound(
+            TIME, "R18", words="within `appeal_days` of the ruling; of who sent a copy, after the release"
+        ),
+        "argument": free(TEXT, "R18", "the team's own words"),
+        "marks": bound(JSON_LIST, "R18", words="rectangles inside the picture; where they are is the team's word"),
+        "case_id": bound(CASE_ID, "R18", _OF_CASE),
+    },
+)
+
+STATEMENTS = Table(
+    form.STATEMENTS,
+    ("case_id", "team_id"),
+    "R18",
+    3,
+    {
+        "case_id": bound(CASE_ID, "R18", _OF_CASE),
+        "team_id": bound(TEAM_ID, "R18", _OF_TEAM),
+        "sent_at": bound(TIME, "R18", words="while the case was open"),
+        "words": free(TEXT, "R18", "the team's own words"),
+    },
+)
+
+CASES = Table(
+    form.CASES,
+    ("case_id",),
+    "R19",
+    3,
+    {
+        "case_id": bound(CASE_ID, "R19", Once(), New()),
+        "image_id": bound(IMAGE_ID, "R19", words="with the ruling it is about"),
+        "ruling_number": bound(NUMBER, "R19", words="the ruling that held when it was opened"),
+        "opened_at": bound(TIME, "R19", words="after the ruling, before the decision, no later than its appeals"),
+        "opened_policy_version": derived(NUMBER, "R21", "", PolicyInForce("opened_at")),
+        "decided_at": bound(TIME, "R19", NotBefore("opened_at"), words="of an overrule, that of the ruling it made"),
+        "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
+        "outcome": derived(kind_of("uphold|more_taskers|overrule"), "R19", "`votes`"),
+        "label": derived(one_of(Label).optional(), "R20", "`votes`"),
+        "reasons": derived(REASONS, "R20", "`votes`"),
+        "explanation": bound(
+            TEXT, "R20", words="of an overrule, that of the ruling it made; otherwise the board's words"
+        ),
+        **_COUNTED,
+        "made_ruling_number": derived(NUMBER.optional(), "R20", "the outcome"),
+        "asked_panel": derived(NUMBER.optional(), "R19", "the outcome and the ruling"),
+        "closed_at": bound(TIME, "R19", NotBefore("decided_at"), words="the decision, or the ruling that came of it"),
+        "result_ruling_number": derived(NUMBER, "R19", "the outcome and the rulings"),
+    },
+)
+
+MOTIONS = Table(
+    form.MOTIONS,
+    ("case_id",),
+    "R21",
+    3,
+    {
+        "case_id": bound(CASE_ID, "R21", Once(), New()),
+        "kind": bound(DECISION_KINDS, "R21", words="of a carried one, that of the decision; one that there is"),
+        "subject": bound(JSON_OBJECT, "R21", words="numbers of teams, defenses and stakes that there are"),
+        "details": bound(JSON_OBJECT, "R21", words="of a carried one, what the decision says"),
+        "reason": bound(TEXT, "R21", words="of a carried one, that of the decision; otherwise the mover's words"),
+        "opened_at": bound(TIME, "R21", words="before it was decided"),
+        "opened_policy_version": derived(NUMBER, "R21", "", PolicyInForce("opened_at")),
+        "decided_at": bound(
+            TIME, "R21", InWeek(), NotBefore("opened_at"), words="of a carried one, that of the decision"
+        ),
+        "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
+        "outcome": derived(kind_of("carried|lost|dropped"), "R21", "`votes`, and whether there is a decision"),
+        "explanation": free(TEXT, "R21", "the board's own words"),
+        **_COUNTED,
+    },
+)
+
+EXAMINATIONS = Table(
+    form.EXAMINATIONS,
+    ("number",),
+    "R37",
+    3,
+    {
+        "number": bound(NUMBER, "R37", Once(), New()),
+        "defense_id": bound(DEFENSE_ID, "R37", NamesRow(form.DEFENSES, "defense_id")),
+        "image_id": bound(IMAGE_ID, "R37", NamesRow(form.IMAGES, "image_id", earlier=True)),
+        "ruling_number": bound(NUMBER.optional(), "R37", words="a rejection that there was"),
+        "at": bound(TIME, "R37", InWeek(), words="not before the rejection"),
+    },
+)
+
+AUDIT = Table(
+    form.AUDIT,
+    ("number",),
+    "R39",
+    3,
+    {
+        "number": derived(NUMBER, "R39", "the row before"),
+        "at": derived(TIME, "R39", "`sha256`"),
+        "role": derived(kind_of(r"[a-z]{0,9}"), "R39", "`sha256`"),
+        "action": derived(kind_of(r"[a-z_]{1,20}\.[a-z_]{1,20}"), "R39", "`sha256`"),
+        "subject": derived(JSON_OBJECT.optional(), "R39", "`sha256`"),
+        "why": derived(TEXT, "R39", "`sha256`"),
+        "facts": derived(JSON_OBJECT, "R39", "`sha256`"),
+        "private_sha256": derived(SHA256, "R39", "`sha256`; what it is the hash of is in no release"),
+        "previous": derived(SHA256, "R39", "the row before, also that of the release before"),
+        "sha256": derived(SHA256, "R39", "the rest of the row; the next row repeats it"),
+    },
+)
+
+BOARD_TABLES = (AUDIT, APPEALS, STATEMENTS, CASES, MOTIONS, EXAMINATIONS)

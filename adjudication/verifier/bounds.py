@@ -1,0 +1,155 @@
+"""Checks what the declarations of columns say binds them (R39): references, order in time, range, uniqueness.
+
+Pure: standard library only.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import singledispatch
+from typing import TypeAlias
+
+from adjudication.verifier import columns
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before
+from adjudication.verifier.release import Release
+from adjudication.verifier.release_tables import DECLARED, tables_of
+
+# A row -> what its cell would have to be, where it is not that; None where it is.
+Check: TypeAlias = Callable[[Row], str | None]
+
+
+def check_bounds(release: Release, findings: Findings) -> None:
+    """Check every bound of every column that the release has."""
+    for file, declared in tables_of(release.manifest.revision).items():
+        rows = release.rows(file)
+        for name, column in declared.items():
+            for bound in column.bounds if rows else ():
+                for row, follows in _wrong(_check_of(bound, file, name, release), rows):
+                    findings.add(file, row, row[name], follows, column=name)
+
+
+def _wrong(check: Check, rows: Iterable[Row]) -> Iterator[tuple[Row, str]]:
+    for row in rows:
+        follows = check(row)
+        if follows is not None:
+            yield row, follows
+
+
+@singledispatch
+def _check_of(bound: object, file: str, name: str, release: Release) -> Check:
+    """Return the check of one bound of a column."""
+    raise TypeError(f"no check for {bound!r}")
+
+
+@_check_of.register
+def _(bound: columns.NamesRow, file: str, name: str, release: Release) -> Check:
+    here = release.by(bound.table, bound.column)
+    # Of what an earlier release says nothing is known where the chain is not here from its first release on.
+    unknown = bound.earlier and not release.earlier.whole
+    before = release.earlier_by(bound.table, bound.column) if bound.earlier else {}
+
+    def check(row: Row) -> str | None:
+        for cell in row[name].split(";"):
+            if cell and cell not in here and cell not in before and not unknown:
+                return f"a row of {bound.table}"
+        return None
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.SameAsNamed, file: str, name: str, release: Release) -> Check:
+    def check(row: Row) -> str | None:
+        named = release.find(bound.table, bound.key, row[bound.by])
+        return None if named is None or named[bound.column] == row[name] else named[bound.column]
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.InWeek, file: str, name: str, release: Release) -> Check:
+    # The fixed width makes the order of the texts the order of the times.
+    start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
+    return lambda row: None if start <= row[name] < end else f"from {start}, before {end}"
+
+
+@_check_of.register
+def _(bound: columns.BeforeWeekEnd, file: str, name: str, release: Release) -> Check:
+    end = release.manifest.values["week_end"]
+    return lambda row: None if row[name] < end else f"a time before {end}"
+
+
+@_check_of.register
+def _(bound: columns.NotBefore, file: str, name: str, release: Release) -> Check:
+    def check(row: Row) -> str | None:
+        first = row.get(bound.column, "")
+        return f"not before {bound.column} {first}" if row[name] and first and is_before(row[name], first) else None
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.NotBeforeNamed, file: str, name: str, release: Release) -> Check:
+    def check(row: Row) -> str | None:
+        named = release.by(bound.table, bound.key).get(row[bound.by])
+        first = named[bound.column] if named is not None else ""
+        wrong = row[name] and first and is_before(row[name], first)
+        return f"not before {bound.column} {first} in {bound.table}" if wrong else None
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.Between, file: str, name: str, release: Release) -> Check:
+    return lambda row: None if bound.least <= int(row[name]) <= bound.most else str(bound)
+
+
+@_check_of.register
+def _(bound: columns.FilledWith, file: str, name: str, release: Release) -> Check:
+    def check(row: Row) -> str | None:
+        other = row.get(bound.column, "")
+        asked = other in bound.words if bound.words else bool(other)
+        return str(bound) if bool(row[name]) != asked else None
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.Once, file: str, name: str, release: Release) -> Check:
+    seen: set[str] = set()
+
+    def check(row: Row) -> str | None:
+        again = row[name] in seen
+        seen.add(row[name])
+        return str(bound) if again else None
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.New, file: str, name: str, release: Release) -> Check:
+    before = release.earlier_by(file, name)
+    return lambda row: str(bound) if row[name] in before else None
+
+
+@_check_of.register
+def _(bound: columns.Unchanged, file: str, name: str, release: Release) -> Check:
+    (key,) = DECLARED[file].key
+    before = release.earlier_by(file, key)
+
+    def check(row: Row) -> str | None:
+        earlier = before.get(row[key])
+        then = earlier.get(name) if earlier is not None else None
+        if then is None or row[name] == then or (not then and not bound.empty_too):
+            return None
+        return f"{then or 'nothing'}, as in earlier releases"
+
+    return check
+
+
+@_check_of.register
+def _(bound: columns.PolicyInForce, file: str, name: str, release: Release) -> Check:
+    def check(row: Row) -> str | None:
+        held = release.policies.at(row[bound.at])
+        return held.version if held is not None and row[name] != held.version else None
+
+    return check

@@ -1,0 +1,98 @@
+"""What a check of a release found: differences, notes and figures, each safe to print.
+
+Pure: standard library only.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from adjudication.verifier import release_tables
+from adjudication.verifier.terminal import printable
+
+_LONGEST_SHOWN = 120
+# So many differences are kept; of the others only the number.
+_MOST_DIFFERENCES = 100_000
+
+
+class Row(dict[str, str]):
+    """The cells of a row by their columns, and the number of its first line in the file (the heading is line 1)."""
+
+    __slots__ = ("line",)
+
+    def __init__(self, cells: Iterator[tuple[str, str]], line: int) -> None:
+        super().__init__(cells)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a file records and what follows from the rest; `line` is None where it is about no single line.
+
+    `rule` is the number in the rule book. All texts are printable and cut in their middle where they are long.
+    """
+
+    file: str
+    line: int | None
+    row: str
+    column: str
+    recorded: str
+    follows: str
+    rule: str
+
+    def __str__(self) -> str:
+        named = f"{self.column} " if self.column else ""
+        recorded, follows = (f"{named}{each or 'nothing'}" for each in (self.recorded, self.follows))
+        place = f"line {self.line}, " if self.line else ""
+        return f"{self.file}: {self.row}: recorded {recorded}, follows {follows} [{place}{self.rule}]"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the parts by their names."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass
+class Findings:
+    """What was found: `found` is wrong, `notes` are worth knowing, `figures` say what was looked at."""
+
+    found: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    figures: list[str] = field(default_factory=list)
+    not_kept: int = 0
+
+    @property
+    def differences(self) -> list[str]:
+        """Return the differences as sentences."""
+        return [str(each) for each in self.found]
+
+    def add(
+        self, file: str, row: Row | str, recorded: object, follows: object, *, column: str = "", rule: str = ""
+    ) -> None:
+        """Add one difference: what `file` records in `row`, and what follows from the rest by `rule` (that of the
+        column or of the file by default)."""
+        if len(self.found) >= _MOST_DIFFERENCES:
+            self.not_kept += 1
+            return
+        line = row.line if isinstance(row, Row) else None
+        table = file.rpartition("/")[2]  # of another release it is `release-2026-W47/stakes.csv`
+        identity = release_tables.row_name(table, row) if isinstance(row, Row) else row
+        texts = (printable(each, _LONGEST_SHOWN) for each in (file, identity, column, recorded, follows))
+        where, named, of, one, other = texts
+        cited = rule or release_tables.rule_of(table, column)
+        self.found.append(Difference(where, line, named, of, one, other, cited))
+
+    def compare(
+        self, file: str, row: Row | str, recorded: object, follows: object, *, column: str = "", rule: str = ""
+    ) -> None:
+        """Add a difference where what is recorded, of a `column` if one is named, is not what follows."""
+        if recorded != follows:
+            self.add(file, row, recorded, follows, column=column, rule=rule)
+
+    def all_differences(self) -> list[str]:
+        """Return the differences as sentences, with a last one on those that were not kept."""
+        more = f"{self.not_kept:,} more differences are not listed"
+        return [*self.differences, more] if self.not_kept else self.differences
+
+    def note(self, text: str) -> None:
+        """Add a note."""
+        self.notes.append(printable(text))

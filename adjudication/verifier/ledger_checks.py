@@ -1,0 +1,255 @@
+"""Checks the ledger of a release: accounts, balances, and what each rule may move (R27, R32, R34-R38).
+
+Pure: standard library only. Balances are compared where the releases are here from the first one on.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from adjudication.rules import equal_shares
+from adjudication.verifier import release_format as form
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before
+from adjudication.verifier.release import Release
+from adjudication.verifier.stake_checks import json_of
+
+_HALVES = ("attackers", "defenders")
+# Which way money goes by each rule. What is taken back goes the other way, and names the entry that it corrects.
+_WAYS: Mapping[str, frozenset[tuple[str, str]]] = {
+    "R27": frozenset({("team", "defenders")}),
+    "R32": frozenset({("attackers", "stake"), ("outside", "stake")}),
+    "R34": frozenset(
+        {("outside", "pool"), ("pool", "attackers"), ("pool", "defenders"), ("team", "outside")}
+        | {("pool", "outside"), ("attackers", "pool"), ("defenders", "pool"), ("outside", "team"), ("stake", "outside")}
+    ),
+    "R35": frozenset({("stake", "team"), ("stake", "attackers"), ("attackers", "stake"), ("team", "stake")}),
+    "R36": frozenset(
+        {("stake", "team"), ("stake", "attackers"), ("attackers", "stake"), ("team", "stake")}
+        | {("defenders", "team"), ("team", "defenders")}
+    ),
+    "R37": frozenset({("team", "defenders")}),
+    "R38": frozenset(
+        (one, other)
+        for one in ("team", "stake", "withheld")
+        for other in ("withheld", "team", "stake", *_HALVES)
+        if "withheld" in (one, other) or other in _HALVES
+    ),
+}
+# What the causes of an entry name, by number: the tables in which such a row may be.
+_CAUSES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "ledger_entry": ((form.LEDGER, "number"),),
+    "stake": ((form.STAKES, "number"),),
+    "award": ((form.AWARDS, "number"),),
+    "team": ((form.TEAMS, "number"),),
+    "attack": ((form.ATTACKS, "number"),),
+    "break": ((form.BREAKS, "break_id"), (form.UNPROVED, "break_id")),
+    "payment": (),
+    "correction": (),
+}
+# Only what is wrongly recorded, or taken back, goes these ways.
+_CORRECTIONS = frozenset({("pool", "outside"), ("stake", "outside"), ("team", "stake"), ("team", "defenders")})
+
+
+def check_ledger(release: Release, findings: Findings) -> None:
+    """Check every entry by itself, and the sums of all of them."""
+    known = {**release.earlier_by(form.LEDGER, "number"), **release.by(form.LEDGER, "number")}
+    corrected: Counter[str] = Counter()
+    for row in release.rows_before(form.LEDGER):
+        corrected[row["corrects"]] += int(row["cents"])
+    for row in release.rows(form.LEDGER):
+        _check_way(row, findings)
+        _check_accounts(row, release, findings)
+        causes = _check_causes(row, release, findings)
+        corrected[row["corrects"]] += int(row["cents"])
+        _check_correction(row, known.get(row["corrects"]), corrected, findings)
+        _check_funding(row, causes, release, findings)
+        _check_decision(row, release, findings)
+        _check_time(row, causes, release, findings)
+    _check_funded(release, findings)
+    _check_shares(release, findings)
+    if release.earlier.whole:
+        _check_balances(release, findings)
+    findings.figures.append(f"{len(release.rows(form.LEDGER)):,} entries of the ledger checked")
+
+
+def _kind(account: str) -> str:
+    return account.partition(":")[0]
+
+
+def _check_way(row: Row, findings: Findings) -> None:
+    way = (_kind(row["source"]), _kind(row["target"]))
+    if way not in _WAYS[row["rule"]]:
+        findings.add(form.LEDGER, row, f"{row['source']} to {row['target']}", f"a way of {row['rule']}", column="rule")
+    if way in _CORRECTIONS and not row["corrects"]:
+        findings.add(form.LEDGER, row, row["corrects"], "the entry that it takes back", column="corrects")
+
+
+def _check_accounts(row: Row, release: Release, findings: Findings) -> None:
+    for column in ("source", "target"):
+        kind, _, number = row[column].partition(":")
+        if kind == "team" and number not in release.by(form.TEAMS, "team_id"):
+            findings.add(form.LEDGER, row, row[column], f"a team of {form.TEAMS}", column=column)
+        if kind == "stake" and release.earlier.whole and release.find(form.STAKES, "number", number) is None:
+            findings.add(form.LEDGER, row, row[column], f"a stake of {form.STAKES}", column=column)
+    if row["source"] == row["target"]:
+        findings.add(form.LEDGER, row, row["target"], "another account than its source", column="target")
+
+
+def _check_causes(row: Row, release: Release, findings: Findings) -> dict[str, list[int]]:
+    """Return the rows that an entry follows from; each of them is there."""
+    found: dict[str, list[int]] = {}
+    for what, numbers in json_of(row, "causes", form.LEDGER, findings).items():
+        if what not in _CAUSES or not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+            findings.add(form.LEDGER, row, f"{what} {numbers}", "rows by their numbers", column="causes")
+            continue
+        found[what] = numbers
+        for each in numbers if release.earlier.whole and _CAUSES[what] else ():
+            if not any(release.find(file, column, str(each)) for file, column in _CAUSES[what]):
+                names = " or ".join(file for file, _ in _CAUSES[what])
+                findings.add(form.LEDGER, row, f"{what} {each}", f"a row of {names}", column="causes")
+    for place in (row["source"], row["target"]):
+        kind, _, number = place.partition(":")
+        if kind == "stake" and int(number) not in found.get("stake", ()) and not row["corrects"]:
+            findings.add(form.LEDGER, row, row["causes"], f"stake {number} among them", column="causes")
+    return found
+
+
+def _check_correction(row: Row, corrects: Row | None, corrected: Mapping[str, int], findings: Findings) -> None:
+    """A correction takes back what an earlier entry moved, no more than that."""
+    if not row["corrects"]:
+        return
+    if int(row["corrects"]) >= int(row["number"]):
+        findings.add(form.LEDGER, row, row["corrects"], "an earlier entry", column="corrects")
+    if corrects is None:
+        return
+    if _kind(corrects["target"]) != _kind(row["source"]) or corrects["source"] != row["target"]:
+        follows = f"{corrects['target']} to {corrects['source']}, the way back"
+        findings.add(form.LEDGER, row, f"{row['source']} to {row['target']}", follows, column="corrects")
+    if corrected[row["corrects"]] > int(corrects["cents"]):
+        findings.add(form.LEDGER, row, row["cents"], f"no more than {corrects['cents']}", column="cents")
+
+
+def _check_funding(row: Row, causes: Mapping[str, Sequence[int]], release: Release, findings: Findings) -> None:
+    """A stake gets its price when it begins, from whoever stands for it (R32)."""
+    if row["rule"] != "R32":
+        return
+    stake = release.find(form.STAKES, "number", row["target"].removeprefix("stake:"))
+    if stake is None:
+        return
+    source = "attackers" if stake["kind"] == "board" else "outside"
+    batch = release.find(form.BATCHES, "batch_id", stake["batch_id"]) if stake["batch_id"] else None
+    follows = {
+        "source": source,
+        "cents": stake["cents"],
+        "made_at": stake["staked_at"],
+        "decision": batch["decision"] if batch is not None else "",
+    }
+    for column, cell in follows.items():
+        findings.compare(form.LEDGER, row, row[column], cell, column=column, rule="R32")
+
+
+def _check_funded(release: Release, findings: Findings) -> None:
+    """Every stake that began in the week has its money, once (R32)."""
+    funded = Counter(row["target"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R32")
+    funded.update(row["target"] for row in release.rows(form.LEDGER) if row["rule"] == "R32")
+    start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
+    for row in release.rows(form.STAKES):
+        times = funded[f"stake:{row['number']}"]
+        if times > 1 or (not times and start <= row["staked_at"] < end):
+            words = f"one entry of {form.LEDGER} with its money"
+            findings.add(form.STAKES, row, f"{times} entries", words, column="cents", rule="R32")
+
+
+# The kinds of decisions by which money is moved, by rule; no decision moves any by the others.
+_DECIDED = {"R32": ("stake",), "R36": ("award", "return", "end"), "R37": ("award",), "R27": ("award",)}
+_DECIDED["R38"] = ("withhold", "return", "forfeit")
+
+
+def _check_decision(row: Row, release: Release, findings: Findings) -> None:
+    kinds = _DECIDED.get(row["rule"], ())
+    decision = release.find(form.DECISIONS, "number", row["decision"]) if row["decision"] else None
+    if row["decision"] and not kinds:
+        findings.add(form.LEDGER, row, row["decision"], f"no decision: {row['rule']} needs none", column="decision")
+    elif decision is not None and decision["kind"] not in kinds:
+        findings.add(form.LEDGER, row, row["decision"], f"a decision of {' or '.join(kinds)}", column="decision")
+    elif not row["decision"] and "defenders" in (row["source"], row["target"]) and row["rule"] != "R34":
+        findings.add(form.LEDGER, row, row["decision"], "the decision to award", column="decision")
+    if decision is not None and is_before(row["made_at"], decision["decided_at"]):
+        findings.add(form.LEDGER, row, row["made_at"], f"not before {decision['decided_at']}", column="made_at")
+
+
+_MOMENTS = {"stake": "staked_at", "award": "awarded_at", "attack": "received_at", "break": "found_at"}
+
+
+def _check_time(row: Row, causes: Mapping[str, Sequence[int]], release: Release, findings: Findings) -> None:
+    """An entry is not made before what it follows from; half of the pool is given with the deposit (R34)."""
+    for what, moment in _MOMENTS.items():
+        for number in causes.get(what, ()):
+            known = (release.find(file, column, str(number)) for file, column in _CAUSES[what])
+            first = next((each[moment] for each in known if each is not None), "")
+            if first and is_before(row["made_at"], first):
+                findings.add(form.LEDGER, row, row["made_at"], f"not before {first}, its cause", column="made_at")
+    if row["source"] == "pool" and row["target"] in _HALVES:
+        deposits = [release.by(form.LEDGER, "number").get(str(each)) for each in causes.get("ledger_entry", ())]
+        right = [each for each in deposits if each is not None and each["target"] == "pool"]
+        if not right:
+            findings.add(form.LEDGER, row, row["causes"], "the deposit that it is half of", column="causes")
+        elif right[0]["made_at"] != row["made_at"]:
+            findings.add(form.LEDGER, row, row["made_at"], right[0]["made_at"], column="made_at")
+
+
+def _check_shares(release: Release, findings: Findings) -> None:
+    """The first shares of a stake are equal, the odd cents one each in the order of receipt (R35)."""
+    before = {row["source"] for row in release.rows_before(form.LEDGER) if row["rule"] == "R35"}
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in release.rows(form.LEDGER):
+        if row["rule"] == "R35" and _kind(row["source"]) == "stake" and row["source"] not in before:
+            groups[row["source"], row["made_at"]].append(row)
+    first: set[str] = set()
+    for (stake, _), rows in sorted(groups.items(), key=lambda group: group[0][1]):
+        if stake not in first and release.earlier.whole:
+            _check_first_shares(stake, rows, release, findings)
+        first.add(stake)
+
+
+def _check_first_shares(account: str, rows: Sequence[Row], release: Release, findings: Findings) -> None:
+    stake = release.find(form.STAKES, "number", account.removeprefix("stake:"))
+    if stake is None:
+        return
+    received: dict[str, tuple[str, int]] = {}
+    for row in rows:
+        attacks = json_of(row, "causes", form.LEDGER, Findings()).get("attack", ())
+        found = (release.find(form.ATTACKS, "number", str(each)) for each in attacks)
+        times = [(each["received_at"], int(each["number"])) for each in found if each is not None]
+        if _kind(row["target"]) == "team" and times:
+            received[row["target"]] = min(times)
+    if stake["ended_at"] and stake["ended_at"] != stake["staked_at"]:
+        known = {each["found_at"] for each in release.breaks_of(stake["defense_id"])}
+        if stake["ended_at"] not in known:
+            words = f"stake {stake['number']} ended at {stake['ended_at']}"
+            findings.add(form.LEDGER, rows[0], words, "when a break was found", column="causes", rule="R35")
+    shares = equal_shares(int(stake["cents"]), sorted(received, key=lambda team: received[team]))
+    for row in rows:
+        if row["target"] in shares and int(row["cents"]) != shares[row["target"]]:
+            follows = f"{shares[row['target']]}, the share of each of {len(shares)}"
+            findings.add(form.LEDGER, row, row["cents"], follows, column="cents", rule="R35")
+
+
+def _check_balances(release: Release, findings: Findings) -> None:
+    """No account but `outside` ever has less than nothing; the pool is split in two equal halves (R34)."""
+    balances: Counter[str] = Counter()
+    for row in release.rows_before(form.LEDGER):
+        balances[row["source"]] -= int(row["cents"])
+        balances[row["target"]] += int(row["cents"])
+    half = 0
+    for row in release.rows(form.LEDGER):
+        cents = int(row["cents"])
+        if row["source"] == "pool" and row["target"] == "attackers":
+            half = balances["pool"] // 2
+        if row["source"] == "pool" and row["target"] in _HALVES and cents != half:
+            findings.add(form.LEDGER, row, row["cents"], f"{half}, half of the pool", column="cents")
+        balances[row["source"]] -= cents
+        balances[row["target"]] += cents
+        if row["source"] != "outside" and balances[row["source"]] < 0:
+            follows = f"at most {balances[row['source']] + cents}, what {row['source']} has"
+            findings.add(form.LEDGER, row, row["cents"], follows, column="cents")

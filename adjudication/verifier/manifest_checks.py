@@ -1,0 +1,137 @@
+"""Checks what a manifest says of its week, of what waited, and of its place in the chain (R23, R24, R39).
+
+Pure: standard library only.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from adjudication.verifier import cells
+from adjudication.verifier import release_format as form
+from adjudication.verifier.breaks import Faults, Predictions, pictures_with_gaps
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.manifest_entries import ENTRIES
+from adjudication.verifier.release import Release
+from labeling.enums import PanelState
+from policy.calendar import Week, week_named, zone_at
+
+# Of a change of the zone in this time before a week the week's bounds may tell.
+_AROUND = timedelta(days=16)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+def check_manifest(release: Release, findings: Findings) -> None:
+    """Check the keys, the week's bounds, and the place among the releases before."""
+    values = release.manifest.values
+    known = {name for name, entry in ENTRIES.items() if entry.since <= release.manifest.revision}
+    for key in sorted(values.keys() ^ known):
+        recorded = "an entry" if key in values else "no entry"
+        findings.add(form.MANIFEST, key, recorded, "the entries of its revision" if key in values else "an entry")
+    _check_week(release, findings)
+    _check_place(release, findings)
+    if release.manifest.revision > 1:
+        _check_policies(release, findings)
+
+
+def _check_week(release: Release, findings: Findings) -> None:
+    """The bounds follow from the week's name and the zone, the zone from the policies (R23)."""
+    values = release.manifest.values
+    zones = release.policies.zones()
+    claimed = (_BEGINNING, values["time_zone"])
+    try:
+        if not zones:
+            zones = [claimed]
+        elif not release.policies.knows_first and _may_have_changed(values["week"], zones[0][0]):
+            zones.insert(0, claimed)
+        week = week_named(values["week"], zones)
+        zone = zone_at(week.start, zones)
+    except (ValueError, KeyError, OSError, OverflowError) as error:
+        recorded = f"{values['week']} in {values['time_zone']}"
+        findings.add(
+            form.MANIFEST, "week", recorded, f"a week in a zone that there is ({type(error).__name__})", rule="R23"
+        )
+        return
+    for key, follows in _bounds(week, zone).items():
+        findings.compare(form.MANIFEST, key, values[key], follows, rule="R23")
+
+
+def _may_have_changed(week: str, first: datetime) -> bool:
+    """Say whether the oldest known policy came into force so late that an unknown one may have held in the week."""
+    return first > week_named(week, "UTC").start - _AROUND
+
+
+def _bounds(week: Week, zone: str) -> dict[str, str]:
+    return {"week_start": cells.time(week.start), "week_end": cells.time(week.end), "time_zone": zone}
+
+
+def _check_place(release: Release, findings: Findings) -> None:
+    """A part is numbered by those of its week before it; weeks neither overlap nor change."""
+    values = release.manifest.values
+    parts = [
+        each.manifest.values["part"]
+        for each in release.earlier.releases
+        if _week(each.manifest.values) == values["week"]
+    ]
+    if release.earlier.whole or parts:
+        follows = max(parts, default=-1) + 1
+        findings.compare(form.MANIFEST, "part", values["part"], follows)
+    for each in release.earlier.releases[:1]:
+        if each.manifest.revision > release.manifest.revision:
+            follows = f"{each.manifest.revision} or more, as {each.manifest.name} has"
+            findings.add(form.MANIFEST, "revision", release.manifest.revision, follows)
+    for each in release.weeks_before[-1:]:
+        if each.manifest.values["week_end"] > values["week_start"]:
+            words = f"not before {each.manifest.values['week_end']}, the end of {each.manifest.values['week']}"
+            findings.add(form.MANIFEST, "week_start", values["week_start"], words, rule="R23")
+
+
+def _week(values: Mapping[str, Any]) -> Any:
+    return values["week"]
+
+
+_USED = (
+    (form.RULINGS, ("policy_version",)),
+    (form.ATTACKS, ("policy_version",)),
+    (form.DECISIONS, ("policy_version",)),
+    (form.CASES, ("policy_version", "opened_policy_version")),
+    (form.MOTIONS, ("policy_version", "opened_policy_version")),
+)
+
+
+def _check_policies(release: Release, findings: Findings) -> None:
+    """Every version that is used is there, and no other than those in force from the first panel to the last ruling or
+    decision on the pictures (R7): an unused one could ask for fewer rounds."""
+    end = release.manifest.values["week_end"]
+    used = {row[name] for file, names in _USED for row in release.rows(file) for name in names if row.get(name)}
+    first = min([end, *(row["dealt_at"] for row in release.rows(form.PANELS))])
+    decided = (row["decided_at"] for file in (form.RULINGS, form.CASES) for row in release.rows(file))
+    needed = used | release.policies.between(first, max([end, *decided]))
+    for version in sorted(needed ^ release.policies.named.keys(), key=lambda each: (len(each), each)):
+        recorded = "a policy" if version in release.policies.named else "no such policy"
+        follows = "one for each that was in force or used, and no other"
+        findings.add(form.MANIFEST, f"policy {version}", recorded, follows, rule="R7")
+
+
+def check_waiting(release: Release, predictions: Predictions, faults: Faults, findings: Findings) -> None:
+    """What waited follows from panels and answers, but for why a panel is held: an open report, or kept out (R24)."""
+    if release.manifest.revision == 1:
+        return
+    waiting = release.manifest.values["waiting"]
+    states = Counter(row["state"] for row in release.rows(form.PANELS))
+    with_panel = release.by(form.PANELS, "image_id")
+    follows = {
+        "panel": sum(row["image_id"] not in with_panel for row in release.rows(form.IMAGES)),
+        "answers": states[PanelState.OPEN],
+        "ruling": states[PanelState.FULL],
+        "runs": len(pictures_with_gaps(release, predictions, faults)),
+    }
+    for what, number in follows.items():
+        findings.compare(form.MANIFEST, f"waiting for {what}", waiting.get(what), number, rule="R24")
+    held = (waiting.get("report"), release.manifest.values.get("kept_out", 0))
+    if not all(type(each) is int and each >= 0 for each in held) or sum(held) != states[PanelState.HELD]:
+        recorded = f"{held[0]} for report, {held[1]} kept out"
+        findings.add(form.MANIFEST, "waiting for report", recorded, f"{states[PanelState.HELD]} together", rule="R24")
+    for what in sorted(waiting.keys() - {*follows, "report"}):
+        findings.add(form.MANIFEST, f"waiting for {what}", waiting[what], "no such entry", rule="R24")

@@ -1,0 +1,170 @@
+"""The policies that a release names: read with mistrust, and found by the time at which they were in force (R7, R23).
+
+Pure: standard library only.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adjudication.rules import VerdictPolicy
+from adjudication.verifier import release_format as form
+from adjudication.verifier.cell_kinds import TIME
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.moments import time_of
+from adjudication.verifier.release_reader import Manifest
+from policy.numbers import Policy
+
+_RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)
+_VERSION = re.compile(r"[1-9]\d{0,8}", re.ASCII)
+_LONGEST_REASON = 10_000
+_LONGEST_WORD = 80
+# name -> of which kind its value is.
+_KINDS = {name: type(value) for name, value in Policy().to_json().items()}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """A version of the policy that can be followed, and since when; `since` is empty before the second revision."""
+
+    version: str
+    policy: Policy
+    since: str
+
+    @property
+    def rules(self) -> VerdictPolicy:
+        """Return the numbers that a verdict depends on."""
+        return VerdictPolicy.of(self.policy)
+
+
+class Policies:
+    """The versions that a manifest names, and those of the releases before it, found by time."""
+
+    def __init__(self, named: Mapping[str, PolicyVersion], before: Mapping[str, PolicyVersion]) -> None:
+        self.named = named
+        known = {**before, **named}.values()
+        self._timed = sorted((each for each in known if each.since), key=lambda each: (each.since, int(each.version)))
+
+    def get(self, version: str) -> PolicyVersion | None:
+        """Return a version that the manifest names."""
+        return self.named.get(version)
+
+    def at(self, moment: str) -> PolicyVersion | None:
+        """Return the newest known version in force at a time, as cells write it; None where none is known."""
+        held = [each for each in self._timed if each.since <= moment]
+        return held[-1] if held else None
+
+    def between(self, first: str, last: str) -> set[str]:
+        """Return the known versions that were in force at any time from `first` to `last`."""
+        held = self.at(first)
+        later = {each.version for each in self._timed if first < each.since <= last}
+        return later | ({held.version} if held is not None else set())
+
+    def zones(self) -> list[tuple[datetime, str]]:
+        """Return from when on which time zone holds, oldest first, as far as the versions are known."""
+        found: list[tuple[datetime, str]] = []
+        for each in self._timed:
+            if not found or found[-1][1] != each.policy.time_zone:
+                found.append((time_of(each.since), each.policy.time_zone))
+        return found
+
+    def knows(self, moment: str) -> bool:
+        """Say whether no other version than `at` returns can have been in force at a time: the next one is known."""
+        held = self.at(moment)
+        if held is None:
+            return False
+        later = [each for each in self._timed if each.since > moment]
+        return not later or int(later[0].version) == int(held.version) + 1
+
+    @property
+    def knows_first(self) -> bool:
+        """Say whether the very first version is among them: then no other was in force before."""
+        return bool(self._timed) and self._timed[0].version == "1"
+
+
+def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> Policies:
+    """Return the policies of a manifest; each has to be one that could be followed, and that of the releases `before`
+    (the newest first) where they name it too."""
+    named = _read(manifest, findings)
+    earlier: dict[str, PolicyVersion] = {}
+    for each in reversed(before):
+        earlier |= _read(each, Findings())
+        _same_as_before(manifest, each, findings)
+    return Policies(named, earlier)
+
+
+def _read(manifest: Manifest, findings: Findings) -> dict[str, PolicyVersion]:
+    values = manifest.values
+    timed = manifest.revision > 1
+    since, reasons = (_texts(values.get(key)) if timed else {} for key in ("policy_from", "policy_reason"))
+    found = {}
+    for version, numbers in values["policy"].items():
+        try:
+            found[version] = PolicyVersion(version, _policy(version, numbers), since.get(version, ""))
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            findings.add(
+                form.MANIFEST, f"policy {version}", f"unreadable ({error!r})", "numbers of a policy", rule="R7"
+            )
+    for key, texts in (("policy_from", since), ("policy_reason", reasons)) if timed else ():
+        _check_texts(key, texts, values["policy"], findings)
+    _check_times(found, findings)
+    return found
+
+
+def _policy(version: str, numbers: Any) -> Policy:
+    """Read the numbers of one version, none of them expensive to read, each of the kind that it is written as."""
+    if _VERSION.fullmatch(version) is None:
+        raise ValueError("a version is a number from 1 on")
+    if not isinstance(numbers, dict) or any(len(str(each)) > _LONGEST_WORD for each in numbers.values()):
+        raise ValueError("no numbers by their names")
+    if _RATIO.fullmatch(numbers["min_box_fraction"]) is None:
+        raise ValueError("min_box_fraction is no ratio like 1/4")
+    policy = Policy.from_json(numbers)
+    written = policy.to_json()
+    wrong = [name for name, value in numbers.items() if type(value) is not _KINDS[name] or written[name] != value]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} of another kind")
+    return policy
+
+
+def _texts(values: Any) -> dict[str, str]:
+    if not isinstance(values, dict):
+        return {}
+    return {key: value for key, value in values.items() if isinstance(value, str) and len(value) <= _LONGEST_REASON}
+
+
+def _check_texts(key: str, texts: Mapping[str, str], policies: Mapping[str, Any], findings: Findings) -> None:
+    """Every version has its time and its reason, and nothing else has."""
+    for version in sorted(texts.keys() ^ policies.keys()):
+        recorded = "a text" if version in texts else "no text"
+        findings.add(form.MANIFEST, f"{key} of {version}", recorded, "one for each policy", rule="R7")
+    if key == "policy_from":
+        for version, text in texts.items():
+            if TIME.form.fullmatch(text) is None:
+                findings.add(form.MANIFEST, f"{key} of {version}", text, "a time", rule="R7")
+
+
+def _check_times(found: dict[str, PolicyVersion], findings: Findings) -> None:
+    """A newer version is in force later; one whose time cannot be read has none."""
+    for version, each in found.items():
+        if each.since and TIME.form.fullmatch(each.since) is None:
+            found[version] = PolicyVersion(version, each.policy, "")
+    timed = sorted((each for each in found.values() if each.since), key=lambda each: int(each.version))
+    for one, other in zip(timed, timed[1:], strict=False):
+        if one.since >= other.since:
+            findings.add(
+                form.MANIFEST, f"policy_from of {other.version}", other.since, f"later than {one.since}", rule="R7"
+            )
+
+
+def _same_as_before(manifest: Manifest, before: Manifest, findings: Findings) -> None:
+    """What a release before says of a version is said again: a version never changes."""
+    for key in ("policy", "policy_from", "policy_reason"):
+        now, then = manifest.values.get(key), before.values.get(key)
+        if isinstance(now, dict) and isinstance(then, dict):
+            for version in sorted(now.keys() & then.keys()):
+                if now[version] != then[version]:
+                    row = f"{key} of {version}" if key != "policy" else f"policy {version}"
+                    findings.add(form.MANIFEST, row, now[version], f"{then[version]} of {before.name}", rule="R7")

@@ -1,0 +1,214 @@
+"""Checks that answers of one run agree, and that defenses are what their tables say (R28-R33).
+
+Pure: standard library only.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from adjudication.enums import Verdict
+from adjudication.rules import passes_private_set
+from adjudication.verifier import cells
+from adjudication.verifier import release_format as form
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before, time_of
+from adjudication.verifier.release import Release
+from adjudication.verifier.votes import value_of
+from policy.calendar import week_of
+from policy.numbers import Policy
+
+_OF_RUN = ("defense_id", "round", "device", "batch_size", "seed", "attempt")
+_OF_BATCH = ("latency_us", "predicted_at")
+_PARTS = ("right", "wrong", "abstained", "faults")
+_RERUN = "rerun."
+
+
+def check_runs(release: Release, findings: Findings) -> None:
+    """What is the same in a run or in a batch is so in every answer, and no two have one place (R29)."""
+    valid, rounds = _valid_since(release), _most_rounds(release)
+    for file, moment in ((form.PREDICTIONS, "predicted_at"), (form.FAULTS, "at")):
+        for row in release.rows(file):
+            _check_valid(file, row, moment, valid, findings)
+            _check_round(file, row, rounds, findings)
+    runs = _Runs(release, findings)
+    for row in release.rows(form.PREDICTIONS):
+        runs.check(row)
+
+
+class _Runs:
+    """The answers that came before, by what they have in common."""
+
+    def __init__(self, release: Release, findings: Findings) -> None:
+        self._findings = findings
+        self._sizes = {str(each.policy.batch_size) for each in release.policies.named.values()}
+        self._published = {row["defense_id"]: row["published_at"] for row in release.rows(form.DEFENSES)}
+        self._runs: dict[str, Row] = {}
+        self._batches: dict[tuple[str, str], Row] = {}
+        self._places: set[tuple[str, str, str]] = set()
+        self._seeds: dict[tuple[str, str, str], str] = {}
+
+    def check(self, row: Row) -> None:
+        """Check one answer against those before it."""
+        for column, follows in self._wrong(row):
+            self._findings.add(form.PREDICTIONS, row, row[column], follows, column=column)
+        if "run" in row:
+            _compare(row, self._runs.setdefault(row["run"], row), _OF_RUN, "run", self._findings)
+            batch = self._batches.setdefault((row["run"], row["batch"]), row)
+            _compare(row, batch, _OF_BATCH, "batch", self._findings)
+
+    def _wrong(self, row: Row) -> Iterator[tuple[str, str]]:
+        published = self._published.get(row["defense_id"], "")
+        if published and is_before(row["predicted_at"], published):
+            yield "predicted_at", f"not before {published}, when it was published"
+        if self._sizes and row["batch_size"] not in self._sizes:
+            yield "batch_size", " or ".join(sorted(self._sizes))
+        if int(row["row"]) >= int(row["batch_size"]):
+            yield "row", f"less than {row['batch_size']}"
+        if row["attempt"] == "0":
+            yield "attempt", "1 or more"
+        same = self._seeds.setdefault((row["defense_id"], row["image_id"], row["seed"]), row["round"])
+        if same != row["round"]:
+            yield "seed", f"another than in round {same}"
+        place = (row["run"], row["batch"], row["row"]) if "run" in row else None
+        if place in self._places:
+            yield "row", f"another place in batch {row['batch']}"
+        if place is not None:
+            self._places.add(place)
+
+
+def _most_rounds(release: Release) -> int:
+    return max((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
+
+
+def _compare(row: Row, first: Row, columns: Iterable[str], what: str, findings: Findings) -> None:
+    for column in columns:
+        if row[column] != first[column]:
+            words = f"{first[column]}, as in the rest of its {what}"
+            findings.add(form.PREDICTIONS, row, row[column], words, column=column)
+
+
+def _valid_since(release: Release) -> dict[str, str]:
+    """Return picture -> when it was first ruled valid."""
+    since: dict[str, str] = {}
+    for row in release.rows(form.RULINGS):
+        if row["verdict"] == Verdict.VALID:
+            since.setdefault(row["image_id"], row["decided_at"])
+    return since
+
+
+def _check_valid(file: str, row: Row, column: str, valid: Mapping[str, str], findings: Findings) -> None:
+    """Only a picture that was ruled valid is run (R29)."""
+    if row["image_id"] not in valid:
+        findings.add(file, row, row["image_id"], "a picture that was ruled valid", column="image_id")
+    elif is_before(row[column], valid[row["image_id"]]):
+        findings.add(file, row, row[column], f"not before {valid[row['image_id']]}, its ruling", column=column)
+
+
+def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
+    if not 1 <= int(row["round"]) <= most:
+        findings.add(file, row, row["round"], f"1 to {most}", column="round")
+
+
+def check_found(release: Release, findings: Findings) -> None:
+    """A break or a mistake is found after the ruling, and after the answer that proves it (R29)."""
+    decided = {(row["image_id"], row["number"]): row for row in release.rows(form.RULINGS)}
+    rerun = any(
+        row["action"].startswith(_RERUN) for row in (*release.rows_before(form.AUDIT), *release.rows(form.AUDIT))
+    )
+    answered = {
+        (row["defense_id"], row["image_id"], row["round"]): row["predicted_at"]
+        for row in release.rows(form.PREDICTIONS)
+    }
+    rounds = _most_rounds(release)
+    for file in (form.BREAKS, form.UNPROVED):
+        for row in release.rows(file):
+            _check_round(file, row, rounds, findings)
+            ruling = decided.get((row["image_id"], row["ruling_number"]))
+            proof = "" if rerun else answered.get((row["defense_id"], row["image_id"], row["round"]), "")
+            first = max(ruling["decided_at"] if ruling is not None else "", proof if file == form.BREAKS else "")
+            if first and is_before(row["found_at"], first):
+                findings.add(file, row, row["found_at"], f"not before {first}, what proves it", column="found_at")
+            if file == form.UNPROVED and (ruling is None or ruling["label"] in ("", row["answer"])):
+                findings.add(file, row, row["answer"], "the other class than a ruling of valid", column="answer")
+    for row in release.rows(form.MISTAKES):
+        rulings = [each["decided_at"] for each in decided.values() if _is_of(each, row)]
+        if rulings and is_before(row["found_at"], min(rulings)):
+            findings.add(form.MISTAKES, row, row["found_at"], f"not before {min(rulings)}", column="found_at")
+
+
+def _is_of(ruling: Row, mistake: Row) -> bool:
+    return ruling["image_id"] == mistake["image_id"] and ruling["label"] == mistake["label"]
+
+
+def check_defenses(release: Release, findings: Findings) -> None:
+    """A defense is pinned by its digest, handed in by a team, and published when it was eligible (R28, R31, R32)."""
+    zones = release.policies.zones()
+    for row in release.rows(form.DEFENSES):
+        if "number" not in row:
+            continue
+        _, at, digest = row["image"].partition("@")
+        if at and digest != row["digest"]:
+            findings.add(form.DEFENSES, row, row["image"], f"an image @{row['digest']}", column="image")
+        if row["demo"] == "true" and row["team_id"]:
+            findings.add(form.DEFENSES, row, row["demo"], "false for one that a team handed in", column="demo")
+        if row["received_at"] and zones:
+            due = week_of(week_of(time_of(row["received_at"]), zones).end, zones).end
+            findings.compare(form.DEFENSES, row, row["due_at"], cells.time(due), column="due_at")
+        elif row["due_at"] and not row["received_at"]:
+            findings.add(form.DEFENSES, row, row["due_at"], "nothing, as no team handed it in", column="due_at")
+    for before in release.earlier_by(form.DEFENSES, "defense_id").values():
+        _still_there(form.DEFENSES, "defense_id", before, release, findings)
+    _check_eligibility(release, findings)
+
+
+def _still_there(file: str, key: str, before: Row, release: Release, findings: Findings) -> None:
+    """A row of a release before is in this one too."""
+    if before[key] not in release.by(file, key):
+        findings.add(file, f"row {before[key]}", "no row", "the row of the release before", column=key)
+
+
+def _check_eligibility(release: Release, findings: Findings) -> None:
+    trials: set[tuple[str, str]] = set()
+    passed: set[str] = set()
+    for row in release.rows(form.ELIGIBILITY):
+        if (row["defense_id"], row["trial"]) in trials:
+            findings.add(form.ELIGIBILITY, row, row["trial"], "each trial of a defense once", column="trial")
+        trials.add((row["defense_id"], row["trial"]))
+        totals = _totals(row, findings)
+        held = release.policies.at(row["finished_at"])
+        defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
+        if totals is None or defense is None or row["finished_at"] > defense["published_at"]:
+            continue
+        if held is None or _passes(totals, held.policy):
+            passed.add(row["defense_id"])
+    for row in release.rows(form.DEFENSES):
+        known = row.get("team_id") and row["published_at"] < release.manifest.values["week_end"]
+        if known and row["defense_id"] not in passed:
+            words = f"after a trial in {form.ELIGIBILITY} that it passed"
+            findings.add(form.DEFENSES, row, row["published_at"], words, column="published_at", rule="R31")
+    for before in release.earlier_by(form.ELIGIBILITY, "number").values():
+        _still_there(form.ELIGIBILITY, "number", before, release, findings)
+
+
+def _totals(row: Row, findings: Findings) -> Mapping[str, Any] | None:
+    """Return what a trial adds up to; None where it does not."""
+    try:
+        totals = value_of(row["totals"])
+        parts = [totals[name] for name in _PARTS]
+        right = all(type(each) is int and each >= 0 for each in parts) and sum(parts) == totals["pictures"]
+    except (ValueError, KeyError):
+        right = False
+    if not right:
+        findings.add(form.ELIGIBILITY, row, row["totals"], "parts that add up to its pictures", column="totals")
+        return None
+    return dict(totals)
+
+
+def _passes(totals: Mapping[str, Any], policy: Policy) -> bool:
+    return passes_private_set(
+        pictures=totals["pictures"],
+        right=totals["right"],
+        mistakes=totals["wrong"] + totals["faults"],
+        percent=policy.eligibility_percent,
+        strict=policy.eligibility_strict,
+    )

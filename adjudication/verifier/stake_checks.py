@@ -1,0 +1,282 @@
+"""Checks that decisions, batches, stakes and awards follow from each other (R27, R32-R37).
+
+Pure: standard library only.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from adjudication.verifier import release_format as form
+from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.moments import is_before, time_of
+from adjudication.verifier.release import Release
+from adjudication.verifier.votes import value_of
+from policy.calendar import week_of
+
+# What the subject of a decision or a motion names, by number: the table and what its rows are called.
+_NAMED = {"team": form.TEAMS, "defense": form.DEFENSES, "stake": form.STAKES}
+_BOARD = "board"
+_BROKEN = ("broken", "void")
+# What a decision of each kind says beside what it is about.
+_DETAILS = {
+    "stake": {"criteria"}, "award": {"statement"}, "return": {"granted", "cents"}, "end": {"end"},
+    "withhold": {"cents"}, "forfeit": {"cents"}, "grant": set[str](), "revoke": set[str](),
+}  # fmt: skip
+
+
+def check_stakes(release: Release, findings: Findings) -> None:
+    """Check decisions and what was made by them, stakes, awards, and associations."""
+    _check_decisions(release, findings)
+    for row in release.rows(form.STAKES):
+        _check_stake(row, release, findings)
+        _check_alone(row, release, findings)
+    for row in release.rows(form.AWARDS):
+        _check_award(row, release, findings)
+    _check_associations(release, findings)
+    _check_teams(release, findings)
+
+
+def _check_alone(row: Row, release: Release, findings: Findings) -> None:
+    """A defense has one stake at a time (R32)."""
+    for other in release.stakes_on(row["defense_id"]):
+        if int(other["number"]) < int(row["number"]) and _both_in_force(row, other):
+            words = f"after {other['ended_at'] or 'the end'} of stake {other['number']} on the same defense"
+            findings.add(form.STAKES, row, row["staked_at"], words, column="staked_at")
+
+
+def _check_associations(release: Release, findings: Findings) -> None:
+    """What a release before says of a team's associations is said again while the team is named (R27)."""
+    teams, here = release.by(form.TEAMS, "team_id"), release.by(form.ASSOCIATIONS, "number")
+    for before in release.earlier_by(form.ASSOCIATIONS, "number").values():
+        if before["team_id"] in teams and before["number"] not in here:
+            words = "the row of the release before"
+            findings.add(form.ASSOCIATIONS, f"row {before['number']}", "no row", words, column="number")
+
+
+def _both_in_force(row: Row, other: Row) -> bool:
+    """Say whether two stakes are on their defense at one time (R32)."""
+    if "" in (row["ended_at"], other["ended_at"]):
+        one, open_one = (row, other) if row["ended_at"] else (other, row)
+        return not one["ended_at"] or is_before(open_one["staked_at"], one["ended_at"])
+    return is_before(row["staked_at"], other["ended_at"]) and is_before(other["staked_at"], row["ended_at"])
+
+
+def json_of(row: Row, column: str, file: str, findings: Findings) -> Mapping[str, Any]:
+    """Return an object of JSON in a cell; an empty one, and a difference, where it is none."""
+    try:
+        value = value_of(row[column])
+    except ValueError as error:
+        findings.add(file, row, f"{column} that cannot be read: {error}", "JSON", column=column)
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def check_subject(file: str, row: Row, release: Release, findings: Findings) -> dict[str, list[int]]:
+    """Return the rows that a decision or a motion is about; each of them is there."""
+    found: dict[str, list[int]] = {}
+    for what, numbers in json_of(row, "subject", file, findings).items():
+        if what not in _NAMED and what != "award":
+            findings.add(file, row, what, "teams, defenses, stakes or awards", column="subject")
+        elif not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+            findings.add(file, row, str(numbers), "numbers", column="subject")
+        else:
+            found[what] = numbers
+            unknown = [each for each in numbers if what in _NAMED and not _is_known(what, str(each), release)]
+            for each in unknown if release.earlier.whole else ():
+                findings.add(file, row, f"{what} {each}", f"a row of {_NAMED[what]}", column="subject")
+    return found
+
+
+def _is_known(what: str, number: str, release: Release) -> bool:
+    return release.find(_NAMED[what], "number", number) is not None
+
+
+def _check_decisions(release: Release, findings: Findings) -> None:
+    batches, awards = release.by(form.BATCHES, "decision"), defaultdict(set)
+    for row in release.rows(form.AWARDS):
+        awards[row["decision"]].add(int(row["stake"]))
+    motions = release.by(form.MOTIONS, "case_id")
+    for row in release.rows(form.DECISIONS):
+        subject = check_subject(form.DECISIONS, row, release, findings)
+        details = json_of(row, "details", form.DECISIONS, findings)
+        for name in sorted(details.keys() - _DETAILS[row["kind"]]):
+            findings.add(form.DECISIONS, row, name, f"what a decision of {row['kind']} says", column="details")
+        motion, batch = motions.get(row.get("case_id", "")), batches.get(row["number"])
+        if motion is not None:
+            _check_motion(row, motion, subject, details, release, findings)
+        _check_made(row, "stake", form.BATCHES, batch is not None, findings)
+        _check_made(row, "award", form.AWARDS, row["number"] in awards, findings)
+        if batch is not None:
+            findings.compare(form.BATCHES, batch, _text(batch["criteria"]), details.get("criteria"), column="criteria")
+            _check_batch(batch, subject, release, findings)
+        if row["kind"] == "award" and subject and set(subject.get("stake", ())) != awards[row["number"]]:
+            follows = f"the stakes of its awards in {form.AWARDS}"
+            findings.add(form.DECISIONS, row, row["subject"], follows, column="subject")
+
+
+def _check_motion(
+    row: Row,
+    motion: Row,
+    subject: Mapping[str, list[int]],
+    details: Mapping[str, Any],
+    release: Release,
+    findings: Findings,
+) -> None:
+    """A decision is about what its motion is about, and says what that says."""
+    asked = check_subject(form.MOTIONS, motion, release, findings)
+    if any(not set(numbers) <= set(subject.get(what, ())) for what, numbers in asked.items()):
+        findings.add(form.DECISIONS, row, row["subject"], f"{motion['subject']} of its motion", column="subject")
+    for name, value in json_of(motion, "details", form.MOTIONS, findings).items():
+        if name in details and details[name] != value:
+            findings.add(form.DECISIONS, row, details[name], f"{value} of its motion", column="details")
+
+
+def _check_made(row: Row, kind: str, file: str, made: bool, findings: Findings) -> None:
+    """Rows of `file` were made by a decision exactly when it is of the kind that makes them."""
+    if made != (row["kind"] == kind):
+        follows = f"{kind}, as a row of {file} was made by it" if made else f"a row of {file} that was made by it"
+        findings.add(form.DECISIONS, row, row["kind"], follows, column="kind")
+
+
+def _text(cell: str) -> str:
+    return cell.removeprefix("'")
+
+
+def _check_batch(batch: Row, subject: Mapping[str, list[int]], release: Release, findings: Findings) -> None:
+    """The stakes of a batch are on the defenses that were decided on (R32)."""
+    numbers = {row["defense_id"]: row["number"] for row in release.rows(form.DEFENSES)}
+    stakes = (row for row in release.rows(form.STAKES) if row["batch_id"] == batch["batch_id"])
+    staked = [numbers.get(row["defense_id"], "") for row in stakes]
+    decided = [str(each) for each in subject.get("defense", ())]
+    if subject and sorted(staked) != sorted(decided):
+        findings.add(
+            form.BATCHES,
+            batch,
+            f"stakes on {' '.join(sorted(staked))}",
+            f"on {' '.join(sorted(decided))}",
+            column="batch_id",
+        )
+
+
+def _check_stake(row: Row, release: Release, findings: Findings) -> None:
+    """A stake has its price and its beginning by who stands for it (R32), its clock (R33), and its end (R36)."""
+    held = release.policies.at(row["asked_at"])
+    if held is not None and release.policies.knows(row["asked_at"]):
+        findings.compare(form.STAKES, row, row["cents"], str(held.policy.attacker_prize_cents), column="cents")
+    if row["kind"] == _BOARD:
+        batch = release.find(form.BATCHES, "batch_id", row["batch_id"])
+        begun = batch["staked_at"] if batch is not None else row["staked_at"]
+        for column in ("asked_at", "staked_at"):
+            findings.compare(form.STAKES, row, row[column], begun, column=column)
+    _check_clock(row, release, findings)
+    start, end = release.manifest.values["week_start"], release.manifest.values["week_end"]
+    moments = [row[column] for column in ("staked_at", "clock_from", "ended_at")]
+    if not any(start <= moment < end for moment in moments):
+        findings.add(form.STAKES, row, row["staked_at"], "a stake that began or ended in the week", column="staked_at")
+    _check_end(row, release, findings)
+
+
+def _check_clock(row: Row, release: Release, findings: Findings) -> None:
+    defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
+    opened = defense["opened_at"] if defense is not None else ""
+    if not row["clock_from"] and opened < release.manifest.values["week_end"]:
+        findings.add(form.STAKES, row, row["clock_from"], "when its clock began", column="clock_from")
+    if row["clock_from"] and row["clock_from"] not in {row["staked_at"], opened}:
+        words = f"{row['staked_at']}{f' or {opened}' if opened else ''}"
+        findings.add(form.STAKES, row, row["clock_from"], words, column="clock_from")
+
+
+def _check_end(row: Row, release: Release, findings: Findings) -> None:
+    """A stake that won has its award; one whose defense is known to be broken is over no later than that (R35-R37)."""
+    awards = release.find(form.AWARDS, "stake", row["number"])
+    if row["end"] in _BROKEN:
+        _check_break(row, release, findings)
+    if awards is not None and row["ended_at"] and row["end"] != "won":
+        findings.add(form.STAKES, row, row["end"], "won, as it was awarded", column="end", rule="R37")
+    in_week = release.manifest.values["week_start"] <= row["ended_at"]
+    if row["end"] == "won" and in_week:
+        if awards is None:
+            findings.add(form.STAKES, row, row["end"], f"an award in {form.AWARDS}", column="end", rule="R37")
+        else:
+            findings.compare(form.STAKES, row, row["ended_at"], awards["awarded_at"], column="ended_at")
+
+
+def _check_break(row: Row, release: Release, findings: Findings) -> None:
+    """Where the break that ended a stake is known, its picture was sent in the week of the stake or later, unless it
+    was void (R35)."""
+    sent = {**release.earlier_by(form.IMAGES, "image_id"), **release.by(form.IMAGES, "image_id")}
+    begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
+    found = [each for each in release.breaks_of(row["defense_id"]) if each["found_at"] == row["ended_at"]]
+    times = [time_of(sent[each["image_id"]]["received_at"]) for each in found if each["image_id"] in sent]
+    follows = {"void" if time < begun else "broken" for time in times}
+    if follows and row["end"] not in follows:
+        findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
+
+
+def _check_award(row: Row, release: Release, findings: Findings) -> None:
+    """An award repeats its decision and its stake, and the ledger gave what it says (R36, R37)."""
+    decision = release.by(form.DECISIONS, "number").get(row["decision"])
+    if decision is not None:
+        details = json_of(decision, "details", form.DECISIONS, findings)
+        findings.compare(form.AWARDS, row, _text(row["statement"]), details.get("statement"), column="statement")
+    conditions = _list_of(row, findings)
+    if not conditions or not all(isinstance(each, dict) and each.get("passed") is True for each in conditions):
+        findings.add(form.AWARDS, row, row["conditions"], "conditions, each of them passed", column="conditions")
+    same = [each for each in release.rows(form.AWARDS) if each["decision"] == row["decision"]]
+    given = sum(
+        int(each["cents"])
+        for each in release.rows(form.LEDGER)
+        if each["decision"] == row["decision"] and each["rule"] == "R36" and each["source"] == "defenders"
+    )
+    if same[0] is row and sum(int(each["cents"]) for each in same) != given:
+        findings.add(form.AWARDS, row, row["cents"], f"{given} in {form.LEDGER} over all its awards", column="cents")
+
+
+def _list_of(row: Row, findings: Findings) -> list[Any]:
+    try:
+        value = value_of(row["conditions"])
+    except ValueError as error:
+        findings.add(form.AWARDS, row, f"conditions that cannot be read: {error}", "JSON", column="conditions")
+        return []
+    return value if isinstance(value, list) else []
+
+
+def _check_teams(release: Release, findings: Findings) -> None:
+    """A team is in the release because another table names it, or because it was merged in the week."""
+    named = set(_named_teams(release, findings))
+    numbers = {row["number"]: row["team_id"] for row in release.rows(form.TEAMS)}
+    named |= {numbers[each] for each in named if each in numbers}
+    into = {row["team_id"]: row["merged_into"] for row in release.rows(form.TEAMS) if row["merged_into"]}
+    start = release.manifest.values["week_start"]
+    named |= {row["team_id"] for row in release.rows(form.TEAMS) if row["merged_at"] >= start}
+    named |= {row["team_id"] for row in release.rows(form.ASSOCIATIONS) if row["mistaken_at"] >= start}
+    while more := {into[team] for team in named if team in into} - named:
+        named |= more
+    for row in release.rows(form.TEAMS):
+        if row["merged_into"] == row["team_id"]:
+            findings.add(form.TEAMS, row, row["merged_into"], "another team", column="merged_into")
+        if row["team_id"] not in named:
+            findings.add(form.TEAMS, row, row["team_id"], "a team that another table names", column="team_id")
+
+
+_TEAMS_IN = (
+    (form.ATTACKS, "team_id"),
+    (form.DEFENSES, "team_id"),
+    (form.STAKES, "paid_by"),
+    (form.APPEALS, "team_id"),
+    (form.STATEMENTS, "team_id"),
+)
+
+
+def _named_teams(release: Release, findings: Findings) -> Iterator[str]:
+    """Yield the ids of teams that other tables name, and the numbers of those that motions are about."""
+    for file, column in _TEAMS_IN:
+        yield from (row[column] for row in release.rows(file) if row.get(column))
+    for row in release.rows(form.LEDGER):
+        for place in (row["source"], row["target"]):
+            if place.startswith("team:"):
+                yield place.removeprefix("team:")
+    for row in release.rows(form.MOTIONS):
+        numbers = json_of(row, "subject", form.MOTIONS, findings).get("team", ())
+        yield from map(str, numbers if isinstance(numbers, list) else ())
