@@ -15,6 +15,8 @@ _RULE_BOOKS = {1: "1", 2: "1", 3: "1", 4: RULE_BOOK_VERSION}
 RULE_BOOKS = tuple(sorted(set(_RULE_BOOKS.values())))
 
 MANIFEST = "manifest.json"
+# The signed checkpoint: beside the manifest, listed in none, and in no zip, because witnesses add lines to it.
+SIGNATURE = "manifest.sig"
 PICTURES = "images"
 IMAGES = "images.csv"
 RESPONSES = "responses.csv"

@@ -208,7 +208,7 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     names = release_tables.files_of(manifest.revision)
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
-    here = _names_in(folder) - {form.MANIFEST}
+    here = _names_in(folder) - {form.MANIFEST, form.SIGNATURE}
     for path in sorted(here - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "an extra file", "no such file")
     for path, sha256 in manifest.files.items():

@@ -109,7 +109,12 @@ def listed_releases(release: Release) -> dict[str, Any]:
         "previous_sha256": release.previous_sha256,
         "page": site + reverse("release", args=[release.name]),
         "file": site + reverse("release-zip", args=[release.name]),
+        "signature": site + reverse("release-signature", args=[release.name]) if _is_signed(release) else "",
     }
+
+
+def _is_signed(release: Release) -> bool:
+    return (settings.RELEASE_DIR / release.name / form.SIGNATURE).is_file()
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
