@@ -129,7 +129,8 @@ def test_what_is_no_checkpoint_is_refused(change: Callable[[str], str]) -> None:
 
 WRONG_KEYS = [
     "", "a", "a+b+c", VKEY.replace("530d903a", "530d903b"), VKEY.replace("530d903a", "530D903A"), VKEY[:-4],
-    VKEY + "\n", "+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k", f"{'n' * 500}{VKEY}", VKEY.replace("+A", "+B"),
+    VKEY + "\n", "+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k", f"{'n' * 500}{VKEY}",
+    VKEY.replace("+A", "+B"),
     f"a+00000000+{base64.b64encode(bytes([1]) + bytes(32)).decode()}",
 ]  # fmt: skip
 
