@@ -143,6 +143,15 @@ def unsigned_releases(folder: Path, *, by_newest_key: bool = False) -> list[Rele
     return [each.release for each in _unsigned(folder, keys) if each.place >= least]
 
 
+def signing_trouble(folder: Path) -> str:
+    """Return in words what keeps releases from being signed that a key should sign; empty where nothing does."""
+    try:
+        left = len(unsigned_releases(folder))
+    except Conflict as error:
+        return error.message
+    return f"{left:,} {'release is' if left == 1 else 'releases are'} not signed" if left else ""
+
+
 def _unsigned(folder: Path, keys: KeyHistory) -> Iterator[SignedRelease]:
     if keys.newest is None:
         return

@@ -170,6 +170,7 @@ def test_a_key_that_cannot_sign_holds_nothing_up_and_is_told(keyed: Path, settin
     with pytest.raises(CommandError, match="has to sign"):
         run_key("rotate")
     assert lacking(words(organizer, "/organizer/releases/"), "not signed", FIRST, "release_key show") == []
+    assert "3 releases are not signed" in words(organizer, "/organizer/")
     settings.RELEASE_KEY_FILE.unlink()
     assert (signatures.sign_left_releases(), "put it back" in run_key("show")) == (0, True)
     (keyed / "keys.json").write_text("{")
