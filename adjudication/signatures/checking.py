@@ -12,7 +12,7 @@ from typing import Any
 
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
 from adjudication.signatures.key_files import TrustedKeys
-from adjudication.signatures.key_history import FollowedKeys, follow_keys, read_keys
+from adjudication.signatures.key_history import KEYS_FILE, FollowedKeys, follow_keys, read_keys
 from adjudication.signatures.signed_note import MOST_NOTE_BYTES, NoteError, SignedNote, VerifierKey, parse_note
 from adjudication.verifier import release_format as form
 from adjudication.verifier.chain import releases_beside
@@ -117,7 +117,8 @@ def _check(folder: Path, manifest: Manifest, trusted: TrustedKeys | None, findin
     keys = follow_keys(trusted.contest, read_keys(folder.resolve().parent))
     signed = signed_by_contest(folder, manifest, keys)
     if signed is None:
-        return _unsigned(folder, manifest, keys, trusted, findings)
+        recorded = f"lines of {_names(found[0])}" if found else "unsigned"
+        return _unsigned(folder, manifest, keys, recorded, f"a signature of {trusted.contest.short}", findings)
     note, checkpoint, key = signed
     check_place(checkpoint, folder, manifest)
     report = SignatureReport("signed", checkpoint.size, list(_lines(note, (key, *trusted.witnesses))))
@@ -141,24 +142,29 @@ def _unchecked(found: tuple[SignedNote, Checkpoint] | None, findings: Findings) 
         findings.note("signature: unsigned")
         return SignatureReport("unsigned")
     note, checkpoint = found
-    names = ", ".join(line.short for line in note.lines)
-    findings.note(f"signature: not checked, give the contest's key with --key; the lines name {names}")
+    findings.note(f"signature: not checked, give the contest's key with --key; the lines name {_names(note)}")
     return SignatureReport("not checked", checkpoint.size, list(_lines(note, None)))
 
 
 def _unsigned(
-    folder: Path, manifest: Manifest, keys: FollowedKeys, trusted: TrustedKeys, findings: Findings
+    folder: Path, manifest: Manifest, keys: FollowedKeys, recorded: str, follows: str, findings: Findings
 ) -> SignatureReport:
-    """Look for a later release that the key signs: its checkpoint commits to everything before it."""
+    """Look for a later release that the keys sign: its checkpoint commits to everything before it."""
     for later in _followers(folder, manifest):
-        place = folder.resolve().parent / later.name
-        signed = signed_by_contest(place, later, keys)
+        try:
+            signed = signed_by_contest(folder.resolve().parent / later.name, later, keys)
+        except NoteError:
+            continue  # it covers nothing; its own check says what is wrong
         if signed is not None:
             _, checkpoint, key = signed
             findings.note(f"signature: unsigned, and covered by the signature of {key.short} on {later.name}")
             return SignatureReport("covered", checkpoint.size)
-    findings.add(form.SIGNATURE, "signature", "unsigned", f"a signature of {trusted.contest.short} or of a later key")
+    findings.add(form.SIGNATURE, "signature", recorded, f"{follows}, or of a later key that {KEYS_FILE} beside names")
     return SignatureReport("unsigned")
+
+
+def _names(note: SignedNote) -> str:
+    return ", ".join(line.short for line in note.lines)
 
 
 def _followers(folder: Path, manifest: Manifest) -> Iterator[Manifest]:

@@ -281,6 +281,9 @@ def test_an_unsigned_release_is_covered_by_a_later_signature_or_differs(signed: 
     shutil.move(signed / SECOND, signed.parent / SECOND)
     status, said = checked(capsys, signed / FIRST, "--key", key)
     assert status == 1 and "manifest.sig: signature: recorded unsigned" in said
+    (signed / ERRATA / SIG).write_bytes(b"damaged")
+    shutil.move(signed.parent / SECOND, signed / SECOND)
+    assert "manifest.sig: signature: recorded unsigned" in checked(capsys, signed / FIRST, "--key", key)[1]
 
 
 def change_place(note: SignedNote, secret: SecretKey) -> bytes:
