@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
+from django.utils import timezone
 
 from adjudication import mirror, verify, witness
 from adjudication.signatures.checking import read_signature
@@ -30,6 +31,7 @@ from adjudication.signatures.signed_note import (
 from common.errors import InvalidInput
 from common.models import AuditEntry
 from contest.core.models import Release
+from contest.record.rebuild.services import rebuild
 from contest.releases import signatures
 from contest.releases.keys import make_key, rotate_key
 from contest.releases.services import ReleaseResult, release_copy, release_week
@@ -529,3 +531,19 @@ def test_a_file_in_its_place_that_is_no_signature_is_not_sent(signed: Path, clie
     (signed / SECOND / SIG).write_text("<script>\n\n")
     assert client.get(f"/releases/{SECOND}/{SIG}").status_code == 404
     assert words(client, "/releases/keys/").count("unsigned") == 1
+
+
+def test_a_copy_of_the_record_shows_the_same_signatures(
+    parts: list[ReleaseResult], signed: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timezone, "now", lambda: NOW)
+    add_witness(signed, SECOND)
+    addresses = ("/releases/keys/", "/releases/keys.json", f"/releases/{SECOND}/{SIG}")
+    made, before = cast.mirror_of(tmp_path / "mirror", parts), [cast.shown(each) for each in addresses]
+    shutil.copy(signed / "keys.json", made)
+    cast.empty_database()
+    copy = cast.elsewhere(settings, tmp_path / "copy")
+    rebuild(made)
+    assert [cast.shown(each) for each in addresses] == before
+    assert read_keys(copy) == read_keys(made), "and no secret: what is published there is unsigned"
+    assert signatures.sign_left_releases() == 0
