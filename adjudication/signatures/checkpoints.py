@@ -4,11 +4,10 @@ Pure: standard library only. Decision 0030 says why the head of a chain of hashe
 """
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass
 
-from adjudication.signatures.signed_note import NoteError, check_key_name
+from adjudication.signatures.signed_note import NoteError, bytes_in_base64, check_key_name
 
 _SIZE = re.compile(r"[1-9][0-9]{0,9}")
 _NAME = re.compile(r"release-[0-9]{4}-W[0-9]{2}(?:-errata-[1-9][0-9]{0,3})?")
@@ -39,10 +38,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
     origin, size, head, name = lines[:4]
     if not _SIZE.fullmatch(size) or not _NAME.fullmatch(name):
         raise NoteError("a checkpoint without a place in the chain or a name of a release")
-    try:
-        digest = base64.b64decode(head, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise NoteError("a checkpoint whose hash is not in base64") from error
+    digest = bytes_in_base64(head)
     if len(digest) != _HASH_BYTES:
         raise NoteError("a checkpoint without a SHA-256")
     found = Checkpoint(check_key_name(origin), int(size), digest.hex(), name)

@@ -5,7 +5,6 @@ the text, by the contest, and the timestamped cosignature of a witness (https://
 """
 
 import base64
-import binascii
 import hashlib
 import re
 from dataclasses import dataclass
@@ -212,7 +211,7 @@ def _parse_line(line: str) -> SignatureLine:
     found = _LINE.fullmatch(line)
     if found is None:
         raise NoteError("a signature line of another form")
-    data = _from_base64(found[2])
+    data = bytes_in_base64(found[2])
     if len(data) <= _ID_BYTES:
         raise NoteError("a signature line without a signature")
     return SignatureLine(check_key_name(found[1]), data[:_ID_BYTES], data[_ID_BYTES:])
@@ -222,7 +221,7 @@ def _parse_key(text: str) -> tuple[str, bytes, bytes]:
     found = _KEY.fullmatch(text) if len(text) <= 2 * MOST_NAME_LETTERS else None
     if found is None:
         raise NoteError("no key of the form name+ID+key")
-    return check_key_name(found[1]), bytes.fromhex(found[2]), _from_base64(found[3])
+    return check_key_name(found[1]), bytes.fromhex(found[2]), bytes_in_base64(found[3])
 
 
 def _key_id(name: str, kind: SignatureKind, public: bytes) -> bytes:
@@ -246,10 +245,11 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _from_base64(text: str) -> bytes:
+def bytes_in_base64(text: str) -> bytes:
+    """Return the bytes that a text stands for; raises NoteError for another form than the canonical one."""
     try:
         data = base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise NoteError("bytes that are not in base64") from error
     if _base64(data) != text:
         raise NoteError("bytes in another form of base64 than the canonical one")
