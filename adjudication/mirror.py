@@ -17,13 +17,19 @@ from urllib.error import HTTPError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
+from adjudication.schema import release_format as form
+from adjudication.signatures.checking import check_signatures
+from adjudication.signatures.key_files import KeyFileError, TrustedKeys, read_trusted_keys
+from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES
+from adjudication.signatures.mirroring import keep_keys, keep_signature
+from adjudication.signatures.signed_note import MOST_NOTE_BYTES
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.mirror_zip import MOST_BYTES, DamagedZip, Progress, need_room, unpack_release
 from adjudication.verifier.release_reader import NotARelease, read_manifest
 from adjudication.verifier.terminal import show
 from adjudication.verifier.untrusted_files import MOST_LIST_BYTES, NotThere, UnreadableFile, read_bytes, read_json
-from adjudication.verify import verify
+from adjudication.verify import KEY_HELP, verify
 
 LIST = "releases.json"
 NOTHING_DIFFERS, DIFFERENT, NOT_ASKED = 0, 1, 2
@@ -46,8 +52,9 @@ class _TooMuch(Exception):
     """More arrives than was listed."""
 
 
-def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
-    """Bring `folder` up to date with the contest at `url`; returns what differs, in words.
+def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None = None) -> list[str]:
+    """Bring `folder` up to date with the contest at `url`; returns what differs, in words. With `keys` the signatures
+    are checked as well.
 
     Raises Unreachable. What lies in `folder` already is checked and never written over.
     """
@@ -57,9 +64,10 @@ def mirror(url: str, folder: Path, progress: Progress) -> list[str]:
     differences = [*check_release_list(releases), *_missing_or_changed(folder / LIST, releases)]
     for release in releases:
         differences += _bring(release, url, folder, progress)
+    differences += _bring_signatures(releases, url, folder)
     for number, (before, release) in enumerate(zip([None, *releases], releases, strict=False), start=1):
         progress("releases checked", number, len(releases))
-        differences += _checked(release, before, folder)
+        differences += _checked(release, before, folder, keys)
     if not differences:
         _write_whole(folder / LIST, data)
     return differences
@@ -95,7 +103,8 @@ def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Itera
     for release in _releases_of_last_run(known):
         if now.get(release.name) != release.manifest_sha256:
             follows = f"manifest {release.manifest_sha256}, as it was before"
-            yield f"list: {release.name}: recorded {now.get(release.name, 'nothing')}, follows {follows}"
+            fork = " (fork: two releases of one name)" if release.name in now else ""
+            yield f"list: {release.name}: recorded {now.get(release.name, 'nothing')}, follows {follows}{fork}"
 
 
 def _releases_of_last_run(known: Path) -> list[ListedRelease]:
@@ -208,13 +217,46 @@ def _copy(source: HTTPResponse, file: IO[bytes], release: ListedRelease, progres
         raise OSError(f"the answer ended after {file.tell():,} of {release.size:,} bytes")
 
 
-def _checked(release: ListedRelease, before: ListedRelease | None, folder: Path) -> Iterator[str]:
+# Signatures ----------------------------------------------------------------------------------------------------------
+
+
+def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path) -> Iterator[str]:
+    """Fetch keys and signatures anew: witnesses add lines to them. What is not listed with one is unsigned."""
+    base = urljoin(url.rstrip("/") + "/", "releases/")
+    signed = [release.name for release in releases if release.signed and (folder / release.name).is_dir()]
+    try:
+        if signed and (data := _small_file(base + KEYS_FILE, MOST_KEYS_BYTES)):
+            yield from keep_keys(folder, data)
+        for name in signed:
+            if data := _small_file(f"{base}{name}/{form.SIGNATURE}", MOST_NOTE_BYTES):
+                yield from keep_signature(folder / name, data)
+    except _WRONG_ANSWER as error:
+        yield f"signatures: not fetched: {error}"
+
+
+def _small_file(address: str, most: int) -> bytes | None:
+    """Return a file of the contest, one byte more than `most` at most; None where it has none of this name."""
+    try:
+        with _open_url(address) as answer:
+            data: bytes = answer.read(most + 1)
+    except HTTPError as error:
+        if error.code in (404, 410):
+            return None
+        raise
+    return data
+
+
+def _checked(
+    release: ListedRelease, before: ListedRelease | None, folder: Path, keys: TrustedKeys | None
+) -> Iterator[str]:
     """Check what lies here: that it is what was listed, and everything that follows from the files."""
     place, findings = folder / release.name, Findings()
     if not place.is_dir():
         return  # said already
     try:
-        check_listed_release(release, before, read_manifest(place), findings)
+        manifest = read_manifest(place)
+        check_listed_release(release, before, manifest, findings)
+        check_signatures(place, manifest, keys, findings)
         yield from findings.differences
         yield from (f"{release.name}: {each}" for each in verify(place).all_differences())
     except NotARelease as error:
@@ -235,16 +277,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m adjudication.mirror", description="Copy and check all weekly releases.")
     parser.add_argument("url", help="the contest, for example https://contest.example.org")
     parser.add_argument("folder", type=Path, help="where the copy lies; made when it is not there")
+    parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
     parser.add_argument("--quiet", action="store_true", help="print differences alone")
     options = parser.parse_args(arguments)
-    return mirror_and_report(options.url, options.folder, quiet=options.quiet)
+    return mirror_and_report(options.url, options.folder, key=options.key, quiet=options.quiet)
 
 
-def mirror_and_report(url: str, folder: Path, *, quiet: bool = False) -> int:
-    """Mirror, print what differs, and return the exit status."""
+def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet: bool = False) -> int:
+    """Mirror, print what differs, and return the exit status. `key` is a file of trusted keys."""
     try:
-        differences = mirror(url, folder, _Told() if not quiet else lambda *_: None)
-    except (ContestUnreachable, OSError) as error:
+        keys = read_trusted_keys(key) if key else None
+        differences = mirror(url, folder, _Told() if not quiet else lambda *_: None, keys)
+    except (ContestUnreachable, KeyFileError, OSError) as error:
         show(error, stream=sys.stderr)
         return NOT_ASKED
     for difference in differences:

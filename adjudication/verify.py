@@ -2,7 +2,7 @@
 
 Everything that follows from the raw responses and predictions is derived again by the contest's own rules: rulings,
 breaks, `tasker_data.csv` and the annotations; and the votes of the board are counted again. Each difference is one
-line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release.
+line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release or the file of `--key` has no keys.
 """
 
 import csv
@@ -12,8 +12,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
+from adjudication.signatures.checking import check_signatures
+from adjudication.signatures.key_files import KeyFileError, read_trusted_keys
 from adjudication.verifier.answer_checks import check_answers
 from adjudication.verifier.audit import check_audit, check_publications
 from adjudication.verifier.board import check_board
@@ -60,6 +62,7 @@ from adjudication.verifier.terminal import show
 from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
+KEY_HELP = "check the signatures: a file with the contest's public key in its first line, those of witnesses below it"
 
 
 def verify(
@@ -204,14 +207,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = ArgumentParser(prog="python -m adjudication.verify", description="Check a weekly release.")
     parser.add_argument("folder", type=Path, help="the release's folder")
     parser.add_argument("--previous", type=Path, help="the folder of the release before it (default: looked for)")
+    parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
     parser.add_argument("--quiet", action="store_true", help="print differences alone")
     options = parser.parse_args(arguments)
     shows = sys.stderr.isatty() and not options.quiet
     try:
+        keys = read_trusted_keys(options.key) if options.key else None
         findings = verify(
             options.folder, previous=options.previous, progress=_counter if shows else lambda done, total: None
         )
-    except NotARelease as error:
+        check_signatures(options.folder, read_manifest(options.folder), keys, findings)
+    except (NotARelease, KeyFileError) as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
     _print_result(findings, quiet=options.quiet)

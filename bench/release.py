@@ -79,7 +79,7 @@ def main(out: Path) -> None:
     django.setup()
     from django.utils import timezone
 
-    from adjudication.verifier import release_format
+    from adjudication.schema import release_format
     from bench.answered import RECEIVED
     from contest.releases.services import release_week
     from policy.calendar import week_of

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from accounts.passkeys import MOST_CHARACTERS as MOST_CREDENTIAL
 from adjudication import mirror
+from adjudication.signatures import signed_note
 from adjudication.verifier import mirror_zip, untrusted_files
 from common.web import body_limits, json_parser
 from contest.attacks import uploads
@@ -65,6 +66,9 @@ _ANSWER_FRAME = DecodingLimits(
     _POLICY.batch_size * _POLICY.seconds_per_picture,
 )
 _LIST_BYTES = untrusted_files.MOST_LIST_BYTES
+_NOTE = DecodingLimits(
+    signed_note.MOST_NOTE_BYTES, signed_note.MOST_NOTE_BYTES, signed_note.MOST_SIGNATURES, mirror.SECONDS
+)
 _RELEASE_LIST = DecodingLimits(_LIST_BYTES, _LIST_BYTES, pieces=_LIST_BYTES, seconds=mirror.SECONDS)
 
 # Input of strangers: a place, `file:function`, with its limits.
@@ -130,6 +134,7 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     "defense_kit/protocol.py:read_answers": _ANSWER_FRAME,
     # Releases that a mirror fetches from elsewhere.
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
+    "adjudication/signatures/signed_note.py:bytes_in_base64": _NOTE,
     "adjudication/verifier/mirror_zip.py:_open_zip": DecodingLimits(
         mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
@@ -199,7 +204,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "a release that somebody checks on a machine of their own; it costs nobody else": (
         "adjudication/verifier/audit.py:_public",
-        "adjudication/verifier/cells.py:json_from",
+        "adjudication/schema/cells.py:json_from",
         "adjudication/verifier/release_reader.py:_csv_lines",
         "adjudication/verifier/votes.py:value_of",
     ),

@@ -126,6 +126,8 @@ IMAGE_STORE_URL = env.url("IMAGE_STORE_URL", f"file://{DATA_DIR / 'pictures'}", 
 S3_ENDPOINT_URL = env.url("S3_ENDPOINT_URL", "", ("http", "https"))
 ARRAY_CACHE_DIR = DATA_DIR / "arrays"
 RELEASE_DIR = Path(env.read.str("RELEASE_DIR", default=str(DATA_DIR / "releases"))).resolve()
+# The key that signs releases. Only the process that publishes them reads it.
+RELEASE_KEY_FILE = Path(env.read.str("RELEASE_KEY_FILE", default=str(DATA_DIR / "release-key"))).resolve()
 SCORING_DEVICE = env.choice("SCORING_DEVICE", "auto", ("auto", "cpu", "cuda"))
 DEFENSE_RUNTIME = env.choice("DEFENSE_RUNTIME", "docker", ("docker", "process"))
 # What carries the containers: the engine's own runtime, or gVisor's.

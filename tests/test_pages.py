@@ -41,7 +41,7 @@ ANSWERS = {
     (200, 200, 403, 403, 200, 200, 200): """
         /api/v1/defenses/ /api/v1/leaderboard/ /api/v1/releases/ /defenses/ /feeds/overrules.atom /feeds/overrules.json
         /feeds/releases.atom /feeds/releases.json /front/ /leaderboard.csv /leaderboard/ /money/ /overrules.csv
-        /overrules/ /register/ /releases/ /releases/mail/ /search/
+        /overrules/ /register/ /releases/ /releases/keys/ /releases/mail/ /search/
     """,
     # Everybody's own account.
     (302, 200, 200, 200, 200, 200, 200): """
@@ -121,8 +121,9 @@ ANSWERS = {
     (404, 404, 403, 403, 404, 404, 404): """
         /api/v1/images/P-00000000/ /api/v1/releases/2026-W40/ /attacks/T-00000/ /attacks/weeks/release-2026-W40/
         /defenses/T-00000/ /defenses/T-00000/release-2026-W40 /defenses/T-00000/risk-coverage.csv /record/T-00000/
-        /register/forged/ /releases/mail/confirm/forged/ /releases/release-2026-W40.zip /releases/release-2026-W40/
-        /releases/release-2026-W40/manifest.json /team/join/forged/ /teams/T-00000/ /weeks/release-2026-W40/
+        /register/forged/ /releases/keys.json /releases/mail/confirm/forged/ /releases/release-2026-W40.zip
+        /releases/release-2026-W40/ /releases/release-2026-W40/manifest.json /releases/release-2026-W40/manifest.sig
+        /team/join/forged/ /teams/T-00000/ /weeks/release-2026-W40/
     """,
     (400, 400, 403, 403, 400, 400, 400): "/api/v1/rulings/",
     (404, 404, 404, 404, 404, 404, 404): """

@@ -25,6 +25,7 @@ def places(folder: Path) -> dict[str, Any]:
         "IMAGE_STORE_URL": f"file://{folder / 'pictures'}",
         "ARRAY_CACHE_DIR": folder / "arrays",
         "RELEASE_DIR": folder / "releases",
+        "RELEASE_KEY_FILE": folder / "release-key",
     }
 
 

@@ -6,7 +6,7 @@ Pure: standard library only.
 from collections.abc import Collection, Mapping
 
 from adjudication.enums import CaseOutcome, DecidedBy
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release

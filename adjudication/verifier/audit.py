@@ -7,13 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import TIME
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import TIME
+from adjudication.schema.release_tables import tables_of
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
-from adjudication.verifier.release_tables import tables_of
 from common.audit.chain import ChainEnd, ChainRow, problem
 
 # The action of the trail by which a release was published.

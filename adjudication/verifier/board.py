@@ -10,8 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import TOLERANCE, is_before, time_of
 from adjudication.verifier.release import Release, Tables

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import singledispatch
 from typing import TypeAlias
 
-from adjudication.verifier import columns
+from adjudication.schema import columns
+from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
-from adjudication.verifier.release_tables import DECLARED, tables_of
 
 # A row -> what its cell would have to be, where it is not that; None where it is.
 Check: TypeAlias = Callable[[Row], str | None]

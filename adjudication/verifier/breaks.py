@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 from adjudication.rules import is_confident_mistake
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.release import Release
 from adjudication.verifier.release_reader import Manifest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest
 from adjudication.verifier.terminal import printable
@@ -23,12 +23,13 @@ _CELLS = {
     "previous_sha256": re.compile(r"(?:[0-9a-f]{64})?"),
 }
 _SHOWN = 80
+_NO_FORK = "one release of each name, and one after each"
 
 
 @dataclass(frozen=True)
 class ListedRelease:
     """A release as the contest lists it. `previous_sha256` is that of the manifest published before, empty at first;
-    `size` is the zip's, in bytes."""
+    `size` is the zip's, in bytes; `signed` says that the contest has a signature of it."""
 
     name: str
     week: str
@@ -36,6 +37,7 @@ class ListedRelease:
     manifest_sha256: str
     previous_sha256: str
     size: int
+    signed: bool = False
 
 
 def parse_listed_release(row: Any) -> ListedRelease:
@@ -49,7 +51,9 @@ def parse_listed_release(row: Any) -> ListedRelease:
     for key, least in (("part", 0), ("bytes", 1)):
         if type(row[key]) is not int or row[key] < least:
             raise ValueError(f"{printable(row[key], _SHOWN)} is no {key} of a release")
-    return ListedRelease(**{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"])
+    return ListedRelease(
+        **{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"], signed=bool(row.get("signature"))
+    )
 
 
 def check_release_list(releases: Sequence[ListedRelease]) -> list[str]:
@@ -60,6 +64,13 @@ def check_release_list(releases: Sequence[ListedRelease]) -> list[str]:
         if release.previous_sha256 != previous:
             _add(findings, release, "previous", release.previous_sha256, previous)
         previous = release.manifest_sha256
+    named: dict[str, ListedRelease] = {}
+    after: dict[str, ListedRelease] = {}
+    for release in releases:
+        first = (named.setdefault(release.name, release), after.setdefault(release.previous_sha256, release))
+        for other in dict.fromkeys(first):
+            if words := _fork_words(_link_of(release), _link_of(other)):
+                _add(findings, release, "fork", words, _NO_FORK)
     return findings.differences
 
 
@@ -94,18 +105,22 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
     if previous is not None:
         _check_previous(manifest, read_manifest(previous), findings)
         return
-    others = _releases_beside(folder)
+    others = releases_beside(folder)
     _check_followers(manifest, others, findings)
+    for other in others:
+        if words := _fork_words(_link_in(manifest), _link_in(other)):
+            findings.add(form.MANIFEST, "fork", words, _NO_FORK)
     predecessors = [other for other in others if other.name == manifest.previous_name]
     if not manifest.values["previous_sha256"]:
-        _check_first(manifest, others, findings)
+        findings.note("chain: says that it is the first release")
     elif predecessors:
         _check_previous(manifest, predecessors[0], findings)
     else:
         findings.note(f"chain: {manifest.previous_name or 'the release before'} is not here to compare with")
 
 
-def _releases_beside(folder: Path) -> list[Manifest]:
+def releases_beside(folder: Path) -> list[Manifest]:
+    """Return the manifests of the releases that lie in the same folder as this one."""
     here = folder.resolve()
     beside = []
     for name in names_in(here.parent):
@@ -132,9 +147,32 @@ def _check_followers(manifest: Manifest, others: list[Manifest], findings: Findi
             findings.add(form.MANIFEST, f"chain to {other.name}", manifest.sha256, other.values["previous_sha256"])
 
 
-def _check_first(manifest: Manifest, others: list[Manifest], findings: Findings) -> None:
-    firsts = [other.name for other in others if not other.values["previous_sha256"]]
-    if firsts:
-        findings.add(form.MANIFEST, "previous", "the first release", f"{firsts[0]} is a first one too")
-    else:
-        findings.note("chain: says that it is the first release")
+@dataclass(frozen=True)
+class _Link:
+    """A release in the chain: its name and hash, and those of the release that it follows, empty for a first one."""
+
+    name: str
+    sha256: str
+    previous_name: str
+    previous_sha256: str
+
+
+def _link_of(release: ListedRelease) -> _Link:
+    return _Link(release.name, release.manifest_sha256, "", release.previous_sha256)
+
+
+def _link_in(manifest: Manifest) -> _Link:
+    return _Link(manifest.name, manifest.sha256, manifest.previous_name, manifest.values["previous_sha256"])
+
+
+def _fork_words(one: _Link, other: _Link) -> str:
+    """Say how two releases fork the chain, by one name or one predecessor; empty where they do not."""
+    if one.sha256 == other.sha256:
+        return ""
+    if one.name == other.name:
+        return f"{other.name} has another manifest too, {other.sha256}"
+    if not one.previous_sha256 and not other.previous_sha256:
+        return f"{other.name} is a first one too"
+    if one.previous_sha256 == other.previous_sha256 or one.previous_name and one.previous_name == other.previous_name:
+        return f"{other.name} follows {one.previous_name or one.previous_sha256} too"
+    return ""

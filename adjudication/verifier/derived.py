@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import mul
 from typing import NamedTuple
 
-from adjudication.verifier.release_format import picture_file
+from adjudication.schema.release_format import picture_file
 from labeling.enums import Answer, Label
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box, coordinate_text
 

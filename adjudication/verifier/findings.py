@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from adjudication.verifier import release_tables
+from adjudication.schema import release_tables
 from adjudication.verifier.terminal import printable
 
 _LONGEST_SHOWN = 120

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from adjudication.rules import equal_shares
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release

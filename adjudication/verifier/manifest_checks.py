@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
+from adjudication.schema.manifest_entries import ENTRIES
 from adjudication.verifier.breaks import Faults, Predictions, pictures_with_gaps
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.manifest_entries import ENTRIES
 from adjudication.verifier.release import Release
 from labeling.enums import PanelState
 from policy.calendar import Week, week_named, zone_at

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
 from adjudication.verifier.chain import ListedRelease
 from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular

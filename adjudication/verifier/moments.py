@@ -5,7 +5,7 @@ Pure: standard library only.
 
 from datetime import UTC, datetime, timedelta
 
-from adjudication.verifier import cells
+from adjudication.schema import cells
 
 # What one machine notes before another may bear the later time: clocks differ, and a time is taken before rows are
 # locked.

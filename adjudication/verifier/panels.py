@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from adjudication.enums import DecidedBy
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.release_reader import Manifest

@@ -5,7 +5,7 @@ Pure: standard library only.
 
 from collections.abc import Iterator
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before, time_of
 from adjudication.verifier.release import Release

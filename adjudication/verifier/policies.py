@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from adjudication.rules import VerdictPolicy
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import TIME
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import TIME
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import time_of
 from adjudication.verifier.release_reader import Manifest

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
+from adjudication.schema.release_tables import tables_of
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.policies import Policies
 from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest, read_table
-from adjudication.verifier.release_tables import tables_of
 
 Tables = Mapping[str, Sequence[Row]]
 _TABLES_KEPT = 512

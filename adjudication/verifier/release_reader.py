@@ -14,8 +14,8 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
@@ -139,7 +139,7 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     names = release_tables.files_of(manifest.revision)
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
-    here = _names_in(folder) - {form.MANIFEST}
+    here = _names_in(folder) - {form.MANIFEST, form.SIGNATURE}
     for path in sorted(here - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "an extra file", "no such file")
     for path, sha256 in manifest.files.items():

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse, outline_box
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids

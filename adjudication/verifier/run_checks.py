@@ -8,8 +8,8 @@ from typing import Any
 
 from adjudication.enums import Verdict
 from adjudication.rules import passes_private_set
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before, time_of
 from adjudication.verifier.release import Release

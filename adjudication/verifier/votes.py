@@ -11,7 +11,7 @@ from typing import Any
 from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, VoteChoice
 from adjudication.rules import REASONS
-from adjudication.verifier import cells
+from adjudication.schema import cells
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.release_reader import Manifest
 from labeling.enums import Label

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from adjudication.enums import DecidedBy, Reason, Verdict
 from adjudication.models import Ruling
-from adjudication.verifier import cells
+from adjudication.schema import cells
 from common.domain_clock import domain_now
 from common.errors import InvalidInput, WrongFields
 from contest.api.appeal_calls import Marks

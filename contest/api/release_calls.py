@@ -26,6 +26,7 @@ _EXAMPLE = {
     "previous_sha256": "41d0" * 16,
     "page": "https://contest.example.org/releases/release-2026-W47/",
     "file": "https://contest.example.org/releases/release-2026-W47.zip",
+    "signature": "https://contest.example.org/releases/release-2026-W47/manifest.sig",
 }
 
 
@@ -42,6 +43,7 @@ class ReleaseOut(serializers.Serializer[Any]):
     previous_sha256 = serializers.CharField()
     page = serializers.CharField()
     file = serializers.CharField()
+    signature = serializers.CharField(help_text="The signed checkpoint; empty while the release is unsigned.")
 
 
 class ReleasesOut(serializers.Serializer[Any]):

@@ -10,7 +10,7 @@ from hashlib import sha256
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from common.errors import Conflict, DomainError, InvalidInput, NotAllowed
 from contest.attacks import quota
 from contest.attacks.letters import notify_upload_ended, write_receipt

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.urls import reverse
 
-from adjudication.verifier import cells
+from adjudication.schema import cells
 from common.audit.chain import canonical
 from common.audit.trail import PLATFORM
 from common.models import AuditCheck, AuditEntry

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Min, QuerySet
 
 from contest.core.scoring_words import reruns_to_apply, stuck
@@ -13,6 +14,7 @@ from contest.outbox.models import Digest, Message
 from contest.outbox.posting import failing_letters
 from contest.record.leaderboard.snapshots import open_differences
 from contest.releases.models import ReleaseLetter
+from contest.releases.signatures import signing_trouble
 from contest.teams.selectors import pending_requests
 from labeling.enums import KnownUse, LinkKind, TaskerState
 from labeling.models import KnownPicture, Question, Tasker
@@ -86,6 +88,8 @@ def _people() -> Iterator[WaitingItem]:
     if different := open_differences():
         words = _words(different, "difference in the leaderboard", "differences in the leaderboard")
         yield WaitingItem("leaderboard-check", words)
+    if trouble := signing_trouble(settings.RELEASE_DIR):
+        yield WaitingItem("organizer-releases", trouble, None, "signatures")
 
 
 def in_line(*, to_release: Week | None, board: Mapping[str, Any]) -> Iterator[WaitingItem]:

@@ -7,8 +7,8 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from adjudication.models import Ruling
+from adjudication.schema import cells
 from adjudication.selectors import newest_rulings
-from adjudication.verifier import cells
 from contest.board.models import Appeal, CaseDecision
 from contest.board.public_decisions import PublicDecision, public_decision
 from contest.core.breaks import all_breaks

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from django.db.models import Q, QuerySet
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.board.models import Appeal, AppealStatement, CaseDecision
 from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.models import Case

@@ -25,6 +25,7 @@ from contest.core.weeks import week_called
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import release_week, waiting_pictures
+from contest.releases.signatures import sign_left_releases
 from policy.calendar import Week
 
 # Whoever builds shows itself this often; after that many missed signs it is taken for dead.
@@ -78,6 +79,7 @@ def due_weeks_release(*, clock: Clock) -> int:
     The chain of manifests follows the calendar, so a week that still waits holds back the ones after it; an organizer
     may publish it as it stands.
     """
+    sign_left_releases()
     left = list(ReleaseBuild.objects.filter(_free(clock())).order_by("pk"))
     released = sum(_build(build, clock) for build in left)
     for week in unreleased_weeks(clock()):

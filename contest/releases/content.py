@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.releases import tables
 from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables

@@ -11,7 +11,7 @@ from operator import or_
 
 from django.db.models import Case, F, Max, Min, QuerySet, When
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from common.audit.seals import public_of, seals
 from common.models import AuditSeal
 from contest.core.enums import RELEASED_ORIGINS, AccountKind

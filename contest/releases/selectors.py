@@ -13,8 +13,8 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from adjudication.models import Ruling
-from adjudication.verifier import cells, release_tables
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells, release_tables
+from adjudication.schema import release_format as form
 from common.errors import NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.models import Release
@@ -109,7 +109,12 @@ def listed_releases(release: Release) -> dict[str, Any]:
         "previous_sha256": release.previous_sha256,
         "page": site + reverse("release", args=[release.name]),
         "file": site + reverse("release-zip", args=[release.name]),
+        "signature": site + reverse("release-signature", args=[release.name]) if _is_signed(release) else "",
     }
+
+
+def _is_signed(release: Release) -> bool:
+    return (settings.RELEASE_DIR / release.name / form.SIGNATURE).is_file()
 
 
 # Files ---------------------------------------------------------------------------------------------------------------

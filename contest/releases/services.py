@@ -4,13 +4,11 @@ A correction is a new part that states the whole week anew. The parts form one c
 each manifest holds the hash of the manifest published before it.
 """
 
-import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,9 +19,9 @@ from django.db.models import Count, Max, Min, QuerySet
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
 from adjudication.verifier.untrusted_files import MOST_FILE_BYTES, MOST_MANIFEST_BYTES
 from common.audit.seals import seal_entries
 from common.audit.trail import audit
@@ -38,8 +36,10 @@ from contest.releases.board_tables import cases_of_pictures, decisions_on_pictur
 from contest.releases.content import ReleaseContent, copy_pictures, write_week
 from contest.releases.contest_tables import decisions_of, public_attacks_of_week
 from contest.releases.files import Progress, sync_folder
-from contest.releases.folders import copy_folder, remove_folder, same_folder
+from contest.releases.folders import copy_folder, same_folder
+from contest.releases.signatures import keep_witnesses, sign_releases
 from contest.releases.snapshot import snapshot
+from contest.releases.workplace import workplace_in
 from labeling.enums import PanelState
 from labeling.models import Image, Panel
 from policy.calendar import Week
@@ -111,7 +111,7 @@ def release_week(
     """
     while seal_entries():  # what was recorded in the week is part of its release
         pass
-    with _workplace(out) as workplace, ThreadPoolExecutor(1) as packer:
+    with workplace_in(out) as workplace, ThreadPoolExecutor(1) as packer:
         content, facts = _write_content(workplace, week, packer, incomplete, progress)
         part = _part_of(week, content, facts)
         head = part.head(week, facts)
@@ -119,7 +119,9 @@ def release_week(
         _refuse_unreadable(content)
         archive = workplace / f"{head['name']}.zip"
         content.write_archive(archive, head["name"], progress)
-        return _publish(out, week, part, content, archive, manifest_sha256, now)
+        published = _publish(out, week, part, content, archive, manifest_sha256, now)
+        sign_releases(out)  # after the record is there for good: what is signed can never be taken back
+        return published
 
 
 def release_copy(released: ReleaseResult, out: Path) -> ReleaseResult:
@@ -128,45 +130,12 @@ def release_copy(released: ReleaseResult, out: Path) -> ReleaseResult:
     What is no such copy in that place is moved aside.
     """
     folder, archive = out / released.folder.name, out / released.archive.name
-    with _workplace(out) as workplace:
-        if not same_folder(released.folder, folder):
+    with workplace_in(out) as workplace:
+        if not same_folder(released.folder, folder, but=form.SIGNATURE):
             _put(copy_folder(released.folder, workplace / folder.name), folder)
+        keep_witnesses(released.folder, folder)
         os.replace(shutil.copyfile(released.archive, workplace / archive.name), archive)
     return replace(released, folder=folder, archive=archive)
-
-
-@contextmanager
-def _only_worker_in(out: Path) -> Iterator[None]:
-    """Hold `out` for this process. The lock ends with the process, however that ends."""
-    out.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(out, os.O_RDONLY)
-    try:
-        _lock(descriptor, out)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, out: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        message = f"Another release is being written into {out}. Try again when it is done."
-        raise Conflict(message, "release_running") from error
-
-
-@contextmanager
-def _workplace(out: Path) -> Iterator[Path]:
-    """Give the folder a release is built in, and hold `out`. What a killed worker left there goes away first."""
-    workplace = out / ".release.partial"
-    with _only_worker_in(out):
-        if workplace.exists():
-            remove_folder(workplace)
-        workplace.mkdir()
-        try:
-            yield workplace
-        finally:
-            remove_folder(workplace)
 
 
 def _write_content(
@@ -320,7 +289,9 @@ def _publish(
 ) -> ReleaseResult:
     """Put folder and zip in their place and record them; the record commits when they are there."""
     folder = out / form.release_name(week.name, part.number)
-    there = same_folder(content.path, folder)  # before others are held up: there may be much to read
+    there = same_folder(
+        content.path, folder, but=form.SIGNATURE
+    )  # before others are held up: there may be much to read
     values = {"counts": content.counts, "bytes": archive.stat().st_size, "released_at": now}
     with transaction.atomic():
         release, new = _record(week, part, manifest_sha256, values)
@@ -366,6 +337,7 @@ def _hold_the_chain() -> None:
 def _put(built: Path, place: Path) -> None:
     """Rename `built` to `place`. What else lies there, damaged or recorded by nobody, is moved aside and kept."""
     if os.path.lexists(place):
+        keep_witnesses(place, built)
         aside = place.parent / ".aside"
         aside.mkdir(exist_ok=True)
         os.rename(place, Path(tempfile.mkdtemp(prefix=f"{place.name}-", dir=aside), place.name))

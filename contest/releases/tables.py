@@ -17,9 +17,9 @@ from django.db.models.functions import Coalesce, Collate
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
+from adjudication.schema import cells, release_tables
+from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
-from adjudication.verifier import cells, release_tables
-from adjudication.verifier import release_format as form
 from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,

@@ -49,6 +49,7 @@ class SimulationStore:
             "DATA_DIR": str(self.folder),
             "IMAGE_STORE_URL": f"file://{self.folder / 'pictures'}",
             "RELEASE_DIR": str(self.folder / "releases"),
+            "RELEASE_KEY_FILE": str(self.folder / "release-key"),
             "SCORER_DIR": str(self.folder / "scorer"),
             "SECRET_KEY": secrets.token_hex(32),
             "CELERY_BROKER_URL": "",

@@ -21,14 +21,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from adjudication.verifier import cell_kinds, cells, columns
-from adjudication.verifier import release_format as form
-from adjudication.verifier.columns import Column, Standing
+from adjudication.schema import cell_kinds, cells, columns
+from adjudication.schema import release_format as form
+from adjudication.schema.columns import Column, Standing
+from adjudication.schema.manifest_entries import ENTRIES
+from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.manifest_entries import ENTRIES
 from adjudication.verifier.moments import TOLERANCE
 from adjudication.verifier.release_reader import NotARelease, read_manifest, read_table
-from adjudication.verifier.release_tables import DECLARED, tables_of
 from adjudication.verify import derived_files, verify
 
 Cells = dict[str, str]
@@ -456,7 +456,7 @@ FREE_TO_ADD = frozenset(
 
 
 def _order(file: str, row: Cells) -> tuple[Any, ...]:
-    from adjudication.verifier.release_tables import order_of
+    from adjudication.schema.release_tables import order_of
 
     return order_of(file, row)
 

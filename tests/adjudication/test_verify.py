@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.breaks import check_complete
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.policies import Policies, PolicyVersion

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import NotARelease
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show

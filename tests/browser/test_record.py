@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from adjudication.verify import verify
 from contest.core.enums import BuildState
 from contest.releases import builds
+from contest.releases.keys import make_key
 from contest.releases.models import ReleaseBuild, Subscriber
 from contest.releases.services import release_week
 from tests import factories
@@ -26,6 +27,7 @@ def made() -> list[Look]:
     """A released week with errata, builds of every kind, and the addresses of what there is to see."""
     olga = organizer()
     contest = release_fixtures.a_week()
+    make_key(folder=settings.RELEASE_DIR, now=cast.W47.end)
     release_week(cast.W47, out=settings.RELEASE_DIR, now=cast.W47.end)
     late = {"now": cast.W47.end, "counted": False}
     factories.response(contest.taskers[3], contest.panels["occluded"], **release_fixtures.EXCLUDED, **late)
@@ -39,7 +41,7 @@ def made() -> list[Look]:
     for row in rows:
         ReleaseBuild.objects.create(asked_by=olga, **(times | row))
     key = Subscriber.objects.create(email="ann@example.org", confirmed_at=timezone.now()).key
-    releases = ("", "release-2026-W47/", "release-2026-W47-errata-1/", "mail/", f"mail/end/{key}/")
+    releases = ("", "release-2026-W47/", "release-2026-W47-errata-1/", "keys/", "mail/", f"mail/end/{key}/")
     return [
         *(("", f"/releases/{each}") for each in releases),
         ("", "/weeks/2026-W47/"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from adjudication import services as adjudication
 from adjudication.models import Ruling
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.board.models import CaseDecision
 from contest.core.enums import CaseKind, CaseOutcome, CaseState, VoteChoice
 from contest.core.models import Attack, Break, Case, Team

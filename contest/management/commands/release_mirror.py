@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adjudication import mirror
+from adjudication.verify import KEY_HELP
 from common.commands import ContestCommand
 
 
@@ -19,8 +20,10 @@ class Command(ContestCommand):
         """Name the contest and the folder."""
         parser.add_argument("url", help="the contest, for example https://contest.example.org")
         parser.add_argument("folder", type=Path, metavar="DIR", help="where the copy lies")
+        parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
         parser.add_argument("--quiet", action="store_true", help="print differences alone")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Exit with 0 when nothing differs, 1 when something does, 2 when the contest does not answer."""
-        sys.exit(mirror.mirror_and_report(options["url"], options["folder"], quiet=options["quiet"]))
+        given = {"key": options["key"], "quiet": options["quiet"]}
+        sys.exit(mirror.mirror_and_report(options["url"], options["folder"], **given))

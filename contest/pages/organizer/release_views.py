@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.cache import cache
@@ -12,6 +13,7 @@ from django.shortcuts import render
 
 from accounts.access import organizer_of
 from common.domain_clock import domain_now
+from common.errors import Conflict
 from common.queues import hint
 from common.web.form_fields import go_to
 from common.web.forms import Form
@@ -20,7 +22,7 @@ from contest.core.models import Release
 from contest.core.week_pictures import WAITING_WORDS
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.operations.tasks import release_weeks
-from contest.releases import builds, selectors
+from contest.releases import builds, keys, selectors, signatures
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
 from contest.releases.services import waiting_pictures
@@ -52,8 +54,18 @@ def _context(now: datetime) -> dict[str, Any]:
         "ended": _unreleased_rows(now),
         "builds": builds.builds_newest_first()[:BUILDS_SHOWN],
         "dead_before": now - builds.DEAD_AFTER,
+        **_signature_facts(),
         "published": [(each, _changed_since_release(each)) for each in shown],
     }
+
+
+def _signature_facts() -> dict[str, Any]:
+    """Return the key that signs, what is not signed though it should be, and what is wrong with the list of keys."""
+    try:
+        newest = keys.public_keys(settings.RELEASE_DIR).newest
+        return {"key": newest, "unsigned": signatures.unsigned_releases(settings.RELEASE_DIR), "keys_problem": ""}
+    except Conflict as error:
+        return {"key": None, "unsigned": [], "keys_problem": error.message}
 
 
 def _unreleased_rows(now: datetime) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.feedgenerator import Atom1Feed
 from django.views.decorators.http import last_modified
 
-from adjudication.verifier import cells
+from adjudication.schema import cells
 from common.times import file_size
 from common.web.page import page
 from contest.board.models import CaseDecision

@@ -12,11 +12,12 @@ from contest.core.embargo import public_attacks, public_image_condition
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.record.week_pictures import week_pictures
-from contest.releases import selectors
+from contest.releases import keys, selectors, signatures
 from contest.web.file_responses import serve
 from policy.calendar import Week
 
 FILES_SHOWN = 200
+SIGNED_SHOWN = 50
 PICTURES_SHOWN = 60
 
 
@@ -51,6 +52,7 @@ def release_page(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "release": release,
         "here": selectors.archive_of(release).is_file(),
+        "signed": signatures.signed_release(settings.RELEASE_DIR, release),
         "parts": selectors.parts_of(release.week),
         "before": before,
         "after": after,
@@ -88,6 +90,44 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
     place, content_type = selectors.file_of(release, path)
     tag = release.manifest_sha256[:32]
     return serve(request, place, tag=tag, published_at=release.released_at, content_type=content_type)
+
+
+# Signatures ----------------------------------------------------------------------------------------------------------
+
+
+@page()
+def release_keys(request: HttpRequest) -> HttpResponse:
+    """Show the keys that signed releases, the statements about them, the newest checkpoint, and who witnessed what."""
+    now, history = domain_now(), keys.public_keys(settings.RELEASE_DIR)
+    shown = page_of(request, list(reversed(signatures.signed_releases(settings.RELEASE_DIR))), SIGNED_SHOWN)
+    context = {
+        "keys": [signatures.key_facts(each) for each in reversed(history.statements)],
+        "witnesses": [(key, signatures.fingerprint(key)) for key in history.witnesses],
+        "newest": signatures.newest_signed(settings.RELEASE_DIR),
+        "page": shown,
+        "site": settings.PUBLIC_URL,
+        "now": now,
+        "zone": zone_of_week(week_at(now)),
+    }
+    return render(request, "record/keys.html", context)
+
+
+@page()
+def release_keys_file(request: HttpRequest) -> HttpResponse:
+    """Send the statements about the keys, for programs. Not kept by caches: the next key adds one."""
+    history = keys.public_keys(settings.RELEASE_DIR)
+    if history.newest is None:
+        raise NotFound("Releases are not signed: there is no key.", "unknown_file")
+    return HttpResponse(history.encode(), content_type="application/json")
+
+
+@page()
+def release_signature(request: HttpRequest, name: str) -> HttpResponse:
+    """Send the signed checkpoint of a release. Not kept by caches: witnesses add lines to it."""
+    signed = signatures.signed_release(settings.RELEASE_DIR, selectors.release_named(name))
+    if signed.note is None:
+        raise NotFound("This release is unsigned.", "unknown_file")
+    return HttpResponse(signed.note.encode(), content_type="text/plain; charset=utf-8")
 
 
 # The pictures of a week, from its end on -----------------------------------------------------------------------------

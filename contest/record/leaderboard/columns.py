@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adjudication.verifier import cells
+from adjudication.schema import cells
 from contest.core.enums import DefenseStanding
 from contest.record.leaderboard.rows import DefenseRank, TeamName, TeamRow
 from contest.record.leaderboard.tables import ordered

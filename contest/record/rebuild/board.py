@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from adjudication.models import Ruling
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.board.models import Appeal, AppealStatement, CaseDecision, CaseParty
 from contest.core.enums import CaseKind, CaseState, PartyRole
 from contest.core.models import Case, Team

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from adjudication.verifier import cells
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from common.models import AuditEntry, AuditSeal
 from contest.core.enums import AccountKind, DecisionKind, EntitlementKind, EntitlementState
 from contest.core.models import Award, BoardDecision, Case, Release, Stake, StakeBatch, Team

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from adjudication.mirror import LIST
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
 from adjudication.verifier.chain import ListedRelease, check_listed_release, check_release_list, parse_listed_release
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import NotARelease, read_manifest

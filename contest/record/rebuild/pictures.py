@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from adjudication.models import Ruling
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.core.models import Attack, AttackTarget, Team
 from contest.record.rebuild.contest_rows import ids_of
 from contest.record.rebuild.filling import CHUNK, FilledTables, in_chunks

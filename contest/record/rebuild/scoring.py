@@ -3,7 +3,7 @@
 from itertools import islice
 
 from adjudication.models import Ruling
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from contest.core.models import Break
 from contest.record.rebuild.filling import CHUNK, FilledTables
 from contest.record.rebuild.mirror_reader import MirroredRelease, Values

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adjudication.verifier import cells as written
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells as written
+from adjudication.schema import release_format as form
 from adjudication.verify import verify
 from contest.board.motions import motion_drop
 from contest.core.enums import CaseState

@@ -21,7 +21,7 @@ from django.test import Client
 from django.utils import timezone
 
 from adjudication.mirror import LIST
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verify import verify
 from common.errors import Conflict
 from contest.attacks import attack_states

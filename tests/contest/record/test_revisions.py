@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier import release_tables
+from adjudication.schema import release_format as form
+from adjudication.schema import release_tables
 from adjudication.verifier.release_reader import NotARelease
 from adjudication.verify import verify
 from contest.releases.services import release_week

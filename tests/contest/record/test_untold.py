@@ -10,7 +10,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from common.audit.seals import seal_entries
 from common.errors import Conflict
 from common.models import AuditSeal

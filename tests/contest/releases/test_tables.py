@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from pycocotools.coco import COCO
 
 from adjudication.enums import Reason
-from adjudication.verifier import cells, release_tables
-from adjudication.verifier import release_format as form
+from adjudication.schema import cells, release_tables
+from adjudication.schema import release_format as form
 from adjudication.verifier.derived import (
     COCO_TAIL,
     Annotations,

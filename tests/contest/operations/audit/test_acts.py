@@ -120,6 +120,7 @@ COMMANDS: dict[str, set[str] | str] = {
     "load_known_pictures": {"known_picture.load"},
     "unused_files": {"unused_file.remove"},
     "release_week": {"release.publish"},
+    "release_key": {"release_key.make", "release_key.rotate", "release_key.witness"},
     "check_audit": "it reads, and seals what waits",
     "check_ledger": "it reads",
     "replay": "it reads",
@@ -412,8 +413,9 @@ BOARD = {
     *("board.decide", "case.open", "case.decide", "case.drop", "framework.check", "examination.confirm"),
     *("conflict.declare", "conflict.dismiss", "conflict.end", "conflict.find"),
 }
-# Tried where they are: what organizers record of the policy, what is published by a release, and the board's reminders.
-ELSEWHERE = {"policy.record", "policy.call_back", "release.publish", "case.remind"}
+# Tried where they are: what organizers record of the policy, what is published by a release, the keys that sign it, and
+# the board's reminders.
+ELSEWHERE = {"policy.record", "policy.call_back", "release.publish", "case.remind", *COMMANDS["release_key"]}
 
 
 def test_a_decision_of_the_board_is_public_with_its_reason(rita: User, now: datetime) -> None:

@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from adjudication.verifier import release_format as form
+from adjudication.schema import release_format as form
 from adjudication.verifier.audit import chain_link_of_row
 from adjudication.verify import verify
 from common.audit.chain import BEGINNING, ChainEnd, sealed

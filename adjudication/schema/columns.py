@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
-from adjudication.verifier.cell_kinds import CellKind
+from adjudication.schema.cell_kinds import CellKind
 
 
 class Standing(StrEnum):

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier.board_tables import BOARD_TABLES
-from adjudication.verifier.columns import Column, Table
-from adjudication.verifier.contest_tables import CONTEST_TABLES
-from adjudication.verifier.picture_tables import PICTURE_TABLES
-from adjudication.verifier.scoring_tables import SCORING_TABLES
+from adjudication.schema import release_format as form
+from adjudication.schema.board_tables import BOARD_TABLES
+from adjudication.schema.columns import Column, Table
+from adjudication.schema.contest_tables import CONTEST_TABLES
+from adjudication.schema.picture_tables import PICTURE_TABLES
+from adjudication.schema.scoring_tables import SCORING_TABLES
 
 DECLARED: Mapping[str, Table] = MappingProxyType(
     {table.file: table for table in (*PICTURE_TABLES, *SCORING_TABLES, *CONTEST_TABLES, *BOARD_TABLES)}

@@ -1,7 +1,7 @@
 """The tables of a release about attacks, teams, stakes and money (R23-R27, R32-R38)."""
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import (
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import (
     ACCOUNT,
     ATTACK_ID,
     BATCH_ID,
@@ -18,7 +18,7 @@ from adjudication.verifier.cell_kinds import (
     WEEK,
     kind_of,
 )
-from adjudication.verifier.columns import (
+from adjudication.schema.columns import (
     BeforeWeekEnd,
     Between,
     FilledWith,

@@ -19,6 +19,8 @@ ATTACK_SOURCE = "attack"
 ATTACK_LICENCE = "sent under the contest's terms"
 
 MANIFEST = "manifest.json"
+# The signed checkpoint: beside the manifest, listed in none, and in no zip, because witnesses add lines to it.
+SIGNATURE = "manifest.sig"
 PICTURES = "images"
 IMAGES = "images.csv"
 RESPONSES = "responses.csv"

@@ -1,8 +1,8 @@
 """The tables of a release about the review board and the audit trail (R18-R21, R37, R39)."""
 
 from adjudication.enums import AppealSide
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import (
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import (
     APPEAL_ID,
     CASE_ID,
     DEFENSE_ID,
@@ -18,7 +18,7 @@ from adjudication.verifier.cell_kinds import (
     kind_of,
     one_of,
 )
-from adjudication.verifier.columns import (
+from adjudication.schema.columns import (
     Between,
     FilledWith,
     InWeek,
@@ -32,7 +32,7 @@ from adjudication.verifier.columns import (
     derived,
     free,
 )
-from adjudication.verifier.contest_tables import DECISION_KINDS
+from adjudication.schema.contest_tables import DECISION_KINDS
 from labeling.enums import Label
 
 _OF_CASE = NamesRow(form.CASES, "case_id")

@@ -1,7 +1,7 @@
 """The tables of a release about defenses: their answers, faults, breaks and eligibility (R28-R33, R39)."""
 
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import (
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import (
     BOOLEAN,
     DEFENSE_ID,
     FLOAT,
@@ -16,7 +16,7 @@ from adjudication.verifier.cell_kinds import (
     kind_of,
     one_of,
 )
-from adjudication.verifier.columns import (
+from adjudication.schema.columns import (
     BeforeWeekEnd,
     Between,
     FilledWith,

@@ -6,7 +6,7 @@ Standard library only.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from adjudication.verifier.columns import Standing
+from adjudication.schema.columns import Standing
 
 _DERIVED, _BOUND, _FREE = Standing.DERIVED, Standing.BOUND, Standing.FREE
 

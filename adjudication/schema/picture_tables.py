@@ -1,8 +1,8 @@
 """The tables of a release about pictures: images, responses, rulings, panels (R2, R4-R16, R39)."""
 
 from adjudication.enums import DecidedBy, Verdict
-from adjudication.verifier import release_format as form
-from adjudication.verifier.cell_kinds import (
+from adjudication.schema import release_format as form
+from adjudication.schema.cell_kinds import (
     BOOLEAN,
     IMAGE_ID,
     NUMBER,
@@ -21,7 +21,7 @@ from adjudication.verifier.cell_kinds import (
     kind_of,
     one_of,
 )
-from adjudication.verifier.columns import (
+from adjudication.schema.columns import (
     InWeek,
     NamesRow,
     New,

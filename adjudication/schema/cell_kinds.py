@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from adjudication.enums import Reason
-from adjudication.verifier import cells
+from adjudication.schema import cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,142 @@
+"""Keeps keys in files: a secret one that its owner alone reads, and the public ones that somebody trusts.
+
+Pure: standard library only.
+"""
+
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from adjudication.signatures.ed25519 import SEED_BYTES
+from adjudication.signatures.signed_note import (
+    NoteError,
+    SecretKey,
+    SignatureKind,
+    VerifierKey,
+    check_key_name,
+    is_secret,
+    parse_secret_key,
+    parse_verifier_key,
+)
+from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read_bytes
+
+_MOST_KEY_BYTES = 1 << 14
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class KeyFileError(Exception):
+    """A file of keys cannot be read or made; the text names it and says why."""
+
+
+class NoKeyFile(KeyFileError):
+    """There is no file of this name."""
+
+
+@dataclass(frozen=True)
+class TrustedKeys:
+    """The keys that somebody checks with: the contest's, and those of the witnesses they know."""
+
+    contest: VerifierKey
+    witnesses: tuple[VerifierKey, ...] = ()
+
+
+def make_secret_key(name: str) -> SecretKey:
+    """Return a new random key; raises NoteError for a name that no key can have."""
+    return SecretKey(check_key_name(name), secrets.token_bytes(SEED_BYTES))
+
+
+def write_secret_key(path: Path, key: SecretKey) -> None:
+    """Keep a secret key in a new file that its owner alone can read; raises KeyFileError where something is there.
+
+    The file is whole and on the disk before it has its name, so a process that is killed leaves none or all of it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _file_beside(path) as beside:
+            beside.write_bytes(f"{key.text()}\n".encode())
+            sync(beside)
+            os.link(beside, path)  # refuses to write over anything
+        sync(path.parent)
+    except FileExistsError as error:
+        raise KeyFileError(f"{path} is there already, and nothing is written over it") from error
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def read_secret_key(path: Path) -> SecretKey:
+    """Read a secret key; raises NoKeyFile without one, KeyFileError for a file that is none or that others can read."""
+    text = _read(path)
+    if path.stat().st_mode & _OTHERS:
+        raise KeyFileError(f"{path} can be read by others than its owner: chmod 600 {path}")
+    try:
+        return parse_secret_key(text.removesuffix("\n"))
+    except NoteError as error:
+        raise KeyFileError(f"{path} holds no key that signs: {error}") from error
+
+
+def read_trusted_keys(path: Path) -> TrustedKeys:
+    """Read a file with one public key a line: the contest's, and then those of witnesses, if any.
+
+    Empty lines and lines that begin with `#` are passed over. Raises KeyFileError.
+    """
+    lines = [line for line in _read(path).splitlines() if line.strip() and not line.startswith("#")]
+    try:
+        keys = [_public(line.strip()) for line in lines]
+    except NoteError as error:
+        raise KeyFileError(f"{path}: {error}") from error
+    if [key.kind for key in keys] != [SignatureKind.ED25519] + [SignatureKind.COSIGNATURE] * (len(keys) - 1):
+        raise KeyFileError(f"{path}: the first line is the contest's key, each other one a witness's")
+    return TrustedKeys(keys[0], tuple(keys[1:]))
+
+
+def _public(line: str) -> VerifierKey:
+    if is_secret(line):
+        raise NoteError("this is a private key; checks need the public one")
+    return parse_verifier_key(line)
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_bytes(path.parent, path.name, _MOST_KEY_BYTES).decode()
+    except NotThere as error:
+        raise NoKeyFile(f"{path}: there is no such file") from error
+    except (UnreadableFile, UnicodeDecodeError) as error:
+        raise KeyFileError(f"{path} cannot be read: {error}") from error
+
+
+def write_whole(path: Path, data: bytes, *, by_way_of: Path) -> None:
+    """Put bytes into a file that others read: all of them or none, also where the process is killed or the power fails.
+
+    They are written into a hidden file in the folder `by_way_of` first, on the same disk; one that is left over from a
+    killed process is written over. A release's own folder holds nothing beside what is published.
+    """
+    beside = by_way_of / f".{path.name}.partial"
+    beside.write_bytes(data)
+    sync(beside)
+    os.replace(beside, path)
+    sync(path.parent)
+
+
+@contextmanager
+def _file_beside(path: Path) -> Iterator[Path]:
+    """Give an empty file of a name of its own, which its owner alone reads; afterwards it is gone."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    os.close(descriptor)
+    try:
+        yield Path(name)
+    finally:
+        os.unlink(name)
+
+
+def sync(path: Path) -> None:
+    """Bring a file's bytes, or a folder's names, to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

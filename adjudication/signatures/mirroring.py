@@ -1,0 +1,57 @@
+"""Keeps signatures and keys in a mirror: lines are added and never lost, and what changed is said.
+
+Pure: standard library only.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from adjudication.schema import release_format as form
+from adjudication.signatures.checking import read_signature
+from adjudication.signatures.key_files import write_whole
+from adjudication.signatures.key_history import KEYS_FILE, parse_keys, read_keys
+from adjudication.signatures.signed_note import NoteError, SignedNote, parse_note
+
+
+def merged(here: SignedNote | None, other: SignedNote) -> SignedNote:
+    """Return the note that has the lines of both; raises NoteError where their texts differ: the chain forks."""
+    if here is None:
+        return other
+    if here.text != other.text:
+        raise NoteError(f"fork: two checkpoints of one release, {_line(here)} and {_line(other)}")
+    for line in other.lines:
+        here = here.with_line(line)
+    return here
+
+
+def keep_signature(place: Path, fetched: bytes) -> Iterator[str]:
+    """Add what the contest sent to `manifest.sig` of the release in the folder `place`; yields what differs."""
+    try:
+        here = read_signature(place)
+        note = merged(here, parse_note(fetched))
+        data = note.encode()
+        parse_note(data)  # with the lines of both it may be larger than what anybody reads
+        if note != here:
+            write_whole(place / form.SIGNATURE, data, by_way_of=place.parent)
+    except NoteError as error:
+        yield f"{place.name}: {form.SIGNATURE}: {error}"
+
+
+def keep_keys(folder: Path, fetched: bytes) -> Iterator[str]:
+    """Put the contest's `keys.json` into the mirror's folder; yields what differs from the one that is there.
+
+    A statement that was published once stays: one that is missing or another now is a difference, and nothing is
+    written over.
+    """
+    try:
+        here, other = read_keys(folder), parse_keys(fetched)
+        if other.statements[: len(here.statements)] != here.statements:
+            raise NoteError("a statement that was published before is missing or another one now")
+        if other != here:
+            write_whole(folder / KEYS_FILE, other.encode(), by_way_of=folder)
+    except NoteError as error:
+        yield f"{KEYS_FILE}: {error}"
+
+
+def _line(note: SignedNote) -> str:
+    return " ".join(note.text.split("\n"))

@@ -1,0 +1,44 @@
+"""The folder that releases lie in, held by one process at a time, and the folder in it that one is built in."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from common.errors import Conflict
+from contest.releases.folders import remove_folder
+
+
+@contextmanager
+def only_worker_in(out: Path) -> Iterator[None]:
+    """Hold `out` for this process. The lock ends with the process, however that ends."""
+    out.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(out, os.O_RDONLY)
+    try:
+        _lock(descriptor, out)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, out: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        message = f"Another release is being written into {out}. Try again when it is done."
+        raise Conflict(message, "release_running") from error
+
+
+@contextmanager
+def workplace_in(out: Path) -> Iterator[Path]:
+    """Give the folder a release is built in, and hold `out`. What a killed worker left there goes away first."""
+    workplace = out / ".release.partial"
+    with only_worker_in(out):
+        if workplace.exists():
+            remove_folder(workplace)
+        workplace.mkdir()
+        try:
+            yield workplace
+        finally:
+            remove_folder(workplace)
