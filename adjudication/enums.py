@@ -67,3 +67,16 @@ class CaseOutcome(StrEnum):
     CARRIED = "carried"
     LOST = "lost"
     DROPPED = "dropped"
+
+
+class DecisionKind(StrEnum):
+    """What the board decides about beside pictures."""
+
+    STAKE = "stake"
+    GRANT = "grant"
+    REVOKE = "revoke"
+    WITHHOLD = "withhold"
+    AWARD = "award"
+    RETURN = "return"
+    END = "end"
+    FORFEIT = "forfeit"

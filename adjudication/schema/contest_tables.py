@@ -1,5 +1,6 @@
 """The tables of a release about attacks, teams, stakes and money (R23-R27, R32-R38)."""
 
+from adjudication.enums import DecisionKind
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import (
     ACCOUNT,
@@ -17,6 +18,7 @@ from adjudication.schema.cell_kinds import (
     TIME,
     WEEK,
     kind_of,
+    one_of,
 )
 from adjudication.schema.columns import (
     BeforeWeekEnd,
@@ -40,7 +42,7 @@ from adjudication.schema.columns import (
 _OF_TEAM = NamesRow(form.TEAMS, "team_id")
 _OF_DEFENSE = NamesRow(form.DEFENSES, "defense_id")
 MOST_CENTS = 10**14
-DECISION_KINDS = kind_of("stake|grant|revoke|withhold|award|return|end|forfeit")
+DECISION_KINDS = one_of(DecisionKind)
 
 ATTACKS = Table(
     form.ATTACKS,

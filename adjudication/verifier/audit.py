@@ -14,6 +14,7 @@ from adjudication.schema.release_tables import tables_of
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
+from adjudication.verifier.votes import value_of
 from common.audit.chain import ChainEnd, ChainRow, problem
 
 # The action of the trail by which a release was published.
@@ -62,8 +63,8 @@ _TIMES = frozenset({TIME.form.pattern, TIME.optional().form.pattern})
 
 def _json(cell: str) -> dict[str, Any]:
     try:
-        value = json.loads(cell or "{}")
-    except (ValueError, RecursionError):
+        value = value_of(cell or "{}")
+    except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 

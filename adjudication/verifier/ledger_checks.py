@@ -6,6 +6,7 @@ Pure: standard library only. Balances are compared where the releases are here f
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
+from adjudication.enums import DecisionKind
 from adjudication.rules import equal_shares
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
@@ -161,8 +162,13 @@ def _check_funded(release: Release, findings: Findings) -> None:
 
 
 # The kinds of decisions by which money is moved, by rule; no decision moves any by the others.
-_DECIDED = {"R32": ("stake",), "R36": ("award", "return", "end"), "R37": ("award",), "R27": ("award",)}
-_DECIDED["R38"] = ("withhold", "return", "forfeit")
+_DECIDED: Mapping[str, tuple[DecisionKind, ...]] = {
+    "R27": (DecisionKind.AWARD,),
+    "R32": (DecisionKind.STAKE,),
+    "R36": (DecisionKind.AWARD, DecisionKind.RETURN, DecisionKind.END),
+    "R37": (DecisionKind.AWARD,),
+    "R38": (DecisionKind.WITHHOLD, DecisionKind.RETURN, DecisionKind.FORFEIT),
+}
 
 
 def _check_decision(row: Row, release: Release, findings: Findings) -> None:

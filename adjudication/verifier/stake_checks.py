@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from adjudication.enums import DecisionKind
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings, Row
 from adjudication.verifier.moments import is_before, time_of
@@ -19,10 +20,16 @@ _NAMED = {"team": form.TEAMS, "defense": form.DEFENSES, "stake": form.STAKES}
 _BOARD = "board"
 _BROKEN = ("broken", "void")
 # What a decision of each kind says beside what it is about.
-_DETAILS = {
-    "stake": {"criteria"}, "award": {"statement"}, "return": {"granted", "cents"}, "end": {"end"},
-    "withhold": {"cents"}, "forfeit": {"cents"}, "grant": set[str](), "revoke": set[str](),
-}  # fmt: skip
+_DETAILS: Mapping[DecisionKind, frozenset[str]] = {
+    DecisionKind.STAKE: frozenset({"criteria"}),
+    DecisionKind.AWARD: frozenset({"statement"}),
+    DecisionKind.RETURN: frozenset({"granted", "cents"}),
+    DecisionKind.END: frozenset({"end"}),
+    DecisionKind.WITHHOLD: frozenset({"cents"}),
+    DecisionKind.FORFEIT: frozenset({"cents"}),
+    DecisionKind.GRANT: frozenset(),
+    DecisionKind.REVOKE: frozenset(),
+}
 
 
 def check_stakes(release: Release, findings: Findings) -> None:
@@ -100,17 +107,17 @@ def _check_decisions(release: Release, findings: Findings) -> None:
     for row in release.rows(form.DECISIONS):
         subject = check_subject(form.DECISIONS, row, release, findings)
         details = json_of(row, "details", form.DECISIONS, findings)
-        for name in sorted(details.keys() - _DETAILS[row["kind"]]):
+        for name in sorted(details.keys() - _DETAILS[DecisionKind(row["kind"])]):
             findings.add(form.DECISIONS, row, name, f"what a decision of {row['kind']} says", column="details")
         motion, batch = motions.get(row.get("case_id", "")), batches.get(row["number"])
         if motion is not None:
             _check_motion(row, motion, subject, details, release, findings)
-        _check_made(row, "stake", form.BATCHES, batch is not None, findings)
-        _check_made(row, "award", form.AWARDS, row["number"] in awards, findings)
+        _check_made(row, DecisionKind.STAKE, form.BATCHES, batch is not None, findings)
+        _check_made(row, DecisionKind.AWARD, form.AWARDS, row["number"] in awards, findings)
         if batch is not None:
             findings.compare(form.BATCHES, batch, _text(batch["criteria"]), details.get("criteria"), column="criteria")
             _check_batch(batch, subject, release, findings)
-        if row["kind"] == "award" and subject and set(subject.get("stake", ())) != awards[row["number"]]:
+        if row["kind"] == DecisionKind.AWARD and subject and set(subject.get("stake", ())) != awards[row["number"]]:
             follows = f"the stakes of its awards in {form.AWARDS}"
             findings.add(form.DECISIONS, row, row["subject"], follows, column="subject")
 
@@ -132,7 +139,7 @@ def _check_motion(
             findings.add(form.DECISIONS, row, details[name], f"{value} of its motion", column="details")
 
 
-def _check_made(row: Row, kind: str, file: str, made: bool, findings: Findings) -> None:
+def _check_made(row: Row, kind: DecisionKind, file: str, made: bool, findings: Findings) -> None:
     """Rows of `file` were made by a decision exactly when it is of the kind that makes them."""
     if made != (row["kind"] == kind):
         follows = f"{kind}, as a row of {file} was made by it" if made else f"a row of {file} that was made by it"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from adjudication.enums import AppealSide as AppealSide
 from adjudication.enums import CaseKind as CaseKind
 from adjudication.enums import CaseOutcome as CaseOutcome
+from adjudication.enums import DecisionKind as DecisionKind
 from adjudication.enums import VoteChoice as VoteChoice
 from labeling.enums import RELEASED_ORIGINS as RELEASED_ORIGINS
 
@@ -46,19 +47,6 @@ class SamePersonBy(StrEnum):
     EMAIL = "email"
     ADDRESS = "address"
     PAPER = "paper"
-
-
-class DecisionKind(StrEnum):
-    """What the board decides about beside pictures."""
-
-    STAKE = "stake"
-    GRANT = "grant"
-    REVOKE = "revoke"
-    WITHHOLD = "withhold"
-    AWARD = "award"
-    RETURN = "return"
-    END = "end"
-    FORFEIT = "forfeit"
 
 
 class ConflictKind(StrEnum):

@@ -352,9 +352,9 @@ FORGERIES: dict[str, tuple[int, Forgery, str, str]] = {
     "a motion carried by too few": (
         1, votes(lambda told: told.pop(), **CARRIED), form.MOTIONS, "recorded 1 votes, follows at least 2",
     ),
-    "a confirmation of another week": (1, cells(form.EXAMINATIONS, {}, at=EARLY), form.EXAMINATIONS, "within the week"),
+    "a confirmation of another week": (1, cells(form.EXAMINATIONS, {}, at=EARLY), form.EXAMINATIONS, "before 2026"),
     "a confirmation for no award": (
-        1, cells(form.EXAMINATIONS, {}, defense_id="D-99999"), form.EXAMINATIONS, "a defense of this release",
+        1, cells(form.EXAMINATIONS, {}, defense_id="D-99999"), form.EXAMINATIONS, "a row of defenses.csv",
     ),
     # Attacks, teams, stakes and money
     "an attack of a later week": (

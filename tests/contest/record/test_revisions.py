@@ -25,7 +25,7 @@ from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db
 
-GROWN = release_fixtures.SATURDAY + timedelta(hours=6)
+GROWN = release_fixtures.SATURDAY + timedelta(minutes=30)
 
 
 def _made_as_of(folder: Path, revision: int) -> Forger:
@@ -64,7 +64,7 @@ def two_sizes_made(module_world: Path) -> release_fixtures.Contest:
 
 @pytest.fixture
 def two_sizes(two_sizes_made: release_fixtures.Contest) -> release_fixtures.Contest:
-    """Since the evening after the week five taskers are asked; the panels of before have three."""
+    """Since the morning after the week five taskers are asked; the panels of before have three."""
     forget_versions()
     return deepcopy(two_sizes_made)
 
@@ -116,7 +116,9 @@ def test_a_panel_of_five_is_not_full_with_three(
 def test_a_file_that_a_revision_does_not_have_is_found(week: Path) -> None:
     _made_as_of(week, 1)
     (week / form.ATTACKS).write_text("number\n")
-    assert verify(week).differences == ["manifest.json: attacks.csv: recorded an extra file, follows no such file"]
+    assert verify(week).differences == [
+        "manifest.json: attacks.csv: recorded an extra file, follows no such file [R39]"
+    ]
 
 
 NEWER: list[dict[str, Any]] = [{"revision": form.REVISION + 1}, {"rule_book": "3"}]
