@@ -128,7 +128,11 @@ MOTIONS = Table(
             TIME, "R21", InWeek(), NotBefore("opened_at"), words="of a carried one, that of the decision"
         ),
         "policy_version": derived(NUMBER, "R21", "", PolicyInForce("decided_at")),
-        "outcome": derived(kind_of("carried|lost|dropped"), "R21", "`votes`, and whether there is a decision"),
+        "outcome": bound(
+            kind_of("carried|lost|dropped"),
+            "R21",
+            words="as the votes say, unless its mover took it back; a decision exactly where it was carried",
+        ),
         "explanation": free(TEXT, "R21", "the board's own words"),
         **_COUNTED,
     },

@@ -110,7 +110,8 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
     for other in others:
         if words := _fork_words(_link_in(manifest), _link_in(other)):
             findings.add(form.MANIFEST, "fork", words, _NO_FORK)
-    predecessors = [other for other in others if other.name == manifest.previous_name]
+    named = (manifest.previous_name, manifest.values["previous_sha256"])
+    predecessors = [other for other in others if other.name == named[0] or other.sha256 == named[1]]
     if not manifest.values["previous_sha256"]:
         findings.note("chain: says that it is the first release")
     elif predecessors:

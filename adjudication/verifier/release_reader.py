@@ -35,6 +35,7 @@ csv.field_size_limit(MOST_LINE_BYTES)
 
 # How a release can name the one before it.
 _NAME = re.compile(r"(?:release-\d{4}-W\d\d(?:-errata-[1-9]\d{0,3})?)?", re.ASCII)
+_SHA256 = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _KEYS: Mapping[str, type] = {
     "name": str,
     "week": str,
@@ -130,6 +131,10 @@ def check_name(manifest: Manifest, findings: Findings) -> None:
     if manifest.rule_book != form.rule_book_version(manifest.revision):
         follows = f"{form.rule_book_version(manifest.revision)}, as the revision is {manifest.revision}"
         findings.add(form.MANIFEST, "rule_book", manifest.rule_book, follows)
+    sha256 = manifest.values["previous_sha256"]
+    if _SHA256.fullmatch(sha256) is None or bool(sha256) != bool(manifest.values["previous_name"]):
+        follows = "the hash of a manifest, exactly where the release before is named"
+        findings.add(form.MANIFEST, "previous_sha256", sha256, follows)
     if not manifest.previous_name and manifest.values["previous_name"]:
         findings.add(form.MANIFEST, "previous_name", manifest.values["previous_name"], "the name of a release")
 

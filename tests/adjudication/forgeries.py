@@ -362,7 +362,7 @@ class Forger:
         )
         self.chain.manifest(number, lambda manifest: manifest.update({name: other}))
         self.chain.rechain(number)
-        self._count(forgery, self._differences(number), must=entry.standing is not Standing.FREE)
+        self._count(forgery, self._differences(number, pictures=True), must=entry.standing is not Standing.FREE)
 
     def _differences(self, number: int, *, pictures: bool = False) -> list[str]:
         try:

@@ -1,0 +1,86 @@
+"""Whatever is falsified of a derived or bound column is found, also where the forger recomputes every hash, every
+derived file and the chain (R39). The forgeries follow the declarations of the columns."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from adjudication.schema.columns import Standing
+from adjudication.schema.manifest_entries import ENTRIES
+from adjudication.schema.release_tables import DECLARED
+from contest.releases.services import release_week
+from tests.adjudication.forgeries import Chain, Forger
+from tests.contest.record import cast
+
+pytestmark = pytest.mark.django_db
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "release-columns.md"
+
+
+@pytest.fixture(scope="module")
+def published(module_world: Path) -> list[Path]:
+    """Two weeks of a contest with everything that a release has, as the exporter writes them."""
+    cast.two_weeks_of_the_board()
+    return [release_week(week, out=module_world / "releases", now=cast.NOW).folder for week in (cast.W47, cast.W48)]
+
+
+@pytest.fixture
+def chain(published: list[Path], tmp_path: Path, db: None) -> Chain:
+    """A forger's own copy of both."""
+    return Chain([shutil.copytree(folder, tmp_path / "forged" / folder.name) for folder in published])
+
+
+def test_a_forger_who_changes_nothing_is_not_found(chain: Chain) -> None:
+    for number in range(len(chain.folders)):
+        chain.follow(number)
+        assert chain.found(number, pictures=True) == []
+
+
+@pytest.mark.slow("forges every column of two releases")
+def test_a_forged_cell_of_each_column_is_found(chain: Chain) -> None:
+    forger = Forger(chain, seed=1)
+    for number, file, name in list(forger.cells()):
+        forger.forge_cell(number, file, name)
+    assert forger.missed == []
+    said = {
+        (file, name) for file, name in forger.sentences if DECLARED[file].columns[name].standing is Standing.DERIVED
+    }
+    derived = {
+        (file, name)
+        for file, table in DECLARED.items()
+        for name, column in table.columns.items()
+        if column.standing is Standing.DERIVED and any(tables[file] for tables in chain.tables)
+    }
+    assert derived <= forger.sentences.keys(), "each derived column was forged, and the sentence says where"
+
+
+@pytest.mark.slow("forges rows of each table, and every entry of two manifests")
+def test_a_row_left_out_or_added_and_a_forged_entry_are_found(chain: Chain) -> None:
+    forger = Forger(chain, seed=2)
+    for number, tables in enumerate(chain.tables):
+        for file in (file for file, rows in tables.items() if rows):
+            forger.forge_row(number, file)
+        for name in ENTRIES:
+            forger.forge_entry(number, name)
+    assert forger.missed == []
+
+
+@pytest.mark.long("three thousand forgeries")
+def test_none_of_three_thousand_forgeries_is_missed(chain: Chain) -> None:
+    forger = Forger(chain, seed=2026)
+    while sum(forger.tried.values()) < 3_000:
+        for number, file, name in list(forger.cells()):
+            forger.forge_cell(number, file, name)
+        for number, tables in enumerate(chain.tables):
+            for file in (file for file, rows in tables.items() if rows):
+                forger.forge_row(number, file)
+            for name in ENTRIES:
+                forger.forge_entry(number, name)
+    assert forger.missed == []
+
+
+def test_the_document_of_the_columns_says_what_is_declared() -> None:
+    """Written by `python -m adjudication.schema.document`."""
+    from adjudication.schema.document import document
+
+    assert DOCUMENT.read_text() == document()
