@@ -33,6 +33,7 @@ _DOCUMENTS = {
     "docs-defenses",
     "docs-status",
     "docs-release-format",
+    "docs-verdicts-in-pandas",
     "api-schema",
     "api-docs",
 }

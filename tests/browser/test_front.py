@@ -37,7 +37,7 @@ def made() -> fixtures.Contest:
 
 CHECK = "/organizer/leaderboard/"
 PAGES = ["/", "/leaderboard/", "/leaderboard/?week=2026-W47&defenses=-days", "/rules/", "/docs/defenses/"]
-PAGES += ["/docs/release-format/", "/docs/status/", "/sign-in/"]
+PAGES += ["/docs/release-format/", "/docs/status/", "/docs/verdicts-in-pandas/", "/sign-in/"]
 
 
 def pages(found: fixtures.Contest) -> list[Look]:

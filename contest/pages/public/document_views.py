@@ -71,6 +71,12 @@ def release_format(request: HttpRequest) -> HttpResponse:
 
 
 @page(cache=None)
+def verdicts_in_pandas(request: HttpRequest) -> HttpResponse:
+    """Show a page of pandas that derives every verdict of a release again."""
+    return render(request, "front/document.html", {"document": document("verdicts-in-pandas.md")})
+
+
+@page(cache=None)
 def status(request: HttpRequest) -> HttpResponse:
     """Tell which of the rules the code has in force today."""
     return render(request, "front/document.html", {"document": document("status.md")})

@@ -18,6 +18,7 @@ PAGES = {
     "defenses.md": "docs-defenses",
     "release-format.md": "docs-release-format",
     "status.md": "docs-status",
+    "verdicts-in-pandas.md": "docs-verdicts-in-pandas",
 }
 _RULE = re.compile(r"R\d+")
 _NOT_IN_IDS = re.compile(r"[^a-z0-9]+")

@@ -36,6 +36,7 @@ urlpatterns: list[URLPattern] = [
     path("docs/defenses/", document_views.defenses, name="docs-defenses"),
     path("docs/status/", document_views.status, name="docs-status"),
     path("docs/release-format/", document_views.release_format, name="docs-release-format"),
+    path("docs/verdicts-in-pandas/", document_views.verdicts_in_pandas, name="docs-verdicts-in-pandas"),
     path("leaderboard/", leaderboard_views.leaderboard, name="leaderboard"),
     path("leaderboard.csv", leaderboard_views.leaderboard_csv, name="leaderboard-csv"),
     path("money/", money_views.money, name="money"),
