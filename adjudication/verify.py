@@ -1,4 +1,6 @@
-"""`python -m adjudication.verify DIR`: check a weekly release with nothing but Python (R39).
+"""`python -m adjudication.verify RELEASE`: check a weekly release with nothing but Python (R39).
+
+RELEASE is its folder or its zip. `adjudication.zipapp` packs this program as one file, `verify.pyz`.
 
 Everything that follows from the raw responses and predictions is derived again by the contest's own rules: rulings,
 breaks, `tasker_data.csv` and the annotations; and the votes of the board are counted again. Each difference is one
@@ -55,10 +57,11 @@ from adjudication.verifier.release_reader import (
     read_manifest,
     read_table,
 )
+from adjudication.verifier.release_zip import release_folders
 from adjudication.verifier.rulings import check_rulings, read_responses
 from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
 from adjudication.verifier.stake_checks import check_stakes
-from adjudication.verifier.terminal import show
+from adjudication.verifier.terminal import printable, show
 from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
@@ -75,6 +78,7 @@ def verify(
     """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
     findings = Findings()
     manifest = read_manifest(folder, findings)
+    findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
     try:
         _check(folder, manifest, previous, pictures, findings, progress)
     except NotARelease:
@@ -204,19 +208,19 @@ def _note_what_waits(manifest: Manifest, findings: Findings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line and return the exit status."""
-    parser = ArgumentParser(prog="python -m adjudication.verify", description="Check a weekly release.")
-    parser.add_argument("folder", type=Path, help="the release's folder")
-    parser.add_argument("--previous", type=Path, help="the folder of the release before it (default: looked for)")
+    parser = ArgumentParser(description="Check a weekly release.")
+    parser.add_argument("release", type=Path, help="the release: its folder, or its zip as it was downloaded")
+    parser.add_argument("--previous", type=Path, help="the release before it, folder or zip (default: looked for)")
     parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
     parser.add_argument("--quiet", action="store_true", help="print differences alone")
     options = parser.parse_args(arguments)
     shows = sys.stderr.isatty() and not options.quiet
     try:
         keys = read_trusted_keys(options.key) if options.key else None
-        findings = verify(
-            options.folder, previous=options.previous, progress=_counter if shows else lambda done, total: None
-        )
-        check_signatures(options.folder, read_manifest(options.folder), keys, findings)
+        with release_folders(options.release, options.previous, _unpacking if shows else lambda *_: None) as places:
+            folder, previous = places
+            findings = verify(folder, previous=previous, progress=_counter if shows else lambda done, total: None)
+            check_signatures(folder, read_manifest(folder), keys, findings)
     except (NotARelease, KeyFileError) as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
@@ -227,6 +231,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _counter(done: int, total: int) -> None:
     if done % 100 == 0 or done == total:
         line = f"{done:,} of {total:,} pictures"
+        show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)
+
+
+def _unpacking(what: str, done: int, total: int) -> None:
+    if done % 100 == 0 or done == total:
+        line = f"{what}: {done:,} of {total:,} files"
         show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)
 
 

@@ -181,6 +181,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/reference/picture_statistics.py:load",
     ),
     "written here, not read": (
+        "adjudication/zipapp.py:build_zipapp",
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
     ),

@@ -56,6 +56,11 @@ def parse_listed_release(row: Any) -> ListedRelease:
     )
 
 
+def is_release_name(name: str) -> bool:
+    """Say whether a release can have this name, which is that of its folder."""
+    return _CELLS["name"].fullmatch(name) is not None
+
+
 def check_release_list(releases: Sequence[ListedRelease]) -> list[str]:
     """Return the places where the list breaks the chain: each release must hold the manifest hash of the one before it,
     and the first must hold none."""

@@ -8,14 +8,14 @@ import io
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.verifier.chain import ListedRelease
+from adjudication.verifier.chain import ListedRelease, is_release_name
 from adjudication.verifier.release_reader import read_manifest
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
@@ -54,6 +54,27 @@ def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress
         os.rename(partial, folder / release.name)
     finally:
         _remove(partial)
+
+
+def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Collection[str] = ()) -> Path:
+    """Unpack a release that no list names into its own new folder below `folder`, and return that.
+
+    It has the name that the zip gives it. `only` names the files that are unpacked; all are where it is empty. No hash
+    is compared: that is left to whoever checks the release. Raises DamagedZip for what holds no release, and OSError
+    where the disk has no room or refuses.
+    """
+    with _open_zip(archive) as packed:
+        name = next((entry.filename.partition("/")[0] for entry in packed.infolist()), "")
+        if not is_release_name(name):
+            raise DamagedZip("it holds no release")
+        entries = {path: entry for path, entry in _checked(packed, name).items() if not only or path in only}
+        into = folder / name
+        (into / form.PICTURES).mkdir(parents=True)
+        need_room(into, sum(entry.file_size for entry in entries.values()))
+        for number, (path, entry) in enumerate(entries.items(), start=1):
+            _unpack_one(packed, entry, into / path)
+            progress(f"{name} unpacked", number, len(entries))
+    return into
 
 
 def need_room(folder: Path, size: int) -> None:

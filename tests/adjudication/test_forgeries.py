@@ -42,9 +42,6 @@ def test_a_forged_cell_of_each_column_is_found(chain: Chain) -> None:
     for number, file, name in list(forger.cells()):
         forger.forge_cell(number, file, name)
     assert forger.missed == []
-    said = {
-        (file, name) for file, name in forger.sentences if DECLARED[file].columns[name].standing is Standing.DERIVED
-    }
     derived = {
         (file, name)
         for file, table in DECLARED.items()
