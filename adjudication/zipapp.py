@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
+from adjudication.verifier.terminal import show
+
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "verify.pyz"
 PROGRAM = "adjudication.verify"
@@ -102,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.out.write_bytes(data)
     if options.docs:
         record_hash(sha256)
-    print(f"{sha256}  {options.out or NAME}")
+    show(f"{sha256}  {options.out or NAME}")
     return 0
 
 
