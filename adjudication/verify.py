@@ -9,14 +9,17 @@ line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no relea
 
 import csv
 import io
+import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.signatures.checking import check_signatures
+from adjudication.schema.columns import Standing
+from adjudication.signatures.checking import SignatureReport, check_signatures
 from adjudication.signatures.key_files import KeyFileError, read_trusted_keys
 from adjudication.verifier.answer_checks import check_answers
 from adjudication.verifier.audit import check_audit, check_publications
@@ -212,6 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("release", type=Path, help="the release: its folder, or its zip as it was downloaded")
     parser.add_argument("--previous", type=Path, help="the release before it, folder or zip (default: looked for)")
     parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found into this file, as JSON")
     parser.add_argument("--quiet", action="store_true", help="print differences alone")
     options = parser.parse_args(arguments)
     shows = sys.stderr.isatty() and not options.quiet
@@ -220,12 +224,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with release_folders(options.release, options.previous, _unpacking if shows else lambda *_: None) as places:
             folder, previous = places
             findings = verify(folder, previous=previous, progress=_counter if shows else lambda done, total: None)
-            check_signatures(folder, read_manifest(folder), keys, findings)
+            manifest = read_manifest(folder)
+            signatures = check_signatures(folder, manifest, keys, findings)
     except (NotARelease, KeyFileError) as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
+    if options.json:
+        report = _report(manifest, findings, signatures)
+        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
     _print_result(findings, quiet=options.quiet)
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
+
+
+def _report(manifest: Manifest, findings: Findings, signatures: SignatureReport) -> dict[str, Any]:
+    """Return what was found as JSON values: rows and columns by table, differences, and what nobody can know."""
+    counts, tables = manifest.values["counts"], release_tables.tables_of(manifest.revision)
+    checked = {
+        file: {
+            "rows": counts.get(file.partition(".")[0]),
+            "columns": {name: column.standing.value for name, column in columns.items()},
+        }
+        for file, columns in tables.items()
+    }
+    unknowable = {
+        f"{file} {name}": column.reason
+        for file, columns in tables.items()
+        for name, column in columns.items()
+        if column.standing is Standing.FREE
+    }
+    return {
+        "release": printable(manifest.name),
+        "manifest_sha256": manifest.sha256,
+        "checked": checked,
+        "differences": [each.as_json() for each in findings.found],
+        "differences_not_listed": findings.not_kept,
+        "notes": findings.notes,
+        "unknowable": unknowable,
+        "signatures": signatures.to_json(),
+    }
 
 
 def _counter(done: int, total: int) -> None:

@@ -102,14 +102,22 @@ _USED = (
 )
 
 
+_UNTIL = (
+    (form.RULINGS, "decided_at"),
+    (form.CASES, "decided_at"),
+    (form.PREDICTIONS, "predicted_at"),
+    (form.FAULTS, "at"),
+)
+
+
 def _check_policies(release: Release, findings: Findings) -> None:
     """Every version that is used is there, and no other than those in force from the first panel to the last ruling or
-    decision on the pictures (R7): an unused one could ask for fewer rounds."""
+    decision on the pictures, or answer to them (R7): an unused one could ask for fewer rounds."""
     end = release.manifest.values["week_end"]
     used = {row[name] for file, names in _USED for row in release.rows(file) for name in names if row.get(name)}
     first = min([end, *(row["dealt_at"] for row in release.rows(form.PANELS))])
-    decided = (row["decided_at"] for file in (form.RULINGS, form.CASES) for row in release.rows(file))
-    needed = used | release.policies.between(first, max([end, *decided]))
+    last = (row[moment] for file, moment in _UNTIL for row in release.rows(file))
+    needed = used | release.policies.between(first, max([end, *last]))
     for version in sorted(needed ^ release.policies.named.keys(), key=lambda each: (len(each), each)):
         recorded = "a policy" if version in release.policies.named else "no such policy"
         follows = "one for each that was in force or used, and no other"

@@ -12,6 +12,8 @@ from adjudication.verifier.release import Release
 from labeling.enums import Origin
 from policy.calendar import calendar_day
 
+_BY_BREAKS = ("broken", "void")
+
 
 def check_origins(release: Release, findings: Findings) -> None:
     """Each picture has its provenance, and one of an attack says so in every table (R3, R26)."""
@@ -97,6 +99,10 @@ def _check_targets(row: Row, release: Release, findings: Findings) -> None:
 
 
 def _at_stake(stake: Row, moment: str) -> bool:
+    """Say whether a stake was, or may have been, in force: one that a break ended comes back where that is overruled,
+    which no table says."""
+    if stake["end"] in _BY_BREAKS:
+        return not is_before(moment, stake["staked_at"])
     return not is_before(moment, stake["staked_at"]) and not (
         stake["ended_at"] and is_before(stake["ended_at"], moment)
     )

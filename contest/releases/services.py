@@ -29,7 +29,13 @@ from common.errors import Conflict, InvalidInput, NotFound
 from contest.core.breaks import recorded_mistakes
 from contest.core.models import Release
 from contest.core.publication import released
-from contest.core.week_pictures import WAITING_WORDS, count_waiting_for_verdict, held_by_open_report, images_of_week
+from contest.core.week_pictures import (
+    WAITING_WORDS,
+    count_waiting_for_verdict,
+    held_by_open_report,
+    images_of_week,
+    in_week_release,
+)
 from contest.core.weeks import week_at, week_called, zone_of_week
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import cases_of_pictures, decisions_on_pictures, examinations, motions_of, within
@@ -46,7 +52,13 @@ from policy.calendar import Week
 from policy.models import PolicyVersion
 from policy.numbers import Policy
 from policy.selectors import never_in_force
-from scoring.selectors import defenses_in_force, settled_items
+from scoring.selectors import (
+    DEFENSE_FAULT,
+    defenses_in_force,
+    official_predictions,
+    places_in_force,
+    settled_items,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,14 +185,19 @@ def _numbers(rows: Sequence[PolicyVersion]) -> dict[int, Policy]:
 
 
 def _policy_rows(week: Week) -> list[PolicyVersion]:
-    """Return every policy in force between the week's first panel and the last ruling or decision of the board on its
-    pictures, or used by one, by an attack or by a decision of the week, by version."""
+    """Return every policy in force between the week's first panel and the last ruling, decision of the board or answer
+    of a defense on its pictures, or used by one, by an attack or by a decision of the week, by version."""
     images = images_of_week(week)
     rulings = Ruling.objects.filter(image__in=images)
     first = Panel.objects.filter(image__in=images).aggregate(at=Min("dealt_at"))["at"] or week.end
     last = rulings.aggregate(at=Max("decided_at"))["at"] or week.end
     cases, motions = decisions_on_pictures(week), motions_of(week)
-    last = max(last, cases.aggregate(at=Max("decided_at"))["at"] or last)
+    moments = (
+        cases.aggregate(at=Max("decided_at")),
+        official_predictions().filter(in_week_release(week, "image__")).aggregate(at=Max("predicted_at")),
+        places_in_force().filter(DEFENSE_FAULT, in_week_release(week, "image__")).aggregate(at=Max("run__finished_at")),
+    )
+    last = max(last, *(each["at"] or last for each in moments))
     decided = (rulings, public_attacks_of_week(week), decisions_of(week), cases, motions)
     used = {version for rows in decided for version in rows.values_list("policy__version", flat=True).distinct()}
     used |= {version for rows in (cases, motions) for version in rows.values_list("case__policy__version", flat=True)}

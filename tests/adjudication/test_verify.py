@@ -322,6 +322,22 @@ def test_a_difference_names_the_row_what_is_recorded_and_what_follows(forger: Fo
     assert re.fullmatch(r": recorded verdict valid, follows verdict rejected \[line \d+, R13\]", line.removeprefix(row))
 
 
+def test_what_was_found_is_written_as_json(forger: Forger, tmp_path: Path) -> None:
+    VERDICT_TURNED(forger)
+    forger.rehash()
+    assert main([str(forger.folder), "--quiet", "--json", str(tmp_path / "found.json")]) == DIFFERENT
+    found = json.loads((tmp_path / "found.json").read_text())
+    (verdict,) = (each for each in found["differences"] if each["column"] == "verdict")
+    assert (verdict["file"], verdict["rule"], verdict["recorded"], verdict["follows"]) == (
+        "rulings.csv", "R13", "valid", "rejected",
+    )  # fmt: skip
+    lines = (forger.folder / "rulings.csv").read_text().split("\n")
+    assert lines[verdict["line"] - 1].startswith(forger.id_of["occluded"])
+    assert found["checked"]["rulings.csv"]["rows"] == 9
+    assert found["checked"]["rulings.csv"]["columns"]["verdict"] == "derived"
+    assert "responses.csv seconds" in found["unknowable"] and found["signatures"]["state"] == "unsigned"
+
+
 @pytest.fixture
 def two_weeks(forger: Forger) -> tuple[Path, Path]:
     """The release of the fixture and that of the week after, side by side."""
