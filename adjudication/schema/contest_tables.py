@@ -102,7 +102,7 @@ ASSOCIATIONS = Table(
         "team_id": bound(TEAM_ID, "R27", _OF_TEAM, Unchanged()),
         "since": bound(TIME, "R27", BeforeWeekEnd(), Unchanged()),
         "until": bound(TIME.optional(), "R27", NotBefore("since"), BeforeWeekEnd()),
-        "declared_at": bound(TIME, "R27", Unchanged(), NotBefore("since")),
+        "declared_at": bound(TIME, "R27", Unchanged()),
         "mistaken_at": bound(TIME.optional(), "R27", NotBefore("declared_at"), BeforeWeekEnd(), Unchanged()),
     },
 )

@@ -5,6 +5,7 @@ Pure: standard library only. The private part of a row is not published: its SHA
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from adjudication.schema import cells
@@ -12,7 +13,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import TIME
 from adjudication.schema.release_tables import tables_of
 from adjudication.verifier.findings import Findings, Row
-from adjudication.verifier.moments import is_before
+from adjudication.verifier.moments import time_of
 from adjudication.verifier.release import Release
 from adjudication.verifier.votes import value_of
 from common.audit.chain import ChainEnd, ChainRow, problem
@@ -47,17 +48,20 @@ def check_publications(release: Release, findings: Findings) -> None:
             continue
         recorded = _json(row["facts"]).get("manifest_sha256")
         findings.compare(form.AUDIT, row, recorded, published.manifest.sha256, column="facts")
+        latest = cells.time(time_of(row["at"]) + _BUILDING)
         for file, columns in tables_of(published.manifest.revision).items():
             times = [name for name, column in columns.items() if column.form.pattern in _TIMES and name not in _TO_COME]
             for each in published.rows(file) if times else ():
                 for name in times:
-                    if is_before(row["at"], each[name]):
+                    if each[name] > latest:
                         words = f"not after {row['at']}, when it was published"
                         findings.add(f"{published.manifest.name}/{file}", each, each[name], words, column=name)
 
 
 # Times that may be later than the release that names them.
 _TO_COME = frozenset({"due_at"})
+# The moment of a release is when it was begun to be built; what is read for it may be a little later.
+_BUILDING = timedelta(hours=1)
 _TIMES = frozenset({TIME.form.pattern, TIME.optional().form.pattern})
 
 

@@ -151,7 +151,7 @@ def check_defenses(release: Release, findings: Findings) -> None:
             findings.add(form.DEFENSES, row, row["image"], f"an image @{row['digest']}", column="image")
         if row["demo"] == "true" and row["team_id"]:
             findings.add(form.DEFENSES, row, row["demo"], "false for one that a team handed in", column="demo")
-        if row["received_at"] and zones:
+        if row["received_at"] and release.policies.at(row["received_at"]) is not None:
             due = week_of(week_of(time_of(row["received_at"]), zones).end, zones).end
             findings.compare(form.DEFENSES, row, row["due_at"], cells.time(due), column="due_at")
         elif row["due_at"] and not row["received_at"]:
