@@ -42,7 +42,7 @@ ANSWERS = {
     (200, 200, 403, 403, 200, 200, 200): """
         /api/v1/defenses/ /api/v1/leaderboard/ /api/v1/releases/ /defenses/ /feeds/overrules.atom /feeds/overrules.json
         /feeds/releases.atom /feeds/releases.json /front/ /leaderboard.csv /leaderboard/ /money/ /overrules.csv
-        /overrules/ /register/ /releases/ /releases/keys/ /releases/mail/ /search/
+        /overrules/ /register/ /releases/ /releases/check/ /releases/keys/ /releases/mail/ /releases/verify.pyz /search/
     """,
     # Everybody's own account.
     (302, 200, 200, 200, 200, 200, 200): """

@@ -56,6 +56,11 @@ def newest_releases(most: int) -> list[Release]:
     return list(Release.objects.order_by("-pk")[:most])
 
 
+def newest_downloadable() -> Release | None:
+    """Return the release that was published last of those whose zip lies on this machine; None without any."""
+    return next((each for each in reversed(published_releases()) if archive_of(each).is_file()), None)
+
+
 def newest_released_at() -> datetime | None:
     """Return the latest moment of a release; None before the first."""
     return Release.objects.order_by("-released_at").values_list("released_at", flat=True).first()

@@ -44,6 +44,7 @@ def made() -> list[Look]:
     releases = ("", "release-2026-W47/", "release-2026-W47-errata-1/", "keys/", "mail/", f"mail/end/{key}/")
     return [
         *(("", f"/releases/{each}") for each in releases),
+        ("", "/releases/check/"),
         ("", "/weeks/2026-W47/"),
         ("olga", "/organizer/releases/"),
         ("olga", "/organizer/releases/2026-W47/"),

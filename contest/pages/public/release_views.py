@@ -13,6 +13,7 @@ from contest.core.week_pictures import images_of_week
 from contest.core.weeks import existing_week, week_at, week_called, zone_of_week
 from contest.record.week_pictures import week_pictures
 from contest.releases import keys, selectors, signatures
+from contest.releases.verifier_program import verifier_program
 from contest.web.file_responses import serve
 from policy.calendar import Week
 
@@ -61,6 +62,7 @@ def release_page(request: HttpRequest, name: str) -> HttpResponse:
         "page": page,
         "pictures": selectors.pictures_of(release, page.start_index() - 1, FILES_SHOWN) if len(page) else [],
         "site": settings.PUBLIC_URL,
+        "verifier_sha256": verifier_program().sha256,
         "now": now,
         "zone": zone_of_week(week_called(release.week)),
     }

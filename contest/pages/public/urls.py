@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from contest.pages.public import (
     attack_views,
+    check_views,
     defense_views,
     document_views,
     feeds,
@@ -47,6 +48,8 @@ urlpatterns: list[URLPattern] = [
     path("releases/mail/end/<str:key>/", release_mail_views.unsubscribe, name="release-mail-end"),
     path("releases/keys/", release_views.release_keys, name="release-keys"),
     path("releases/keys.json", release_views.release_keys_file, name="release-keys-file"),
+    path("releases/check/", check_views.check, name="release-check"),
+    path("releases/verify.pyz", check_views.verifier, name="verifier"),
     path("releases/<str:name>.zip", release_views.release_zip, name="release-zip"),
     path("releases/<str:name>/", release_views.release_page, name="release"),
     path("releases/<str:name>/manifest.sig", release_views.release_signature, name="release-signature"),
