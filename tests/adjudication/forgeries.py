@@ -433,6 +433,7 @@ MISSING: Mapping[str, Presence] = {
     form.BREAKS: lambda row, tables, last: _newest(tables, row["image_id"])["number"] == row["ruling_number"],
     form.UNPROVED: _never,
     form.ATTACKS: lambda row, tables, last: not row["copy_of"],
+    form.TEAMS: lambda row, tables, last: not row["merged_at"],
     form.ASSOCIATIONS: _never,
     form.DECISIONS: lambda row, tables, last: bool(row["case_id"]) or row["kind"] in ("stake", "award"),
     form.STAKES: lambda row, tables, last: not row["ended_at"],
