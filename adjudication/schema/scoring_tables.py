@@ -95,9 +95,7 @@ _BREAK = {
     "ruling_number": bound(NUMBER, "R29", words="a ruling of valid"),
     "round": bound(NUMBER, "R29", words="one with this answer"),
     "answer": derived(one_of(Label), "R29", "the prediction of that round"),
-    "found_at": bound(
-        TIME, "R29", words="not before the ruling, nor before the answer in force unless a re-run replaced it"
-    ),
+    "found_at": bound(TIME, "R29", words="not before the ruling"),
 }
 BREAKS = Table(form.BREAKS, ("break_id",), "R29", 1, _BREAK)
 UNPROVED = Table(

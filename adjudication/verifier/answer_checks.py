@@ -73,9 +73,10 @@ def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]],
         if row["full_at"] and answered and row["full_at"] not in answered:
             findings.add(form.PANELS, row, row["full_at"], f"{max(answered)}, when it was answered", column="full_at")
         if row.get("joined", "0") != "0" and row["state"] == PanelState.SETTLED:
+            # A case is published when it is closed, which may be after the ruling on its panel.
             cases = asked.get((row["image_id"], row["panel"]), [])
-            if row["joined_at"] not in cases:
-                words = f"when a case was decided: {', '.join(cases) or 'none was'}"
+            if cases and row["joined_at"] not in cases:
+                words = f"when a case was decided: {', '.join(cases)}"
                 findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
 
 

@@ -20,7 +20,6 @@ from policy.numbers import Policy
 _OF_RUN = ("defense_id", "round", "device", "batch_size", "seed", "attempt")
 _OF_BATCH = ("latency_us", "predicted_at")
 _PARTS = ("right", "wrong", "abstained", "faults")
-_RERUN = "rerun."
 
 
 def check_runs(release: Release, findings: Findings) -> None:
@@ -110,24 +109,16 @@ def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
 
 
 def check_found(release: Release, findings: Findings) -> None:
-    """A break or a mistake is found after the ruling, and after the answer that proves it (R29)."""
+    """A break or a mistake is found after the ruling (R29); a re-run may prove it by a later answer."""
     decided = {(row["image_id"], row["number"]): row for row in release.rows(form.RULINGS)}
-    rerun = any(
-        row["action"].startswith(_RERUN) for row in (*release.rows_before(form.AUDIT), *release.rows(form.AUDIT))
-    )
-    answered = {
-        (row["defense_id"], row["image_id"], row["round"]): row["predicted_at"]
-        for row in release.rows(form.PREDICTIONS)
-    }
     rounds = _most_rounds(release)
     for file in (form.BREAKS, form.UNPROVED):
         for row in release.rows(file):
             _check_round(file, row, rounds, findings)
             ruling = decided.get((row["image_id"], row["ruling_number"]))
-            proof = "" if rerun else answered.get((row["defense_id"], row["image_id"], row["round"]), "")
-            first = max(ruling["decided_at"] if ruling is not None else "", proof if file == form.BREAKS else "")
-            if first and is_before(row["found_at"], first):
-                findings.add(file, row, row["found_at"], f"not before {first}, what proves it", column="found_at")
+            if ruling is not None and is_before(row["found_at"], ruling["decided_at"]):
+                words = f"not before {ruling['decided_at']}, the ruling"
+                findings.add(file, row, row["found_at"], words, column="found_at")
             if file == form.UNPROVED and (ruling is None or ruling["label"] in ("", row["answer"])):
                 findings.add(file, row, row["answer"], "the other class than a ruling of valid", column="answer")
     for row in release.rows(form.MISTAKES):

@@ -441,7 +441,7 @@ MISSING: Mapping[str, Presence] = {
     form.AUDIT: lambda row, tables, last: not last or row is not tables[form.AUDIT][-1],
     form.APPEALS: _never,
     form.STATEMENTS: _never,
-    form.CASES: lambda row, tables, last: row["outcome"] != "uphold",
+    form.CASES: lambda row, tables, last: row["outcome"] == "overrule",
     form.MOTIONS: lambda row, tables, last: row["outcome"] == "carried",
     form.EXAMINATIONS: _never,
     form.DEFENSES: lambda row, tables, last: any(

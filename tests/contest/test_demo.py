@@ -177,12 +177,12 @@ def test_the_tour(seeded: datetime, in_demo: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def _killed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first try end after its second step."""
+    """Let the first try end after its first step, which is the last one on a Friday."""
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(clock, "_let_happen", Mock(side_effect=[True, True, SystemExit("killed")]))
+        patch.setattr(clock, "_let_happen", Mock(side_effect=[True, SystemExit("killed")]))
         move("next-week")
     row = DemoClock.objects.get()
-    assert 0 < row.ahead_seconds < (row.target_seconds or 0)
+    assert 0 < row.ahead_seconds <= (row.target_seconds or 0)
     assert "A move is not finished" in clock.clock_in_words()
 
 

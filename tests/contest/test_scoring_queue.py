@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from adjudication.verify import verify
 from contest.core.breaks import breaks_record
-from contest.core.models import Break
+from contest.core.models import Attack, Break, Team
 from contest.operations import scoring_figures
 from contest.operations.scoring_figures import read_queue_state
 from contest.pages.organizer.rerun_forms import StartRerunForm
@@ -408,7 +408,10 @@ def test_a_fault_that_a_rerun_got_over_leaves_the_release(olga: User, now: datet
 def published(class_world: Path) -> cast.Contest:
     """A week that is released, in which a bird was taken for a bicycle."""
     contest = cast.a_week()
-    factories.sent_by_somebody()
+    image, team = contest.images["valid bicycle"], Team.objects.get()
+    Image.objects.filter(pk=image.pk).update(**cast.sent_by(team))
+    sent = {"received_at": cast.MONDAY, "week": WEEK.name, "of_quota": 2, "policy": factories.policy_version()}
+    Attack.objects.create(team=team, image=image, **sent)
     assert verify(release_week(WEEK, out=class_world / "releases", now=cast.AFTER).folder).differences == []
     return contest
 
@@ -416,12 +419,13 @@ def published(class_world: Path) -> cast.Contest:
 class TestARelease:
     @pytest.mark.parametrize(("answer", "breaks"), [(ABSTAIN, 0), (BICYCLE, 1), (BIRD, 1)])
     def test_after_a_rerun_it_is_proved_by_its_own_tables(
-        self, answer: DefenseAnswer, breaks: int, published: cast.Contest, olga: User, now: datetime, settings: Any
+        self, answer: DefenseAnswer, breaks: int, published: cast.Contest, olga: User, settings: Any
     ) -> None:
         """Answered again, the bird is called a bicycle, or the bicycle a bird; the verifier finds nothing (R39).
 
         A break without a proof in force is not claimed, and stays on record.
         """
+        now = cast.SATURDAY + timedelta(days=1)
         rerun = scoring_cast.begun(published.defenses[1], olga, now, scope=Scope("All."))
         answer_again(answer, now)
         applied(rerun, olga, now)
