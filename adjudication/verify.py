@@ -5,11 +5,10 @@ breaks, `tasker_data.csv` and the annotations; and the votes of the board are co
 line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release.
 """
 
-import csv
-import io
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from adjudication.verifier import release_format as form
@@ -29,6 +28,7 @@ from adjudication.verifier.contest import check_contest
 from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
+    TASKERS_IN_A_ROW,
     Annotations,
     ReleasedPicture,
     coco_head,
@@ -44,9 +44,11 @@ from adjudication.verifier.release_reader import (
     check_files,
     check_name,
     compare_text,
+    csv_text,
     read_manifest,
     read_table,
 )
+from adjudication.verifier.rows import RowMaker
 from adjudication.verifier.rulings import check_rulings, read_policies, read_responses
 from adjudication.verifier.terminal import show
 from labeling.enums import Label
@@ -85,9 +87,10 @@ def _check(
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
-    revision = manifest.revision
+    revision, maker = manifest.revision, RowMaker()
     tables = {
-        name: read_table(folder, name, findings, revision=revision) for name in release_tables.tables_of(revision)
+        name: read_table(folder, name, findings, revision=revision, maker=maker)
+        for name in release_tables.tables_of(revision)
     }
     check_images(tables[form.IMAGES], manifest, findings)
     _check_rows(folder, manifest, tables, findings)
@@ -129,20 +132,22 @@ def _check_derived(
     findings: Findings,
 ) -> int:
     """Write `tasker_data.csv` and the annotations again and compare. Returns the rows of the first."""
-    pictures = [_picture(row, newest.get(image_id), panels) for image_id, row in images.items()]
-    with_responses = [(each, panels.of(each.image_id)) for each in pictures]
-    rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([*TASKER_DATA_HEADINGS, *rows])
+
+    def pictures() -> Iterator[ReleasedPicture]:
+        return (_picture(row, newest.get(image_id), panels) for image_id, row in images.items())
+
+    valid = (each for each in pictures() if each.label is not None)
     annotations = Annotations()
-    coco = [
-        *coco_head(manifest.values["week"], manifest.rule_book, (each for each in pictures if each.label is not None)),
-        *(annotations.of(each, counted) for each, counted in with_responses),
-        COCO_TAIL,
-    ]
-    for name, follows in ((form.TASKER_DATA, text.getvalue()), (form.COCO, "".join(coco))):
+    coco = (
+        coco_head(manifest.values["week"], manifest.rule_book, valid),
+        (annotations.of(each, panels.of(each.image_id)) for each in pictures()),
+        (COCO_TAIL,),
+    )
+    rows = (tasker_data_row(each, panels.of(each.image_id)) for each in pictures())
+    told = csv_text(row for row in chain(TASKER_DATA_HEADINGS, rows) if row is not None)
+    for name, follows in ((form.TASKER_DATA, told), (form.COCO, chain.from_iterable(coco))):
         compare_text(folder, name, follows, findings)
-    return len(rows)
+    return sum(len(each.heard(panels.of(each.image_id))) == TASKERS_IN_A_ROW for each in pictures())
 
 
 def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:

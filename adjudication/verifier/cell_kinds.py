@@ -40,7 +40,8 @@ def one_of(words: Iterable[StrEnum]) -> CellKind:
 _DIGITS = r"0|[1-9]\d{0,18}"
 NUMBER = kind_of(_DIGITS, str, cells.number_from)
 WHOLE = kind_of(rf"-?(?:{_DIGITS})", str, cells.number_from)
-NUMBERS = kind_of(rf"(?:(?:{_DIGITS})(?:;(?:{_DIGITS}))*)?", cells.listed, cells.numbers_from)
+# No ruling counts as many.
+NUMBERS = kind_of(rf"(?:(?:{_DIGITS})(?:;(?:{_DIGITS})){{0,99}})?", cells.listed, cells.numbers_from)
 _PUBLIC_ID = r"[A-Z]-[0-9A-Z]+"
 ID = kind_of(_PUBLIC_ID)
 IDS = kind_of(rf"(?:{_PUBLIC_ID}(?:;{_PUBLIC_ID})*)?", cells.listed, cells.listed_from)

@@ -8,14 +8,17 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
+from adjudication.verifier.cell_kinds import CellKind
+from adjudication.verifier.rows import Columns, RowMaker, TooManyRows
+from adjudication.verifier.rows import Row as Row
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
@@ -33,11 +36,9 @@ from adjudication.verifier.untrusted_files import (
 # A cell may be as long as a line: outlines are longer than the module expects.
 csv.field_size_limit(MOST_LINE_BYTES)
 
-Row: TypeAlias = dict[str, str]
-
 _LONGEST_SHOWN = 120
 # So many differences are kept; of the others only the number.
-_MOST_DIFFERENCES = 100_000
+_MOST_DIFFERENCES = 20_000
 # How a release can name the one before it.
 _NAME = re.compile(r"(?:release-\d{4}-W\d\d(?:-errata-[1-9]\d{0,3})?)?", re.ASCII)
 _KEYS: Mapping[str, type] = {
@@ -187,9 +188,18 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     wrong = [key for key, kind in _KEYS.items() if type(values.get(key)) is not kind]
     if wrong or not all(isinstance(sha, str) for sha in values["files"].values()):
         raise NotARelease(f"{folder}: {form.MANIFEST} lacks or misstates: {', '.join(wrong) or 'files'}")
-    if findings is not None and f"{json.dumps(values, indent=1, ensure_ascii=False)}\n".encode() != data:
+    if findings is not None and _canonical_sha256(values) != hashlib.sha256(data).hexdigest():
         findings.add(form.MANIFEST, "text", "another form", "the canonical form of the same values")
     return Manifest(values, hashlib.sha256(data).hexdigest())
+
+
+def _canonical_sha256(values: Any) -> str:
+    """Return the hash of a manifest's canonical form, which is not held as a whole."""
+    digest = hashlib.sha256()
+    for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(values):
+        digest.update(piece.encode())
+    digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
@@ -251,43 +261,60 @@ def _names_in(folder: Path) -> set[str]:
     return names | pictures
 
 
-def read_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> list[Row]:
-    """Read a table. Rows that have not the form of one are found and left out."""
-    columns = release_tables.tables_of(revision)[name]
-    lines = _csv_lines(folder, name, findings)
-    heading = next(lines, [])
-    if heading != list(columns):
-        findings.add(name, "line 1", ",".join(heading), ",".join(columns))
-        return []
-    rows = []
-    for number, cells in enumerate(lines, start=2):
-        if len(cells) != len(columns):
-            findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
-            continue
-        row = dict(zip(columns, cells, strict=True))
-        wrong = [column for column, cell in row.items() if columns[column].form.fullmatch(cell) is None]
-        for column in wrong:
-            findings.add(name, f"row {cells[0]}", f"{column} {row[column]}", "another form")
-        if not wrong:
-            rows.append(row)
+def read_table(
+    folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION, maker: RowMaker | None = None
+) -> list[Row]:
+    """Read a table. Rows that have not the form of one are found and left out.
+
+    `maker` makes the rows of all tables of a release; raises NotARelease where they take more memory than it allows.
+    """
+    try:
+        rows = _read_rows(folder, name, findings, release_tables.tables_of(revision)[name], maker or RowMaker())
+    except TooManyRows as error:
+        raise NotARelease(f"{folder}: {name}: {error}") from error
     _check_order(name, rows, findings)
     return rows
 
 
-def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str]]:
-    """Yield the cells of each record, as far as they can be read, and compare its text with the canonical form."""
+def _read_rows(
+    folder: Path, name: str, findings: Findings, columns: Mapping[str, CellKind], maker: RowMaker
+) -> list[Row]:
+    kept = Columns(name, columns)
+    lines = _csv_lines(folder, name, findings)
+    _, heading = next(lines, (1, []))
+    if heading != list(columns):
+        findings.add(name, "line 1", ",".join(heading), ",".join(columns))
+        return []
+    rows = []
+    for number, (line, cells) in enumerate(lines, start=2):
+        if len(cells) != len(columns):
+            findings.add(name, f"row {number}", f"{len(cells)} cells", f"{len(columns)} cells")
+            maker.count()
+            continue
+        named = zip(columns, cells, strict=True)
+        wrong = [(column, cell) for column, cell in named if columns[column].form.fullmatch(cell) is None]
+        for column, cell in wrong:
+            findings.add(name, f"row {cells[0]}", f"{column} {cell}", "another form")
+        if wrong:
+            maker.count()
+        else:
+            rows.append(maker.row(kept, cells, line))
+    return rows
+
+
+def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the cells of each record, as far as they can be read, and compare its text with the
+    canonical form."""
     read: list[str] = []
     number = 1
     try:
         for cells in csv.reader(_remembered(read_lines(folder, name), read), strict=True):
-            again = io.StringIO(newline="")
-            csv.writer(again, lineterminator="\n").writerow(cells)
-            recorded = "".join(read)
-            if again.getvalue() != recorded:
-                compare_lines(name, recorded.split("\n"), again.getvalue().split("\n"), findings, first=number)
+            recorded, again = "".join(read), "".join(csv_text([cells]))
+            if again != recorded:
+                compare_lines(name, recorded.split("\n"), again.split("\n"), findings, first=number)
+            yield number, cells
             number += len(read)
             read.clear()
-            yield cells
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
@@ -297,20 +324,46 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[list[str
 
 
 def _remembered(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    """Yield lines and put each into `read`, which is emptied after each record; raises Unreadable for one that has more
+    bytes than a line may have, as it is held in memory."""
+    held = 0
     for line in lines:
+        held = held + len(line) if read else len(line)
+        if held > MOST_LINE_BYTES:
+            raise UnreadableFile(f"a record has more than {MOST_LINE_BYTES:,} bytes")
         read.append(line)
         yield line
 
 
-def compare_text(folder: Path, name: str, follows: str, findings: Findings) -> None:
-    """Find every line in which a file differs from the text that follows from the rest of the release."""
+def csv_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield each row as it stands in a table."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def compare_text(folder: Path, name: str, follows: Iterable[str], findings: Findings) -> None:
+    """Find every line in which a file differs from the text, in pieces, that follows from the rest of the release."""
     try:
         recorded = (line.removesuffix("\n") for line in _with_last_line(read_lines(folder, name)))
-        compare_lines(name, recorded, follows.split("\n"), findings)
+        compare_lines(name, recorded, _lines_of(follows), findings)
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
+
+
+def _lines_of(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a text in pieces, as `str.split` does: the whole text would take much memory."""
+    begun = ""
+    for piece in pieces:
+        *lines, begun = (begun + piece).split("\n")
+        yield from lines
+    yield begun
 
 
 def _with_last_line(lines: Iterable[str]) -> Iterator[str]:
@@ -327,6 +380,8 @@ def compare_lines(
 ) -> None:
     """Find every line in which two texts differ; `first` is the number of the first one."""
     for number, (one, other) in enumerate(zip_longest(recorded, follows, fillvalue="no line"), start=first):
+        if findings.not_kept:
+            return  # there may be a billion of them
         if one != other:
             findings.add(name, f"line {number}", one, other)
 
