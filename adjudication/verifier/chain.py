@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from adjudication.verifier import release_format as form
 from adjudication.verifier.release_reader import Findings, Manifest, NotARelease, read_manifest
@@ -91,7 +91,7 @@ def _add(findings: Findings, release: ListedRelease, what: str, recorded: object
 def check_chain(folder: Path, manifest: Manifest, previous: Path | None, findings: Findings) -> None:
     """Compare the release with `previous`, or with the releases that lie beside it."""
     if previous is not None:
-        _check_previous(manifest, read_manifest(previous), findings)
+        _check_previous(manifest, _link(read_manifest(previous)), findings)
         return
     others = _releases_beside(folder)
     _check_followers(manifest, others, findings)
@@ -104,19 +104,33 @@ def check_chain(folder: Path, manifest: Manifest, previous: Path | None, finding
         findings.note(f"chain: {manifest.previous_name or 'the release before'} is not here to compare with")
 
 
-def _releases_beside(folder: Path) -> list[Manifest]:
+class _Link(NamedTuple):
+    """What the chain says of a release: a whole manifest takes a hundred times as much memory, and there are many."""
+
+    name: str
+    sha256: str
+    previous_name: str
+    previous_sha256: str
+
+
+def _link(manifest: Manifest) -> _Link:
+    values = manifest.values
+    return _Link(manifest.name, manifest.sha256, values["previous_name"], values["previous_sha256"])
+
+
+def _releases_beside(folder: Path) -> list[_Link]:
     here = folder.resolve()
     beside = []
     for name in names_in(here.parent):
         if name != here.name:
             try:
-                beside.append(read_manifest(here.parent / name))
+                beside.append(_link(read_manifest(here.parent / name)))
             except NotARelease:
                 continue  # some other folder
     return beside
 
 
-def _check_previous(manifest: Manifest, previous: Manifest, findings: Findings) -> None:
+def _check_previous(manifest: Manifest, previous: _Link, findings: Findings) -> None:
     recorded = (manifest.values["previous_name"], manifest.values["previous_sha256"])
     if recorded == (previous.name, previous.sha256):
         findings.figures.append(printable(f"chain: follows {previous.name}"))
@@ -124,15 +138,15 @@ def _check_previous(manifest: Manifest, previous: Manifest, findings: Findings) 
         findings.add(form.MANIFEST, "previous", " ".join(recorded) or "nothing", f"{previous.name} {previous.sha256}")
 
 
-def _check_followers(manifest: Manifest, others: list[Manifest], findings: Findings) -> None:
+def _check_followers(manifest: Manifest, others: list[_Link], findings: Findings) -> None:
     """Check that every release that names this one as its predecessor holds the hash of this manifest."""
     for other in others:
-        if other.values["previous_name"] == manifest.name and other.values["previous_sha256"] != manifest.sha256:
-            findings.add(form.MANIFEST, f"chain to {other.name}", manifest.sha256, other.values["previous_sha256"])
+        if other.previous_name == manifest.name and other.previous_sha256 != manifest.sha256:
+            findings.add(form.MANIFEST, f"chain to {other.name}", manifest.sha256, other.previous_sha256)
 
 
-def _check_first(manifest: Manifest, others: list[Manifest], findings: Findings) -> None:
-    firsts = [other.name for other in others if not other.values["previous_sha256"]]
+def _check_first(manifest: Manifest, others: list[_Link], findings: Findings) -> None:
+    firsts = [other.name for other in others if not other.previous_sha256]
     if firsts:
         findings.add(form.MANIFEST, "previous", "the first release", f"{firsts[0]} is a first one too")
     else:
