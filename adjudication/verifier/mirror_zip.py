@@ -17,6 +17,7 @@ from adjudication.verifier import release_format as form
 from adjudication.verifier import release_tables
 from adjudication.verifier.chain import ListedRelease
 from adjudication.verifier.release_reader import read_manifest
+from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
 # What is done, of how much, in words.
@@ -24,11 +25,15 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 # No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
 MOST_BYTES = 1 << 38
-# The zip's own list of what is in it, which is held in memory: a million files fit.
-MOST_HELD_BYTES = 1 << 28
+# The zip's own list of what is in it, which is held in memory: 200,000 files fit.
+MOST_HELD_BYTES = 1 << 26
+MOST_ENTRIES = 200_000
+_ENTRY = b"PK\x01\x02"
 # Left free on the disk, whatever is fetched.
 _SPARE_BYTES = 1 << 26
 _PIECE = 1 << 20
+# The library repeats names, which have up to 65,535 letters.
+_SHOWN = 120
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 
@@ -72,11 +77,15 @@ class _Archive(io.FileIO):
     """A zip whose own list is not read where it is longer than memory should hold."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many."""
+        """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many bytes or
+        too many entries of the list."""
         wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
         if wanted > MOST_HELD_BYTES:
             raise OSError(f"{wanted:,} bytes at once, and {MOST_HELD_BYTES:,} are the most that is held")
-        return super().read(wanted)
+        data = super().read(wanted)
+        if data.count(_ENTRY) > MOST_ENTRIES:
+            raise OSError(f"more than {MOST_ENTRIES:,} files")
+        return data
 
 
 @contextmanager
@@ -87,7 +96,7 @@ def _open_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
         try:
             packed = zipfile.ZipFile(file)
         except Exception as error:  # the library has no one kind of error for what strangers write into a zip
-            raise DamagedZip(repr(error)) from error
+            raise DamagedZip(printable(repr(error), _SHOWN)) from error
         yield packed
 
 
@@ -114,7 +123,7 @@ def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
     for entry in packed.infolist():
         top, _, path = entry.filename.partition("/")
         if top != name or not release_tables.is_file(path):
-            raise DamagedZip(f"it holds {entry.filename[:120]!r}, which no release has")
+            raise DamagedZip(f"it holds {entry.filename[:_SHOWN]!r}, which no release has")
         if path in entries:
             raise DamagedZip(f"it holds {path} twice")
         if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
@@ -149,4 +158,4 @@ def _pieces(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
             while piece := source.read(_PIECE):
                 yield piece
     except Exception as error:  # what goes wrong in writing is raised elsewhere, so this is the zip
-        raise DamagedZip(f"{entry.filename}: {error!r}") from error
+        raise DamagedZip(f"{entry.filename}: {printable(repr(error), _SHOWN)}") from error
