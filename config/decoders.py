@@ -162,8 +162,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
         "picture_files/png.py:_chunks",
-        "picture_files/png.py:_inflate",
-        "picture_files/png.py:decode_png",
+        "picture_files/png.py:_inflated",
+        "picture_files/png.py:_parts",
     ),
     "a file of this project": (
         "contest/demo/defense/predict.py:main",
