@@ -49,7 +49,8 @@ class Panels:
     def of(self, image_id: str) -> list[CountedResponse]:
         """Every counted response of an image, by id."""
         panels = self.counted.get(image_id, {})
-        return sorted(response for panel in panels.values() for response in panel)
+        every = (response for panel in panels.values() for response in panel)
+        return sorted(every, key=lambda response: response.response_id)
 
     def panel(self, image_id: str, panel: int) -> list[CountedResponse]:
         """The counted responses of one panel, by id: the order in which its places were filled."""
