@@ -67,7 +67,7 @@ def _fuzzed(releases: Path, seed: int, target: str, inputs: str) -> int | None:
     if done.returncode:
         print(f"{target}: FAILED\n{words[-6000:]}", flush=True)
         return None
-    if len(figures) < len(_STATISTICS):
+    if not inputs.isdigit():
         return 1  # an input that was read again
     number, memory = map(int, figures)
     print(f"{target}: {number:,} inputs, {time.monotonic() - start:.0f} s, {memory} MiB", flush=True)
