@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from adjudication.counting import CHOICES, ON_A_TIE, Ballot, agrees, decided_by, is_tie
 from adjudication.enums import CaseKind, Reason, Verdict, VoteChoice
-from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate, adjudicate_dataset
+from adjudication.rules import (
+    CountedOpinion,
+    VerdictPolicy,
+    adjudicate,
+    adjudicate_dataset,
+    equal_shares,
+    passes_private_set,
+)
 from labeling.enums import Answer, Label
 from labeling.geometry import Box
 from labeling.outline_gate import class_to_outline
@@ -318,3 +325,38 @@ def test_what_is_decided_has_more_votes_than_anything_else_or_is_the_tie(ballots
 def test_each_kind_has_its_own_choices() -> None:
     assert not set(CHOICES[CaseKind.PICTURE]) & set(CHOICES[CaseKind.MOTION])
     assert set(CHOICES[CaseKind.PICTURE]) | set(CHOICES[CaseKind.MOTION]) == set(VoteChoice)
+
+
+@pytest.mark.parametrize(
+    ("cents", "order", "follows", "why"),
+    [
+        (7, "abc", {"a": 3, "b": 2, "c": 2}, "the odd cent to the first"),
+        (8, "abc", {"a": 3, "b": 3, "c": 2}, "two odd cents, one each"),
+        (9, "abc", {"a": 3, "b": 3, "c": 3}, "none is odd"),
+        (5, "", {}, "nobody shares"),
+    ],
+)
+def test_shares_are_equal_but_for_odd_cents(cents: int, order: str, follows: dict[str, int], why: str) -> None:
+    """R35."""
+    assert equal_shares(cents, list(order)) == follows, why
+
+
+@pytest.mark.parametrize(
+    ("pictures", "right", "mistakes", "strict", "passes", "why"),
+    [
+        (0, 0, 0, False, False, "no pictures are never enough"),
+        (1, 1, 0, True, True, "one is"),
+        (10, 8, 0, True, True, "exactly 80 %"),
+        (10, 7, 0, True, False, "less"),
+        (10, 9, 1, True, False, "a mistake in the strict reading"),
+        (10, 9, 1, False, True, "a mistake in the other"),
+        (101, 80, 0, True, False, "integers: 79.2 %"),
+        (99, 80, 0, True, True, "80.8 %"),
+    ],
+)
+def test_the_private_set_is_passed(
+    pictures: int, right: int, mistakes: int, strict: bool, passes: bool, why: str
+) -> None:
+    """R31, 1."""
+    told = {"pictures": pictures, "right": right, "mistakes": mistakes, "percent": 80, "strict": strict}
+    assert passes_private_set(**told) is passes, why
