@@ -221,7 +221,7 @@ def _copy(source: HTTPResponse, file: IO[bytes], release: ListedRelease, progres
 
 
 def _bring_signatures(releases: Sequence[ListedRelease], url: str, folder: Path) -> Iterator[str]:
-    """Fetch keys and signatures anew: witnesses add lines to them. What is not listed with one is unsigned."""
+    """Fetch keys and signatures again: witnesses add lines to them. What is not listed with one is unsigned."""
     base = urljoin(url.rstrip("/") + "/", "releases/")
     signed = [release.name for release in releases if release.signed and (folder / release.name).is_dir()]
     try:

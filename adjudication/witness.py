@@ -140,7 +140,9 @@ def _named_key(release: _Signed) -> VerifierKey:
     except NoteError as error:
         raise Refusal(str(error)) from error
     if key is None or key.name != release.checkpoint.origin:
-        raise Refusal("keys.json beside the release does not name its key. Mirror the contest anew, or give --contest.")
+        raise Refusal(
+            "keys.json beside the release does not name its key. Mirror the contest again, or give --contest."
+        )
     return key
 
 

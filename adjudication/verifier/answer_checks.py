@@ -27,7 +27,7 @@ def check_answers(release: Release, findings: Findings) -> None:
     for row in release.rows(form.RESPONSES):
         if row["void_reason"] and row["counted"] == "true":
             findings.add(form.RESPONSES, row, row["counted"], "false for a voided answer", column="counted", rule="R6")
-        _check_asked(row, gates, findings)
+        _check_questions(row, gates, findings)
         panel = panels.get((row["image_id"], row["panel"]))
         if panel is None:
             if form.PANELS in release.tables:
@@ -47,7 +47,7 @@ def check_answers(release: Release, findings: Findings) -> None:
     _check_rulings(panels, release, findings)
 
 
-def _check_asked(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
+def _check_questions(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
     """Questions 3 and 4 are answered exactly where they were asked (R10, R12)."""
     bird, bicycle = Answer(row["contains_bird"]), Answer(row["contains_bicycle"])
     asked = {class_to_outline(bird, bicycle, gate) is not None for gate in gates}
@@ -61,7 +61,7 @@ def _check_asked(row: Row, gates: Collection[OutlineGate], findings: Findings) -
 
 def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]], findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
-    asked = _asked_by_cases(release)
+    asked = _case_times_by_panel(release)
     numbers: dict[str, int] = {}
     for row in release.rows(form.PANELS):
         numbers[row["image_id"]] = numbers.get(row["image_id"], 0) + 1
@@ -80,7 +80,7 @@ def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]],
                 findings.add(form.PANELS, row, row["joined_at"], words, column="joined_at")
 
 
-def _asked_by_cases(release: Release) -> dict[tuple[str, str], list[str]]:
+def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
     """Return picture, panel -> when the board asked more taskers of it (R19)."""
     asked: dict[tuple[str, str], list[str]] = {}
     for row in release.rows(form.CASES):

@@ -66,7 +66,7 @@ class Chain:
         }
 
     def write(self, number: int, file: str, rows: Sequence[Cells]) -> None:
-        """Write a table of a release anew, and let everything that follows from it follow."""
+        """Rewrite a table of a release, and let everything that follows from it follow."""
         self._write_table(number, file, rows)
         self.follow(number)
 
@@ -85,7 +85,7 @@ class Chain:
         path.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
     def follow(self, number: int) -> None:
-        """Write the derived files of a release anew, all hashes, and the links of the releases after it."""
+        """Rewrite the derived files of a release, all hashes, and the links of the releases after it."""
         for name, text in derived_files(self.folders[number]).items():
             (self.folders[number] / name).write_text(text)
         self.rehash(number)
@@ -419,7 +419,7 @@ def _newest(tables: Mapping[str, list[Cells]], image_id: str) -> Cells:
     return [row for row in tables[form.RULINGS] if row["image_id"] == image_id][-1]
 
 
-def _asked(row: Cells, tables: Mapping[str, list[Cells]], last: bool) -> bool:
+def _needs_answer(row: Cells, tables: Mapping[str, list[Cells]], last: bool) -> bool:
     """Whether an answer is to be there: of a defense in force on a valid picture."""
     retired = {each["defense_id"] for each in tables[form.DEFENSES] if each["retired_at"]}
     return bool(_newest(tables, row["image_id"])["label"]) and row["defense_id"] not in retired
@@ -428,8 +428,8 @@ def _asked(row: Cells, tables: Mapping[str, list[Cells]], last: bool) -> bool:
 # The rows of which it is known that none is missing; of tables that are not listed that is each.
 MISSING: Mapping[str, Presence] = {
     form.RESPONSES: lambda row, tables, last: row["counted"] == "true",
-    form.PREDICTIONS: _asked,
-    form.FAULTS: _asked,
+    form.PREDICTIONS: _needs_answer,
+    form.FAULTS: _needs_answer,
     form.BREAKS: lambda row, tables, last: _newest(tables, row["image_id"])["number"] == row["ruling_number"],
     form.UNPROVED: _never,
     form.ATTACKS: lambda row, tables, last: not row["copy_of"],
