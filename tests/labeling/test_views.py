@@ -109,12 +109,25 @@ def test_the_form_says_which_of_equally_large_ones(
 def test_the_page_tells_nothing_of_where_a_picture_comes_from(
     origin: Origin, signed_in: Any, tara: Tasker, otto: Tasker
 ) -> None:
-    told = {"source": "sent in by team red", "source_id": "2026-W47", "author": "Ada", "original_format": "JPEG"}
+    told = {
+        "source": "sent in by team red",
+        "source_id": "2026-W47",
+        "author": "Ada Lovelace",
+        "original_format": "JPEG2000",
+    }
     image = factories.image(origin=origin, **told)
     panel = factories.panel(image)
     factories.response(otto, panel)
     page = signed_in(tara).get(URL).content.decode()
-    secrets = (image.public_id, image.pixels_sha256, "Ada", "JPEG", otto.public_id, "otto", f"panel {panel.pk}")
+    secrets = (
+        image.public_id,
+        image.pixels_sha256,
+        "Ada Lovelace",
+        "JPEG2000",
+        otto.public_id,
+        "otto",
+        f"panel {panel.pk}",
+    )
     assert (unspeakable(page), [each for each in secrets if each in page]) == ([], [])
 
 
