@@ -7,12 +7,11 @@ breaks, `tasker_data.csv` and the annotations; and the votes of the board are co
 line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no release or the file of `--key` has no keys.
 """
 
-import csv
-import io
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +37,13 @@ from adjudication.verifier.chain import check_chain
 from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
+    TASKERS_IN_A_ROW,
     Annotations,
     ReleasedPicture,
     coco_head,
     tasker_data_row,
 )
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.ledger_checks import check_ledger
 from adjudication.verifier.manifest_checks import check_manifest, check_waiting
 from adjudication.verifier.panels import Panels, counted_ids, read_panels
@@ -57,10 +57,12 @@ from adjudication.verifier.release_reader import (
     check_files,
     check_name,
     compare_text,
+    csv_text,
     read_manifest,
     read_table,
 )
 from adjudication.verifier.release_zip import release_folders
+from adjudication.verifier.rows import Row, RowMemory
 from adjudication.verifier.rulings import check_rulings, read_responses
 from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
 from adjudication.verifier.stake_checks import check_stakes
@@ -103,11 +105,14 @@ def _check(
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
+    memory = RowMemory()
     tables = {
-        name: read_table(folder, name, findings, revision=manifest.revision)
+        name: read_table(folder, name, findings, revision=manifest.revision, memory=memory)
         for name in release_tables.tables_of(manifest.revision)
     }
-    earlier = earlier_releases(manifest, folder.resolve().parent, previous)
+    earlier = earlier_releases(manifest, folder.resolve().parent, previous, most=memory.left)
+    if earlier.left_out:
+        findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
     policies = read_policies(manifest, [each.manifest for each in earlier.releases], findings)
     release = Release(folder, manifest, tables, earlier, policies)
     check_images(tables[form.IMAGES], manifest, findings)
@@ -123,8 +128,7 @@ def _check(
 
 def _check_rows(release: Release, findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
-    images = {row["image_id"]: row for row in tables[form.IMAGES]}
-    defenses = {row["defense_id"]: row for row in tables[form.DEFENSES]}
+    images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
     panels = read_responses(tables[form.RESPONSES], images, findings)
     read_panels(release.rows(form.PANELS), manifest, panels)
     newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
@@ -149,9 +153,10 @@ def _check_rows(release: Release, findings: Findings) -> None:
         check_ledger(release, findings)
     if form.CASES in tables:
         check_board(release, findings)
-    derived, tasker_rows = _derived(manifest, images, newest, panels)
-    for name, follows in derived.items():
-        compare_text(release.folder, name, follows, findings)
+    for name, pieces in _derived(manifest, images, newest, panels).items():
+        compare_text(release.folder, name, pieces, findings)
+    pictures = (_picture(row, newest.get(image_id), panels) for image_id, row in images.items())
+    tasker_rows = sum(len(each.heard(panels.of(each.image_id))) == TASKERS_IN_A_ROW for each in pictures)
     _check_counts(manifest, tables, tasker_rows, findings)
 
 
@@ -164,26 +169,29 @@ def derived_files(folder: Path) -> dict[str, str]:
     }
     images = {row["image_id"]: row for row in read[form.IMAGES]}
     newest = {row["image_id"]: row for row in read[form.RULINGS]}
-    text, _ = _derived(manifest, images, newest, read_responses(read[form.RESPONSES], images, Findings()))
-    return text
+    panels = read_responses(read[form.RESPONSES], images, Findings())
+    return {name: "".join(pieces) for name, pieces in _derived(manifest, images, newest, panels).items()}
 
 
 def _derived(
     manifest: Manifest, images: Mapping[str, Row], newest: Mapping[str, Row], panels: Panels
-) -> tuple[dict[str, str], int]:
-    """Write `tasker_data.csv` and the annotations again; returns both by name, and the rows of the first."""
-    pictures = [_picture(row, newest.get(image_id), panels) for image_id, row in images.items()]
-    with_responses = [(each, panels.of(each.image_id)) for each in pictures]
-    rows = [row for each, counted in with_responses if (row := tasker_data_row(each, counted)) is not None]
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([*TASKER_DATA_HEADINGS, *rows])
+) -> dict[str, Iterable[str]]:
+    """Write `tasker_data.csv` and the annotations again; returns the text of each in pieces: it may be long."""
+
+    def pictures() -> Iterator[ReleasedPicture]:
+        return (_picture(row, newest.get(image_id), panels) for image_id, row in images.items())
+
+    rows = (tasker_data_row(each, panels.of(each.image_id)) for each in pictures())
     annotations = Annotations()
-    coco = [
-        *coco_head(manifest.values["week"], manifest.rule_book, (each for each in pictures if each.label is not None)),
-        *(annotations.of(each, counted) for each, counted in with_responses),
-        COCO_TAIL,
-    ]
-    return {form.TASKER_DATA: text.getvalue(), form.COCO: "".join(coco)}, len(rows)
+    coco = (
+        coco_head(manifest.values["week"], manifest.rule_book, (each for each in pictures() if each.label is not None)),
+        (annotations.of(each, panels.of(each.image_id)) for each in pictures()),
+        (COCO_TAIL,),
+    )
+    return {
+        form.TASKER_DATA: csv_text(row for row in chain(TASKER_DATA_HEADINGS, rows) if row is not None),
+        form.COCO: chain.from_iterable(coco),
+    }
 
 
 def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:

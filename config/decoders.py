@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from accounts.passkeys import MOST_CHARACTERS as MOST_CREDENTIAL
 from adjudication import mirror
 from adjudication.signatures import signed_note
-from adjudication.verifier import mirror_zip, untrusted_files
+from adjudication.verifier import release_zip, untrusted_files
 from common.web import body_limits, json_parser
 from contest.attacks import uploads
 from contest.web import defense_uploads as stakes_uploads
@@ -135,8 +135,8 @@ BOUNDED: Mapping[str, DecodingLimits] = {
     # Releases that a mirror fetches from elsewhere.
     "adjudication/verifier/untrusted_files.py:read_json": _RELEASE_LIST,
     "adjudication/signatures/signed_note.py:bytes_in_base64": _NOTE,
-    "adjudication/verifier/mirror_zip.py:_open_zip": DecodingLimits(
-        mirror_zip.MOST_BYTES, mirror_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
+    "adjudication/verifier/release_zip.py:_open_zip": DecodingLimits(
+        release_zip.MOST_BYTES, release_zip.MOST_BYTES, untrusted_files.MOST_MANIFEST_BYTES, mirror.SECONDS
     ),
 }
 
@@ -167,8 +167,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     ),
     "a canonical picture out of the own store or a release; no more is unpacked than its size says": (
         "picture_files/png.py:_chunks",
-        "picture_files/png.py:_inflate",
-        "picture_files/png.py:decode_png",
+        "picture_files/png.py:_inflated",
+        "picture_files/png.py:_parts",
     ),
     "a file of this project": (
         "contest/demo/defense/predict.py:main",

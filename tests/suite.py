@@ -133,6 +133,11 @@ def mutants(suite: Suite) -> None:
     suite.commands("mutants", [sys.executable, "-m", "tests.mutants", "--sample", str(MUTANTS)])
 
 
+def fuzz(suite: Suite) -> None:
+    """What reads a stranger's release, under 100,000 inputs, always the same."""
+    suite.commands("fuzz", [sys.executable, "-m", "tests.fuzz"])
+
+
 def rest_on_postgres(suite: Suite) -> None:
     """All that uses the database and that `make test` does not run on PostgreSQL, but for the browser."""
     _on_postgres(suite, "the rest, PostgreSQL", REST_POSTGRES, ["tests"], WAITING)
@@ -157,7 +162,10 @@ PHASES: dict[str, Callable[[Suite], None]] = {
     **{"lint": lint, "types": types, "node": node},
     **{"sqlite": sqlite, "browser": browser, "postgres": on_postgres},
 }
-REST: dict[str, Callable[[Suite], None]] = {"long": long, "mutants": mutants, "postgres-rest": rest_on_postgres}
+REST: dict[str, Callable[[Suite], None]] = {
+    **{"long": long, "mutants": mutants, "fuzz": fuzz},
+    **{"postgres-rest": rest_on_postgres},
+}
 # Nobody waits for the tests of what the linters refuse already.
 FIRST = ("lint", "types")
 

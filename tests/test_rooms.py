@@ -88,7 +88,7 @@ def asked_for(text: str) -> list[str]:
 @pytest.mark.parametrize("name", ["requirements", "requirements-dev"])
 def test_every_requirement_has_a_reason_and_every_pin_a_hash(name: str) -> None:
     wanted = asked_for((ROOT / f"{name}.in").read_text())
-    assert all(re.fullmatch(r"\S+  # .+", line) for line in wanted), "say beside each line why it is there"
+    assert all(re.fullmatch(r"\S+(?:; .+)?  # .+", line) for line in wanted), "say beside each line why it is there"
     pins = re.split(r"^(?=\w)", (ROOT / f"{name}.txt").read_text(), flags=re.MULTILINE)[1:]
     assert all(re.match(r"[\w.-]+==\S+.*\\\n    --hash=sha256:[0-9a-f]{64}", each) for each in pins)
     pinned = {re.split(r"[=\[ ]", each)[0] for each in pins}

@@ -3,13 +3,15 @@
 Pure: standard library only.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping
 
 from adjudication.enums import CaseOutcome, DecidedBy
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 from labeling.enums import Answer, PanelState
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
@@ -23,7 +25,8 @@ def check_answers(release: Release, findings: Findings) -> None:
     """Check each answer against its panel and against the questions that were asked."""
     panels = {(row["image_id"], row["panel"]): row for row in release.rows(form.PANELS)}
     gates = {each.policy.outline_gate for each in release.policies.named.values()}
-    counted: dict[tuple[str, str], set[str]] = {}
+    # picture and panel of each counted answer -> whether one of them came when the panel was full
+    full: dict[tuple[str, str], bool] = {}
     for row in release.rows(form.RESPONSES):
         if row["void_reason"] and row["counted"] == "true":
             findings.add(form.RESPONSES, row, row["counted"], "false for a voided answer", column="counted", rule="R6")
@@ -39,11 +42,12 @@ def check_answers(release: Release, findings: Findings) -> None:
             words = f"not before {panel['dealt_at']}, when its panel was dealt"
             findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
         if row["counted"] == "true":
-            counted.setdefault((row["image_id"], row["panel"]), set()).add(row["submitted_at"])
+            key = (row["image_id"], row["panel"])
+            full[key] = full.get(key, False) or row["submitted_at"] == panel["full_at"]
             if panel["full_at"] and is_before(panel["full_at"], row["submitted_at"]):
                 words = f"not after {panel['full_at']}, when its panel was full"
                 findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
-    _check_panels(release, counted, findings)
+    _check_panels(release, full, findings)
     _check_rulings(panels, release, findings)
 
 
@@ -59,7 +63,7 @@ def _check_questions(row: Row, gates: Collection[OutlineGate], findings: Finding
         findings.add(form.RESPONSES, row, row["outline"], "nothing, as it was not asked", column="outline", rule="R10")
 
 
-def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]], findings: Findings) -> None:
+def _check_panels(release: Release, full: Mapping[tuple[str, str], bool], findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
     asked = _case_times_by_panel(release)
     numbers: dict[str, int] = {}
@@ -69,9 +73,8 @@ def _check_panels(release: Release, counted: Mapping[tuple[str, str], set[str]],
         if bool(row["full_at"]) != (row["state"] in _WITH_ALL):
             follows = "a time" if row["state"] in _WITH_ALL else "no time"
             findings.add(form.PANELS, row, row["full_at"], f"{follows}, as it is {row['state']}", column="full_at")
-        answered = counted.get((row["image_id"], row["panel"]))
-        if row["full_at"] and answered and row["full_at"] not in answered:
-            findings.add(form.PANELS, row, row["full_at"], f"{max(answered)}, when it was answered", column="full_at")
+        if row["full_at"] and not full.get((row["image_id"], row["panel"]), True):
+            findings.add(form.PANELS, row, row["full_at"], "the time of one of its answers", column="full_at")
         if row.get("joined", "0") != "0" and row["state"] == PanelState.SETTLED:
             # A case is published when it is closed, which may be after the ruling on its panel.
             cases = asked.get((row["image_id"], row["panel"]), [])
@@ -91,11 +94,17 @@ def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
 
 def _check_rulings(panels: Panels, release: Release, findings: Findings) -> None:
     """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16)."""
-    submitted = {row["response_id"]: row["submitted_at"] for row in release.rows(form.RESPONSES)}
+    responses = release.rows(form.RESPONSES)
+    ids = [int(row["response_id"]) for row in responses]
+
+    def submitted(response_id: str) -> str:
+        at = bisect_left(ids, int(response_id or 0))
+        return responses[at]["submitted_at"] if at < len(ids) and ids[at] == int(response_id or 0) else ""
+
     before: Mapping[str, str] = {}
     for row in release.rows(form.RULINGS):
         earlier = before["decided_at"] if before.get("image_id") == row["image_id"] else ""
-        heard = (submitted.get(each, "") for each in row.get("response_ids", "").split(";"))
+        heard = map(submitted, row.get("response_ids", "").split(";"))
         first = max([earlier, *heard])
         if first and is_before(row["decided_at"], first):
             words = f"not before {first}, what it is about"

@@ -4,6 +4,7 @@ Pure: standard library only. The private part of a row is not published: its SHA
 """
 
 import json
+from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,9 +13,10 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import TIME
 from adjudication.schema.release_tables import tables_of
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import time_of
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from common.audit.chain import ChainEnd, ChainRow, problem
 
@@ -51,7 +53,7 @@ def check_publications(release: Release, findings: Findings) -> None:
         latest = cells.time(time_of(row["at"]) + _BUILDING)
         for file, columns in tables_of(published.manifest.revision).items():
             times = [name for name, column in columns.items() if column.form.pattern in _TIMES and name not in _TO_COME]
-            for each in published.rows(file) if times else ():
+            for each in published.stream(file) if times else ():
                 for name in times:
                     if each[name] > latest:
                         words = f"not after {row['at']}, when it was published"
@@ -104,7 +106,7 @@ def _public(row: Row) -> dict[str, Any]:
 
 def _check_first(row: Row, release: Release, findings: Findings) -> None:
     """The first row follows the last one of the week before; weeks between may have been released with rows, too."""
-    last = next(reversed(list(release.rows_before(form.AUDIT))), None)
+    last = next((row for each in reversed(release.weeks_before) for row in deque(each.stream(form.AUDIT), 1)), None)
     before = ChainEnd(int(last["number"]), last["sha256"]) if last is not None else ChainEnd()
     number = int(row["number"])
     if number > before.number + 1 and not _is_next(release):

@@ -12,13 +12,15 @@ from typing import Any
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE, is_before, time_of
 from adjudication.verifier.release import Release, Tables
 from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import check_count, value_of
 
 _SIDES = ("x", "y", "width", "height")
+_OF_PICTURES = (form.CASES, form.EXAMINATIONS)
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,20 @@ class _Record:
 def check_board(release: Release, findings: Findings) -> None:
     """Check what the third revision of the format says of the board."""
     tables, manifest = release.tables, release.manifest
+    # Few pictures come before the board.
+    pictures = {row["image_id"] for file in _OF_PICTURES for row in tables[file]}
     rulings: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in tables[form.RULINGS]:
-        rulings[row["image_id"]][row["number"]] = row
+        if row["image_id"] in pictures:
+            rulings[row["image_id"]][row["number"]] = row
     record = _Record(
         release,
         tables,
         manifest,
         findings,
-        {row["image_id"]: row for row in tables[form.IMAGES]},
+        release.by(form.IMAGES, "image_id"),
         rulings,
-        {(row["image_id"], row["panel"]): row for row in tables[form.PANELS]},
+        {(row["image_id"], row["panel"]): row for row in tables[form.PANELS] if row["image_id"] in pictures},
         {row["case_id"]: row for row in tables[form.CASES]},
         frozenset(row["team_id"] for row in tables[form.TEAMS]),
         frozenset(row["defense_id"] for row in tables[form.DEFENSES]),

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 from adjudication.schema import columns
 from adjudication.schema.release_tables import DECLARED, tables_of
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 
 # A row -> what its cell would have to be, where it is not that; None where it is.
 Check: TypeAlias = Callable[[Row], str | None]

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 from adjudication.rules import is_confident_mistake
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.release import Release
 from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.rows import Row
 from labeling.enums import Label, Origin
 
 # defense, image -> round -> the prediction's row

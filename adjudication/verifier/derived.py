@@ -6,6 +6,7 @@ Pure. The exporter writes with these functions and the verifier writes both file
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import mul
 from typing import NamedTuple
 
@@ -108,7 +109,12 @@ def outline_box(outline: str) -> Box:
     rings = _numbers(outline)
     left, right = min(min(xs) for xs, _ in rings), max(max(xs) for xs, _ in rings)
     top, bottom = min(min(ys) for _, ys in rings), max(max(ys) for _, ys in rings)
-    return Box(*(round(side * HUNDREDTHS_PER_PIXEL) for side in (left, top, right, bottom)))
+    return Box(*map(_hundredths, (left, top, right, bottom)))
+
+
+@lru_cache(1 << 14)  # sides repeat: one number is held for all boxes, not four for each
+def _hundredths(side: float) -> int:
+    return round(side * HUNDREDTHS_PER_PIXEL)
 
 
 def _numbers(outline: str) -> list[tuple[list[float], list[float]]]:

@@ -3,26 +3,16 @@
 Pure: standard library only.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from adjudication.schema import release_tables
+from adjudication.verifier.rows import Row
 from adjudication.verifier.terminal import printable
 
 _LONGEST_SHOWN = 120
 # So many differences are kept; of the others only the number.
-_MOST_DIFFERENCES = 100_000
-
-
-class Row(dict[str, str]):
-    """The cells of a row by their columns, and the number of its first line in the file (the heading is line 1)."""
-
-    __slots__ = ("line",)
-
-    def __init__(self, cells: Iterator[tuple[str, str]], line: int) -> None:
-        super().__init__(cells)
-        self.line = line
+_MOST_DIFFERENCES = 20_000
 
 
 @dataclass(frozen=True, slots=True)

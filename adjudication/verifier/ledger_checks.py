@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from adjudication.enums import DecisionKind
 from adjudication.rules import equal_shares
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 from adjudication.verifier.stake_checks import json_of
 
 _HALVES = ("attackers", "defenders")

@@ -4,7 +4,6 @@ fresh panel.
 Pure: standard library only.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,8 +11,9 @@ from typing import NamedTuple
 from adjudication.enums import DecidedBy
 from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.rows import Row
 from labeling.enums import PanelState
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
@@ -42,23 +42,39 @@ class PanelPlaces(NamedTuple):
 class Panels:
     """Counted responses by image and panel, by their ids; and, since the third revision, the panels themselves."""
 
-    counted: dict[str, dict[int, list[CountedResponse]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(list))
-    )
-    seats: dict[str, dict[int, PanelPlaces]] = field(default_factory=lambda: defaultdict(dict))
+    counted: dict[tuple[str, int], list[CountedResponse]] = field(default_factory=dict)
+    seats: dict[tuple[str, int], PanelPlaces] = field(default_factory=dict)
+    # Few pictures have another panel than the first.
+    _others: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, image_id: str, response: CountedResponse) -> bool:
+        """Add a counted response to its panel; False where no panel has so many places."""
+        panel = self.counted.get((image_id, response.panel))
+        if panel is None:
+            panel = self.counted[image_id, response.panel] = []
+            if response.panel != 1:
+                self._others.setdefault(image_id, []).append(response.panel)
+        if len(panel) == LARGEST_PANEL:
+            return False
+        panel.append(response)
+        return True
 
     def of(self, image_id: str) -> list[CountedResponse]:
         """Every counted response of an image, by id."""
-        panels = self.counted.get(image_id, {})
-        return sorted(response for panel in panels.values() for response in panel)
+        every = (response for number in self.numbers(image_id) for response in self.panel(image_id, number))
+        return sorted(every, key=lambda response: response.response_id)
 
     def panel(self, image_id: str, panel: int) -> list[CountedResponse]:
         """The counted responses of one panel, by id: the order in which its places were filled."""
-        return self.counted.get(image_id, {}).get(panel, [])
+        return self.counted.get((image_id, panel), [])
+
+    def numbers(self, image_id: str) -> list[int]:
+        """Return the panels of an image that may have counted responses."""
+        return [1, *self._others.get(image_id, ())]
 
     def seats_of(self, image_id: str, panel: int) -> PanelPlaces | None:
         """What the release says of a panel; None where it does not, as before the third revision."""
-        return self.seats.get(image_id, {}).get(panel)
+        return self.seats.get((image_id, panel))
 
     def withheld(self, image_id: str, panel: int) -> bool:
         """Say whether the answers of a panel stay out because more taskers are being asked on it (R8)."""
@@ -72,7 +88,7 @@ def read_panels(rows: Sequence[Row], manifest: Manifest, panels: Panels) -> None
     if manifest.revision > _WITHOUT_IDS:
         for row in rows:
             seats = PanelPlaces(int(row["size"]), int(row["joined"]), row["joined_at"], row["state"])
-            panels.seats[row["image_id"]][int(row["panel"])] = seats
+            panels.seats[row["image_id"], int(row["panel"])] = seats
 
 
 def counted_ids(ruling: Row, panels: Panels) -> list[int]:
@@ -138,7 +154,9 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
 
     `sizes` are those that the policies name: a picture's first panel has one of them, the board chooses for later ones.
     """
-    newest = {image_id: max(by_number) for image_id, by_number in panels.seats.items() if by_number}
+    newest: dict[str, int] = {}
+    for image_id, number in panels.seats:
+        newest[image_id] = max(number, newest.get(image_id, number))
     for image_id, number, seats in _all(panels):
         asked_for = sizes if number == 1 else range(SMALLEST_PANEL, LARGEST_PANEL + 1)
         if (image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > LARGEST_PANEL):
@@ -153,9 +171,8 @@ _Panel = tuple[str, int, PanelPlaces]
 
 
 def _all(panels: Panels) -> Iterator[_Panel]:
-    for image_id, by_number in panels.seats.items():
-        for number, seats in by_number.items():
-            yield image_id, number, seats
+    for (image_id, number), seats in panels.seats.items():
+        yield image_id, number, seats
 
 
 def _row(image_id: str, number: int) -> str:

@@ -6,9 +6,10 @@ Pure: standard library only.
 from collections.abc import Iterator
 
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 from labeling.enums import Origin
 from policy.calendar import calendar_day
 

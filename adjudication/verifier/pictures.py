@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest, check_hash
+from adjudication.verifier.rows import Row
 from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, UnreadableFile, is_regular, read_bytes
-from picture_files.png import PictureDamaged, decode_png, pixels_sha256
+from picture_files.png import PictureDamaged, png_identity
 
 # Below this many, starting processes takes longer than looking.
 _FEW = 100
 _AT_ONCE = 16
+# All processes together hold files of so many bytes.
+_MOST_HELD_BYTES = 1 << 26
 
 
 class PictureFile(NamedTuple):
@@ -54,6 +57,8 @@ def check_pictures(
 
 def _look_at_all(folder: Path, paths: list[str]) -> Iterator[PictureFile]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    largest = max((os.lstat(folder / path).st_size for path in paths), default=0)
+    cores = min(cores, _MOST_HELD_BYTES // max(min(largest, MOST_PICTURE_BYTES), 1 << 20))
     if len(paths) < _FEW or cores == 1:
         yield from map(partial(inspect_picture, folder), paths)
         return
@@ -69,10 +74,10 @@ def inspect_picture(folder: Path, path: str) -> PictureFile:
         return PictureFile(path, "", "", "", str(error))
     sha256 = hashlib.sha256(data).hexdigest()
     try:
-        width, height, pixels = decode_png(data)
+        width, height, pixels = png_identity(data)
     except PictureDamaged as error:
         return PictureFile(path, sha256, "", "", str(error))
-    return PictureFile(path, sha256, pixels_sha256(width, height, pixels), f"{width} x {height}", "")
+    return PictureFile(path, sha256, pixels, f"{width} x {height}", "")
 
 
 def _check_picture(seen: PictureFile, rows: Mapping[str, Row], findings: Findings) -> None:

@@ -5,49 +5,67 @@ Pure: standard library only.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from adjudication.schema import release_format as form
-from adjudication.schema.release_tables import tables_of
-from adjudication.verifier.findings import Findings, Row
+from adjudication.schema.release_tables import DECLARED, tables_of
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import Policies
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest, read_table
+from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest, stream_table
+from adjudication.verifier.rows import Row
+from adjudication.verifier.untrusted_files import file_size
 
 Tables = Mapping[str, Sequence[Row]]
-_TABLES_KEPT = 512
 _MOST_MERGES = 100
+
+
+# The longest tables: of earlier releases their rows are looked at one by one.
+_LONG = frozenset({form.RESPONSES, form.PREDICTIONS, form.AUDIT})
+# So many times more memory than on the disk the rows of other tables take with what they are searched by, as measured.
+_MEMORY_PER_BYTE = 5
+# (folder, hash of the manifest, table) -> its rows: from one release to the next of a chain they are the same.
+_rows_kept: dict[tuple[Path, str, str], Sequence[Row]] = {}
 
 
 @dataclass(frozen=True)
 class EarlierRelease:
-    """A release before this one, linked to it by hashes."""
+    """A release before this one, linked to it by hashes. What is wrong with its tables, the check of it says."""
 
     folder: Path
     manifest: Manifest
 
     def rows(self, file: str) -> Sequence[Row]:
-        """Return the rows of one of its tables that can be read; none where its revision has no such table."""
-        if file not in tables_of(self.manifest.revision):
-            return ()
-        return _rows(self.folder, self.manifest.sha256, self.manifest.revision, file)
+        """Return the rows of a table; none where its revision has no such table. Raises ValueError for a long one."""
+        if file in _LONG:
+            raise ValueError(f"the rows of {file} are many: stream them")
+        key = (self.folder, self.manifest.sha256, file)
+        if key not in _rows_kept:
+            _rows_kept[key] = tuple(self.stream(file))
+        return _rows_kept[key]
 
+    def stream(self, file: str) -> Iterator[Row]:
+        """Yield the rows of a table, none of which is kept; none where its revision has no such table."""
+        if file in tables_of(self.manifest.revision):
+            yield from stream_table(self.folder, file, Findings(), revision=self.manifest.revision)
 
-@lru_cache(_TABLES_KEPT)
-def _rows(folder: Path, sha256: str, revision: int, file: str) -> Sequence[Row]:
-    """Read a table of a release whose manifest has this hash; what is wrong with it, the check of that release says."""
-    return read_table(folder, file, Findings(), revision=revision)
+    @property
+    def memory(self) -> int:
+        """About how many bytes of memory its rows take."""
+        return _MEMORY_PER_BYTE * sum(file_size(self.folder, file) for file in DECLARED.keys() - _LONG)
 
 
 @dataclass(frozen=True)
 class EarlierReleases:
     """The releases that lie beside this one and come before it in the chain, newest first, as far as they are there.
 
-    `whole` says that the chain is here from its first release on.
+    `whole` says that the chain is here from its first release on. `left_out` is the newest that would take too much
+    memory, with those before it; empty where none does.
     """
 
     releases: tuple[EarlierRelease, ...]
     whole: bool
+    left_out: str = ""
 
     def of_other_weeks(self, week: str) -> list[EarlierRelease]:
         """Return the newest part of each week before `week`, the oldest week first."""
@@ -57,25 +75,43 @@ class EarlierReleases:
         return [newest[name] for name in sorted(newest) if name < week]
 
 
-def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None) -> EarlierReleases:
+def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, most: int) -> EarlierReleases:
     """Follow the chain back from a release to the first that is not there. `beside` is the folder of its neighbours;
-    `previous` is where the one before it lies, if that is elsewhere."""
+    `previous` is where the one before it lies, if that is elsewhere. They take at most so many bytes of memory."""
     found: list[EarlierRelease] = []
-    place = previous
+    whole, left_out = True, ""
+    for before in _chain_before(manifest, beside, previous):
+        if before is None:
+            whole = False
+        elif most < 0 or (most := most - before.memory) < 0:
+            whole, left_out = False, left_out or before.manifest.name
+        else:
+            found.append(before)
+    kept = {(each.folder, each.manifest.sha256) for each in found}
+    for key in [key for key in _rows_kept if key[:2] not in kept]:
+        del _rows_kept[key]
+    return EarlierReleases(tuple(found), whole, left_out)
+
+
+def _chain_before(manifest: Manifest, beside: Path, previous: Path | None) -> Iterator[EarlierRelease | None]:
+    """Yield the releases before one, newest first; None at the end where the first of all is not there."""
     seen = {manifest.sha256}
     while manifest.previous_name:
-        folder = place if place is not None else beside / manifest.previous_name
-        place, beside = None, folder.resolve().parent
+        folder = previous if previous is not None else beside / manifest.previous_name
+        previous, beside = None, folder.resolve().parent
         try:
             before = read_manifest(folder)
         except NotARelease:
-            return EarlierReleases(tuple(found), whole=False)
+            yield None
+            return
         if before.sha256 != manifest.values["previous_sha256"] or before.sha256 in seen:
-            return EarlierReleases(tuple(found), whole=False)
+            yield None
+            return
         seen.add(before.sha256)
-        found.append(EarlierRelease(folder, before))
+        yield EarlierRelease(folder, before)
         manifest = before
-    return EarlierReleases(tuple(found), whole=not manifest.values["previous_name"])
+    if manifest.values["previous_name"]:
+        yield None
 
 
 @dataclass(frozen=True)
@@ -108,8 +144,10 @@ class Release:
     def by(self, file: str, column: str) -> Mapping[str, Row]:
         """Return cell -> the first row of a table of this release that has it in `column`."""
         if (file, column) not in self._indices:
-            rows = reversed(self.rows(file))
-            self._indices[file, column] = {row[column]: row for row in rows if column in row}
+            index = self._indices[file, column] = {}
+            for row in self.rows(file):
+                if column in row:
+                    index.setdefault(row[column], row)
         return self._indices[file, column]
 
     def earlier_by(self, file: str, column: str) -> Mapping[str, Row]:

@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
+from adjudication.verifier.rows import Columns, Row, RowMemory, TooManyRows
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
@@ -119,9 +120,18 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     wrong = [key for key, kind in _KEYS.items() if type(values.get(key)) is not kind]
     if wrong or not all(isinstance(sha, str) for sha in values["files"].values()):
         raise NotARelease(f"{folder}: {form.MANIFEST} lacks or misstates: {', '.join(wrong) or 'files'}")
-    if findings is not None and f"{json.dumps(values, indent=1, ensure_ascii=False)}\n".encode() != data:
+    if findings is not None and _canonical_sha256(values) != hashlib.sha256(data).hexdigest():
         findings.add(form.MANIFEST, "text", "another form", "the canonical form of the same values")
     return Manifest(values, hashlib.sha256(data).hexdigest())
+
+
+def _canonical_sha256(values: Any) -> str:
+    """Return the hash of a manifest's canonical form, which is not held as a whole."""
+    digest = hashlib.sha256()
+    for piece in json.JSONEncoder(indent=1, ensure_ascii=False).iterencode(values):
+        digest.update(piece.encode())
+    digest.update(b"\n")
+    return digest.hexdigest()
 
 
 def check_name(manifest: Manifest, findings: Findings) -> None:
@@ -187,28 +197,45 @@ def _names_in(folder: Path) -> set[str]:
     return names | pictures
 
 
-def read_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> list[Row]:
-    """Read a table. Rows that have not the form of one are found and left out."""
-    columns = release_tables.tables_of(revision)[name]
-    lines = _csv_lines(folder, name, findings)
+def read_table(
+    folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION, memory: RowMemory | None = None
+) -> list[Row]:
+    """Read a table. Rows that have not the form of one are found and left out.
+
+    `memory` is that for all tables of a release; raises NotARelease where it is used up.
+    """
+    memory, rows = memory or RowMemory(), []
+    try:
+        for row in stream_table(folder, name, findings, revision=revision):
+            memory.take(name, row)
+            rows.append(row)
+    except TooManyRows as error:
+        raise NotARelease(f"{folder}: {name}: {error}") from error
+    _check_order(name, rows, findings)
+    return rows
+
+
+def stream_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> Iterator[Row]:
+    """Yield the rows of a table that have the form of one, in the order of the file. Of the others a difference is
+    found, until there are more than are kept: there may be a billion."""
+    columns, lines = release_tables.tables_of(revision)[name], _csv_lines(folder, name, findings)
     _, heading = next(lines, (1, []))
     if heading != list(columns):
         findings.add(name, "line 1", ",".join(heading), ",".join(columns))
-        return []
-    forms = {column: each.form.fullmatch for column, each in columns.items()}
-    rows = []
+        return
+    kept, matches = Columns(columns), [each.form.fullmatch for each in columns.values()]
     for number, cells in lines:
+        if findings.not_kept:
+            return
         if len(cells) != len(columns):
             findings.add(name, f"line {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
-        row = Row(zip(columns, cells, strict=True), number)
-        wrong = [column for column, cell in row.items() if forms[column](cell) is None]
-        for column in wrong:
-            findings.add(name, row, row[column], "another form", column=column)
+        row = Row(kept, cells, number)
+        wrong = [at for at, (match, cell) in enumerate(zip(matches, cells, strict=True)) if match(cell) is None]
+        for at in wrong:
+            findings.add(name, row, cells[at], "another form", column=list(columns)[at])
         if not wrong:
-            rows.append(row)
-    _check_order(name, rows, findings)
-    return rows
+            yield row
 
 
 def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, list[str]]]:
@@ -218,14 +245,12 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[in
     number = 1
     try:
         for cells in csv.reader(_remembered(read_lines(folder, name), read), strict=True):
-            again = io.StringIO(newline="")
-            csv.writer(again, lineterminator="\n").writerow(cells)
-            recorded = "".join(read)
-            if again.getvalue() != recorded:
-                compare_lines(name, recorded.split("\n"), again.getvalue().split("\n"), findings, first=number)
-            first, number = number, number + len(read)
+            recorded, again = "".join(read), "".join(csv_text([cells]))
+            if again != recorded:
+                compare_lines(name, recorded.split("\n"), again.split("\n"), findings, first=number)
+            yield number, cells
+            number += len(read)
             read.clear()
-            yield first, cells
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
@@ -235,20 +260,46 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[in
 
 
 def _remembered(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    """Yield lines and put each into `read`, which is emptied after each record; raises UnreadableFile for one that has
+    more bytes than a line may have, as it is held in memory."""
+    held = 0
     for line in lines:
+        held = held + len(line) if read else len(line)
+        if held > MOST_LINE_BYTES:
+            raise UnreadableFile(f"a record has more than {MOST_LINE_BYTES:,} bytes")
         read.append(line)
         yield line
 
 
-def compare_text(folder: Path, name: str, follows: str, findings: Findings) -> None:
-    """Find every line in which a file differs from the text that follows from the rest of the release."""
+def csv_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield each row as it stands in a table."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    for row in rows:
+        writer.writerow(row)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def compare_text(folder: Path, name: str, follows: Iterable[str], findings: Findings) -> None:
+    """Find every line in which a file differs from the text, in pieces, that follows from the rest of the release."""
     try:
         recorded = (line.removesuffix("\n") for line in _with_last_line(read_lines(folder, name)))
-        compare_lines(name, recorded, follows.split("\n"), findings)
+        compare_lines(name, recorded, _lines_of(follows), findings)
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
         findings.add(name, "text", f"unreadable ({error})", "UTF-8")
+
+
+def _lines_of(pieces: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a text in pieces, as `str.split` does: the whole text would take much memory."""
+    begun = ""
+    for piece in pieces:
+        *lines, begun = (begun + piece).split("\n")
+        yield from lines
+    yield begun
 
 
 def _with_last_line(lines: Iterable[str]) -> Iterator[str]:
@@ -265,6 +316,8 @@ def compare_lines(
 ) -> None:
     """Find every line in which two texts differ; `first` is the number of the first one."""
     for number, (one, other) in enumerate(zip_longest(recorded, follows, fillvalue="no line"), start=first):
+        if findings.not_kept:
+            return  # there may be a billion of them
         if one != other:
             findings.add(name, f"line {number}", one, other)
 

@@ -1,27 +1,97 @@
-"""Lets a release be checked as the zip that was downloaded: unpacks it into a temporary folder (R39).
+"""Unpacks a downloaded release safely, for the mirror and for whoever checks it as its zip: only files that a release
+has, within size limits, all or nothing (R39).
 
 Pure: standard library only.
 """
 
-from collections.abc import Collection, Iterator
+import hashlib
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeAlias
 
 from adjudication.schema import release_format as form
-from adjudication.verifier.mirror_zip import DamagedZip, Progress, unpack_unlisted
+from adjudication.schema import release_tables
+from adjudication.verifier.chain import ListedRelease, is_release_name
 from adjudication.verifier.release_reader import NotARelease, read_manifest
+from adjudication.verifier.terminal import printable
+from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
 
-# What the check of a release reads of the one before it.
-_OF_PREVIOUS = (form.MANIFEST, form.AUDIT)
+# What is done, of how much, in words.
+Progress: TypeAlias = Callable[[str, int, int], None]
+
+# No release is larger, neither as a zip nor unpacked: a hundred thousand pictures of two megabytes are less.
+MOST_BYTES = 1 << 38
+# The zip's own list of what is in it, which is held in memory: 200,000 files fit.
+MOST_HELD_BYTES = 1 << 26
+MOST_ENTRIES = 200_000
+_ENTRY = b"PK\x01\x02"
+# Left free on the disk, whatever is fetched.
+_SPARE_BYTES = 1 << 26
+_PIECE = 1 << 20
+# The library repeats names, which have up to 65,535 letters.
+_SHOWN = 120
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 0x1
+# What the check of a release reads of those before it.
+_OF_EARLIER = frozenset({form.MANIFEST, *release_tables.TABLES} - {form.RESPONSES, form.PREDICTIONS})
+
+_Entries: TypeAlias = Mapping[str, zipfile.ZipInfo]
+
+
+class DamagedZip(Exception):
+    """The zip does not hold the release that is listed; the text says what is wrong with it."""
+
+
+def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
+    """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
+
+    Raises Damaged for a zip that another one should take the place of, NotARelease for a manifest that this program
+    cannot read, and OSError where the disk has no room or refuses.
+    """
+    partial = folder / f".{release.name}.partial"
+    _remove(partial)
+    try:
+        (partial / form.PICTURES).mkdir(parents=True)
+        with _open_zip(archive) as packed:
+            _unpack_all(packed, release, partial, progress)
+        os.rename(partial, folder / release.name)
+    finally:
+        _remove(partial)
+
+
+def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Collection[str] = ()) -> Path:
+    """Unpack a release that no list names into its own new folder below `folder`, and return that.
+
+    It has the name that the zip gives it. `only` names the files that are unpacked; all are where it is empty. No hash
+    is compared: that is left to whoever checks the release. Raises DamagedZip for what holds no release, and OSError
+    where the disk has no room or refuses.
+    """
+    with _open_zip(archive) as packed:
+        name = next((entry.filename.partition("/")[0] for entry in packed.infolist()), "")
+        if not is_release_name(name):
+            raise DamagedZip("it holds no release")
+        entries = {path: entry for path, entry in _checked(packed, name).items() if not only or path in only}
+        into = folder / name
+        (into / form.PICTURES).mkdir(parents=True)
+        need_room(into, sum(entry.file_size for entry in entries.values()))
+        for number, (path, entry) in enumerate(entries.items(), start=1):
+            _unpack_one(packed, entry, into / path)
+            progress(f"{name} unpacked", number, len(entries))
+    return into
 
 
 @contextmanager
 def release_folders(release: Path, previous: Path | None, progress: Progress) -> Iterator[tuple[Path, Path | None]]:
     """Yield the folder of `release` and that of the one before it; each may be given as a folder or as a zip.
 
-    A zip is unpacked, and what was unpacked is removed at the end. Where `previous` is not given, the release before a
-    zip is looked for beside it; beside a folder the verifier itself looks. Raises NotARelease for a file that is no
+    A zip is unpacked, and what was unpacked is removed at the end. Where `previous` is not given, the releases before
+    a zip are looked for beside it; beside a folder the verifier itself looks. Raises NotARelease for a file that is no
     zip of a release, and where there is no room to unpack it.
     """
     if not release.is_file() and not (previous is not None and previous.is_file()):
@@ -31,9 +101,9 @@ def release_folders(release: Path, previous: Path | None, progress: Progress) ->
         folder = _folder_of(release, Path(temporary, "release"), progress)
         before = Path(temporary, "before")
         if previous is not None:
-            yield folder, _folder_of(previous, before, progress, _OF_PREVIOUS)
+            yield folder, _folder_of(previous, before, progress, _OF_EARLIER)
         else:
-            yield folder, _beside(release, read_manifest(folder).previous_name, before, progress)
+            yield folder, _chain_beside(release, read_manifest(folder).previous_name, before, progress)
 
 
 def _folder_of(release: Path, into: Path, progress: Progress, only: Collection[str] = ()) -> Path:
@@ -45,13 +115,125 @@ def _folder_of(release: Path, into: Path, progress: Progress, only: Collection[s
         raise NotARelease(f"{release}: cannot be unpacked: {error}") from error
 
 
+def _chain_beside(archive: Path, name: str, into: Path, progress: Progress) -> Path | None:
+    """Unpack the releases before a zip that lie beside it as zips, each into its folder below `into`, as far as the
+    chain is there. Returns the folder of the newest, called `name`; None where none lies there that can be read."""
+    newest: Path | None = None
+    while name and not (into / name).exists():
+        folder = _beside(archive, name, into, progress)
+        if folder is None:
+            break
+        newest = newest or folder
+        name = read_manifest(folder).previous_name if folder.parent == into else ""
+    return newest
+
+
 def _beside(archive: Path, name: str, into: Path, progress: Progress) -> Path | None:
-    """Return the folder of the release called `name` that lies beside a zip; None where none does that can be read."""
-    for place in (archive.parent / name, archive.parent / f"{name}.zip") if name else ():
+    for place in (archive.parent / name, archive.parent / f"{name}.zip"):
         try:
-            folder = _folder_of(place, into, progress, _OF_PREVIOUS)
+            folder = _folder_of(place, into, progress, _OF_EARLIER)
             read_manifest(folder)
         except NotARelease:
             continue  # what is wrong with it, the check of that release says
         return folder
     return None
+
+
+def need_room(folder: Path, size: int) -> None:
+    """Raise OSError, in words, where the disk has no room for so many bytes more."""
+    free = max(shutil.disk_usage(folder).free - _SPARE_BYTES, 0)
+    if size > free:
+        raise OSError(f"{size:,} bytes are needed and {free:,} can be taken on this disk")
+
+
+def _remove(partial: Path) -> None:
+    if partial.exists():
+        shutil.rmtree(partial)
+
+
+class _Archive(io.FileIO):
+    """A zip whose own list is not read where it is longer than memory should hold."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return at most `size` bytes, all that are left where it is negative; raises OSError for too many bytes or
+        too many entries of the list."""
+        wanted = size if size is not None and size >= 0 else os.fstat(self.fileno()).st_size - self.tell()
+        if wanted > MOST_HELD_BYTES:
+            raise OSError(f"{wanted:,} bytes at once, and {MOST_HELD_BYTES:,} are the most that is held")
+        data = super().read(wanted)
+        if data.count(_ENTRY) > MOST_ENTRIES:
+            raise OSError(f"more than {MOST_ENTRIES:,} files")
+        return data
+
+
+@contextmanager
+def _open_zip(archive: Path) -> Iterator[zipfile.ZipFile]:
+    if not is_regular(archive.parent, archive.name):
+        raise DamagedZip("no regular file")
+    with _Archive(archive) as file:
+        try:
+            packed = zipfile.ZipFile(file)
+        except Exception as error:  # the library has no one kind of error for what strangers write into a zip
+            raise DamagedZip(printable(repr(error), _SHOWN)) from error
+        yield packed
+
+
+def _unpack_all(packed: zipfile.ZipFile, release: ListedRelease, into: Path, progress: Progress) -> None:
+    entries = _checked(packed, release.name)
+    need_room(into, sum(entry.file_size for entry in entries.values()))
+    manifest = _unpack_one(packed, entries[form.MANIFEST], into / form.MANIFEST)
+    if manifest != release.manifest_sha256:
+        raise DamagedZip(f"its manifest has SHA-256 {manifest}, listed is {release.manifest_sha256}")
+    listed = read_manifest(into).files
+    if odd := sorted(entries.keys() - {form.MANIFEST} ^ listed.keys()):
+        raise DamagedZip(
+            f"{odd[0]!r} is {'listed in its manifest and not in it' if odd[0] in listed else 'not listed'}"
+        )
+    for number, (path, sha256) in enumerate(listed.items(), start=2):
+        if _unpack_one(packed, entries[path], into / path) != sha256:
+            raise DamagedZip(f"{path} has another SHA-256 than its manifest says")
+        progress(f"{release.name} unpacked", number, len(entries))
+
+
+def _checked(packed: zipfile.ZipFile, name: str) -> _Entries:
+    """Return path -> entry, all of them files that a release can have, with sizes that add up to what is allowed."""
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for entry in packed.infolist():
+        top, _, path = entry.filename.partition("/")
+        if top != name or not release_tables.is_file(path):
+            raise DamagedZip(f"it holds {entry.filename[:_SHOWN]!r}, which no release has")
+        if path in entries:
+            raise DamagedZip(f"it holds {path} twice")
+        if entry.compress_type not in _METHODS or entry.flag_bits & _ENCRYPTED:
+            raise DamagedZip(f"{path} is packed in a way that no release is")
+        entries[path] = entry
+    if form.MANIFEST not in entries:
+        raise DamagedZip(f"it holds no {form.MANIFEST}")
+    _check_size("it", sum(entry.file_size for entry in entries.values()), MOST_BYTES)
+    _check_size(form.MANIFEST, entries[form.MANIFEST].file_size, MOST_MANIFEST_BYTES)
+    return entries
+
+
+def _check_size(what: str, size: int, most: int) -> None:
+    if size > most:
+        raise DamagedZip(f"{what} unpacks to {size:,} bytes, and {most:,} are the most that is taken")
+
+
+def _unpack_one(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, place: Path) -> str:
+    """Write one file and return its SHA-256."""
+    digest = hashlib.sha256()
+    with place.open("xb") as file:
+        for piece in _pieces(packed, entry):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def _pieces(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield what an entry unpacks to: the library gives no more bytes than the entry says, whatever is packed there."""
+    try:
+        with packed.open(entry) as source:
+            while piece := source.read(_PIECE):
+                yield piece
+    except Exception as error:  # what goes wrong in writing is raised elsewhere, so this is the zip
+        raise DamagedZip(f"{entry.filename[:_SHOWN]!r}: {printable(repr(error), _SHOWN)}") from error

@@ -4,16 +4,18 @@ Pure: standard library only.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse, outline_box
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
 from adjudication.verifier.policies import PolicyVersion
 from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.rows import Row
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
@@ -37,23 +39,32 @@ def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Fin
         response = _response(row, images[row["image_id"]], findings)
         if row["counted"] == "true":
             _gather(response, row["image_id"], panels, findings)
-    counted = sum(len(panel) for image in panels.counted.values() for panel in image.values())
+    counted = sum(map(len, panels.counted.values()))
     findings.figures.append(f"{len(rows):,} responses read, {counted:,} of them counted")
     return panels
 
 
 def _gather(response: CountedResponse, image_id: str, panels: Panels, findings: Findings) -> None:
     """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
-    panel = panels.counted[image_id][response.panel]
-    if len(panel) < LARGEST_PANEL:
-        panel.append(response)
-    else:
+    if not panels.add(image_id, response):
         row = f"row {response.response_id}"
         findings.add(form.RESPONSES, row, f"counted on {image_id} panel {response.panel}", "the panel was full")
 
 
+class _ResponseOfRow(CountedResponse):
+    """A counted response whose outline stays in its row: there are hundreds of thousands."""
+
+    __slots__ = ()
+
+    @property
+    def outline(self) -> str:
+        """Return the published text."""
+        row: Any = self[-1]
+        return str(row["outline"])
+
+
 def _response(row: Row, image: Row, findings: Findings) -> CountedResponse:
-    return CountedResponse(
+    return _ResponseOfRow(
         int(row["response_id"]),
         int(row["panel"]),
         row["tasker_id"],
@@ -63,7 +74,7 @@ def _response(row: Row, image: Row, findings: Findings) -> CountedResponse:
         cells.boolean_from(row["complete"]),
         cells.boolean_from(row["unoccluded"]),
         cells.boolean_from(row["real"]),
-        row["outline"],
+        cast(Any, row),
     )
 
 
@@ -195,17 +206,18 @@ def _check_none_missing(
     if len(unruled) > excepted or full > to_rule or perhaps > to_rule + manifest.kept_out:
         for image_id in unruled:
             findings.add(form.RULINGS, f"row {image_id}", "no ruling", "a ruling on every image")
-    for image_id, by_panel in panels.counted.items():
-        for number, counted in by_panel.items():
-            size = _size(panels, image_id, number, most)
-            if len(counted) > size:
-                row = f"row {counted[size].response_id}"
-                findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
+    for (image_id, number), counted in panels.counted.items():
+        size = _size(panels, image_id, number, most)
+        if len(counted) > size:
+            row = f"row {counted[size].response_id}"
+            findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
 
 
 def _is_full(panels: Panels, image_id: str, otherwise: int) -> bool:
-    by_panel = panels.counted.get(image_id, {})
-    return any(len(counted) >= _size(panels, image_id, number, otherwise) for number, counted in by_panel.items())
+    return any(
+        len(panels.panel(image_id, number)) >= _size(panels, image_id, number, otherwise)
+        for number in panels.numbers(image_id)
+    )
 
 
 def _size(panels: Panels, image_id: str, number: int, otherwise: int) -> int:

@@ -10,9 +10,10 @@ from adjudication.enums import Verdict
 from adjudication.rules import passes_private_set
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
 from adjudication.verifier.release import Release
+from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
 from policy.calendar import week_of
 from policy.numbers import Policy

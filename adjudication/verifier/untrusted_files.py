@@ -6,22 +6,27 @@ Pure: standard library only.
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NoReturn
 
-# The list of a release's files: 300,000 pictures fit.
-MOST_MANIFEST_BYTES = 1 << 26
-# The list of all releases: 200,000 of them fit.
-MOST_LIST_BYTES = 1 << 26
+# The list of a release's files: 200,000 pictures fit.
+MOST_MANIFEST_BYTES = 1 << 25
+# The list of all releases: 50,000 of them fit.
+MOST_LIST_BYTES = 1 << 24
 # No table is longer, nor is a line of one: an outline of ten thousand corners fits.
 MOST_FILE_BYTES = 1 << 30
 MOST_LINE_BYTES = 1 << 20
 # The largest picture that a release can hold has 48 MiB of pixels, and packing adds at most a thousandth.
 MOST_PICTURE_BYTES = 49 << 20
-# What a folder may hold beside what is listed; more are counted as one.
-MOST_NAMES = 1 << 20
+# What a folder may hold beside what is listed, in names and in their characters; the others are not looked at.
+MOST_NAMES = 1 << 19
+_MOST_NAMES_CHARACTERS = 1 << 26
+# Small values take many times more memory than their text: so many commas, and opening brackets, may be in it.
+_MOST_VALUES = 1_000_000
+_MOST_NESTED = 100_000
 _MOST_DEPTH = 40
 _MOST_DIGITS = 19
 _PIECE = 1 << 20
@@ -84,6 +89,15 @@ def is_regular(folder: Path, name: str) -> bool:
     return True
 
 
+def file_size(folder: Path, name: str) -> int:
+    """Return the bytes of a regular file; 0 for what is none, or would not be read."""
+    try:
+        with open_regular(folder, name) as file:
+            return os.fstat(file.fileno()).st_size
+    except UnreadableFile:
+        return 0
+
+
 def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
     """Return a file's bytes, at most `most`; raises Unreadable."""
     with open_regular(folder, name, most) as file:
@@ -126,16 +140,28 @@ def names_in(folder: Path) -> list[str]:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return []
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry, _ in zip(entries, range(MOST_NAMES), strict=False))
+            return sorted(_some_names(entry.name for entry in entries))
     except (OSError, ValueError):
         return []
+
+
+def _some_names(names: Iterable[str]) -> Iterator[str]:
+    characters = 0
+    for name in islice(names, MOST_NAMES):
+        characters += len(name)
+        if characters > _MOST_NAMES_CHARACTERS:
+            return
+        yield name
 
 
 def read_json(data: bytes) -> Any:
     """Return what JSON says; raises ValueError for what no other program would read the same.
 
-    These are NaN and infinities, numbers of many digits, halves of a surrogate pair, and values nested too deeply.
+    These are NaN and infinities, numbers of many digits, halves of a surrogate pair, values nested too deeply, and too
+    many of them.
     """
+    if data.count(b",") > _MOST_VALUES or data.count(b"[") + data.count(b"{") > _MOST_NESTED:
+        raise ValueError("too many values")
     try:
         value = json.loads(data.decode(), parse_constant=_no_number, parse_int=_whole, parse_float=_fraction)
     except RecursionError as error:

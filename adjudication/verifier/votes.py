@@ -12,8 +12,9 @@ from adjudication.counting import CHOICES, OUTCOMES, Ballot, agrees, decided_by
 from adjudication.enums import CaseKind, CaseOutcome, VoteChoice
 from adjudication.rules import REASONS
 from adjudication.schema import cells
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.rows import Row
 from labeling.enums import Label
 
 _VOTE = {"choice": str, "dissent": bool, "label": str, "reasons": list, "words": str}

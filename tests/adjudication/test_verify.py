@@ -17,10 +17,11 @@ import pytest
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.breaks import check_complete
-from adjudication.verifier.findings import Findings, Row
+from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import Policies, PolicyVersion
 from adjudication.verifier.release import EarlierReleases, Release
 from adjudication.verifier.release_reader import Manifest, NotARelease
+from adjudication.verifier.rows import Columns, Row
 from adjudication.verify import DIFFERENT, NO_RELEASE, NOTHING_DIFFERS, main, verify
 from contest.core.models import Attack
 from contest.releases import services
@@ -403,7 +404,7 @@ def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> Non
     }
     policies, findings = Policies({"1": PolicyVersion("1", Policy(evaluation_runs=9), "")}, {}), Findings()
     manifest, none_before = Manifest({"waiting": {"runs": 0}}, ""), EarlierReleases((), whole=True)
-    rows = {name: [Row(iter(each.items()), 2) for each in given] for name, given in tables.items()}
+    rows = {name: [Row(Columns(each), list(each.values()), 2) for each in given] for name, given in tables.items()}
     release = Release(Path(), manifest, rows, none_before, policies)
     check_complete(release, {}, set(), findings)
     assert len(findings.differences) == 20_000

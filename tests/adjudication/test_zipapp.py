@@ -206,7 +206,7 @@ def test_what_is_no_zip_of_a_release_is_refused(
 def test_without_room_it_says_so(
     forger: Forger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("adjudication.verifier.mirror_zip._SPARE_BYTES", 1 << 62)
+    monkeypatch.setattr("adjudication.verifier.release_zip._SPARE_BYTES", 1 << 62)
     assert main([str(zip_of(forger.folder))]) == NO_RELEASE
     assert "0 can be taken on this disk" in capsys.readouterr().err
 

@@ -12,6 +12,10 @@ SURVIVORS: dict[str, str] = {
         "money is advanced only where nothing is left over: what returns to the half is 0 in either case"
     ),
     "scoring/leases.py claim_lease: True is False": _POSTGRES,
+    "scoring/leases.py Heartbeat._beat: self._lost is None: Is is IsNot": (
+        "the thread needs a second connection, which writes beside the first on PostgreSQL alone"
+    ),
+    "scoring/leases.py Heartbeat._renew: now > self._until: Gt is GtE": "a beat at the very moment is as good as none",
     "scoring/leases.py reclaim: filter(state=RunState.RUNNING): left out": "what does not run has no lease",
     "contest/attacks/quota.py lock_team_quota: True is False (2)": (
         "a lock against changes of the key as well: it only makes others wait, on PostgreSQL"

@@ -47,8 +47,10 @@ def test_a_deposit_is_halved_and_an_odd_cent_waits_for_another(olga: User, now: 
 
 
 def test_a_deposit_needs_a_sum_and_a_reason(olga: User, now: datetime) -> None:
-    wrong = [(0, "A gift.", "cents"), (-5, "A gift.", "cents"), (10**15, "A gift.", "cents"), (5, " \x00", "reason"),
-             (5, "x" * 1001, "reason")]  # fmt: skip
+    wrong = [
+        *((cents, "A gift.", "cents") for cents in (0, -5, 10**14 + 1)),
+        *((5, reason, "reason") for reason in (" \x00", "x" * 1001)),
+    ]
     for cents, reason, field in wrong:
         assert refused("invalid", ledger.pool_deposit, cents=cents, reason=reason, by=olga, now=now).field == field
     assert not LedgerEntry.objects.exists()

@@ -1,8 +1,10 @@
 """A stranger's copy of everything published: fetched, resumed, checked, and told what differs (R39). Also of a contest
 that lists, sends and packs whatever it likes: the mirror says so, keeps its bounds, and goes on."""
 
+import hashlib
 import io
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -19,7 +21,7 @@ import pytest
 from django.core.management import call_command
 
 from adjudication import mirror
-from adjudication.verifier import mirror_zip
+from adjudication.verifier import release_zip
 from adjudication.verifier.chain import check_listed_release, parse_listed_release
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import read_manifest
@@ -338,6 +340,13 @@ def _in_the_list(name: str, place: int, layout: str, value: int) -> Callable[[by
     return changed
 
 
+def _name_of_other_length(data: bytes) -> bytes:
+    """The entry itself has a name of 65,535 letters, the list another one."""
+    at, damaged = data.index(f"{FIRST}/".encode()) - 4, bytearray(data)
+    struct.pack_into("<H", damaged, at, 0xFFFF)
+    return bytes(damaged)
+
+
 def _twice(data: bytes) -> bytes:
     out = io.BytesIO(data)
     with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
@@ -365,6 +374,8 @@ ZIPS: dict[str, Callable[[bytes], bytes]] = {
     "no manifest": lambda data: _packed_again(data, lambda files: files.pop(f"{FIRST}/manifest.json")),
     "a table left out": lambda data: _packed_again(data, lambda files: files.pop(f"{FIRST}/ledger.csv")),
     "a file twice": _twice,
+    "a name without end": _name_of_other_length,
+    "something that looks like a signature": _with(f"{FIRST}/manifest.sig", b"\x1b[2J"),
     "a way of packing that the library has not": _in_the_list("rulings.csv", 10, "<H", 99),
     "a way of packing that no release has": _in_the_list("rulings.csv", 10, "<H", zipfile.ZIP_BZIP2),
     "an encrypted file": _in_the_list("rulings.csv", 8, "<H", 1),
@@ -379,7 +390,7 @@ ZIPS: dict[str, Callable[[bytes], bytes]] = {
 def test_a_bad_zip_is_told_and_holds_nothing_up(
     what: str, server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_zip, "MOST_BYTES", 1 << 26)
+    monkeypatch.setattr(release_zip, "MOST_BYTES", 1 << 26)
     good = server.zips[FIRST]
     server.zips[FIRST] = ZIPS[what](good)
     assert server.zips[FIRST] != good
@@ -388,13 +399,72 @@ def test_a_bad_zip_is_told_and_holds_nothing_up(
     status, differences, _ = run(server.url)
     assert (status, len(differences)) == (mirror.DIFFERENT, 1), differences
     assert differences[0].startswith(f"{FIRST}: the zip is damaged (") and "\x1b" not in differences[0]
+    assert len(differences[0]) < 500
     assert {path.name for path in here.iterdir()} == {SECOND, f"{SECOND}.zip", f"{FIRST}.zip.damaged"}
+
+
+def test_a_zip_with_more_files_than_memory_holds_is_damaged(
+    server: Server, run: Again, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release_zip, "MOST_ENTRIES", 20)
+    assert lacking(run(server.url).differences[0], f"{FIRST}: the zip is damaged", "more than 20 files") == []
+
+
+def _hostile(**values: Any) -> Callable[[Path], object]:
+    """Rewrite a manifest with other values."""
+
+    def change(folder: Path) -> None:
+        path = folder / "manifest.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | values, indent=1))
+
+    return change
+
+
+def _pipe(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+    os.mkfifo(folder / "manifest.json")
+
+
+FOLDERS: dict[str, Callable[[Path], object]] = {
+    "half of a surrogate pair in the manifest": _hostile(name="release-\ud800"),
+    "a name of 5,000 letters": _hostile(previous_name="n" * 5_000),
+    "escape codes": _hostile(waiting={"\x1b[2J": 1}),
+    "files that are numbers": _hostile(files={"images.csv": 5}),
+    "a manifest that is nested deeply": lambda folder: (folder / "manifest.json").write_bytes(b"[" * 100_000),
+    "a manifest of bytes": lambda folder: (folder / "manifest.json").write_bytes(b"\xff\0"),
+    "a pipe for a manifest": _pipe,
+    "no folder any more": lambda folder: folder.rename(folder.with_name("elsewhere")),
+}
+
+
+@pytest.mark.parametrize("what", FOLDERS)
+def test_whatever_lies_in_one_release_the_next_one_is_checked(
+    what: str, server: Server, run: Again, here: Path
+) -> None:
+    assert run(server.url) == SAME
+    FOLDERS[what](here / FIRST)
+    (here / SECOND / "breaks.csv").write_text("")
+    status, differences, error = run(server.url)
+    assert (status, error) == (mirror.DIFFERENT, "") and all(line.isprintable() for line in differences)
+    assert [line for line in differences if line.startswith(f"{SECOND}: breaks.csv: ")], differences
+    if what != "no folder any more":  # that one is unpacked again
+        assert [line for line in differences if FIRST in line and "breaks.csv" not in line]
+
+
+def test_a_hostile_manifest_that_is_listed_holds_nothing_up(server: Server, run: Again, here: Path) -> None:
+    """A contest that lists the hash of a manifest that nobody can read."""
+    hostile = b"[" * 100_000
+    server.zips[FIRST] = _with(f"{FIRST}/manifest.json", hostile)(server.zips[FIRST])
+    server.rows[0] |= {"bytes": len(server.zips[FIRST]), "manifest_sha256": hashlib.sha256(hostile).hexdigest()}
+    status, differences, _ = run(server.url)
+    assert status == mirror.DIFFERENT and f"{FIRST}: not unpacked: " in "".join(differences)
+    assert (here / SECOND).is_dir() and (here / ERRATA).is_dir()
 
 
 def test_a_bomb_writes_nothing(server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tables may say what they like: what they unpack to is bounded before the first byte is written."""
     most = sum(len(data) for data in server.zips.values()) + (1 << 20)
-    monkeypatch.setattr(mirror_zip, "MOST_BYTES", most)
+    monkeypatch.setattr(release_zip, "MOST_BYTES", most)
     server.zips[FIRST] = _with(f"{FIRST}/ledger.csv", bytes(most))(server.zips[FIRST])
     server.rows[0]["bytes"] = len(server.zips[FIRST])
     assert lacking(run(server.url).differences[0], "the zip is damaged", f"{most:,} are the most") == []
@@ -404,14 +474,14 @@ def test_a_bomb_writes_nothing(server: Server, run: Again, here: Path, monkeypat
 def test_what_the_disk_has_no_room_for_is_not_written(
     server: Server, run: Again, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirror_zip, "_SPARE_BYTES", 1 << 62)  # more than any disk has free
+    monkeypatch.setattr(release_zip, "_SPARE_BYTES", 1 << 62)  # more than any disk has free
     status, differences, _ = run(server.url)
     assert (status, list(here.iterdir())) == (mirror.DIFFERENT, [])
     assert differences[0].startswith(f"{FIRST}: not fetched: ") and "0 can be taken on this disk" in differences[0]
     monkeypatch.undo()
     run(server.url)
     shutil.rmtree(here / FIRST)
-    monkeypatch.setattr(mirror_zip, "_SPARE_BYTES", 1 << 62)
+    monkeypatch.setattr(release_zip, "_SPARE_BYTES", 1 << 62)
     assert [line.split(":")[1] for line in run(server.url).differences] == [" not unpacked"]
     assert (here / f"{FIRST}.zip").exists() and not list(here.glob(".*")), "the zip is as good as it was"
 

@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of what reads a stranger's release: `python -m tests.fuzz` (docs/testing.md)."""
