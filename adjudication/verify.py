@@ -10,15 +10,14 @@ line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no relea
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from adjudication.report import report, report_json, verdict
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.schema.columns import Standing
-from adjudication.signatures.checking import SignatureReport, check_signatures
+from adjudication.signatures.checking import check_signatures
 from adjudication.signatures.key_files import KeyFileError, read_trusted_keys
 from adjudication.verifier.answer_checks import check_answers
 from adjudication.verifier.audit import check_audit, check_publications
@@ -61,7 +60,7 @@ from adjudication.verifier.release_reader import (
     read_manifest,
     read_table,
 )
-from adjudication.verifier.release_zip import release_folders
+from adjudication.verifier.release_zip import Progress, release_folders
 from adjudication.verifier.rows import Row, RowMemory
 from adjudication.verifier.rulings import check_rulings, read_responses
 from adjudication.verifier.run_checks import check_defenses, check_found, check_runs
@@ -70,6 +69,7 @@ from adjudication.verifier.terminal import printable, show
 from labeling.enums import Label
 
 NOTHING_DIFFERS, DIFFERENT, NO_RELEASE = 0, 1, 2
+EXIT_STATUS = "Exit status: 0 nothing differs, 1 something differs, 2 nothing could be checked."
 KEY_HELP = "check the signatures: a file with the contest's public key in its first line, those of witnesses below it"
 
 
@@ -78,7 +78,7 @@ def verify(
     *,
     previous: Path | None = None,
     pictures: bool = True,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda *_: None,
 ) -> Findings:
     """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
     findings = Findings()
@@ -100,16 +100,16 @@ def _check(
     previous: Path | None,
     pictures: bool,
     findings: Findings,
-    progress: Callable[[int, int], None],
+    progress: Progress,
 ) -> None:
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)
-    memory = RowMemory()
-    tables = {
-        name: read_table(folder, name, findings, revision=manifest.revision, memory=memory)
-        for name in release_tables.tables_of(manifest.revision)
-    }
+    memory, tables = RowMemory(), {}
+    names = release_tables.tables_of(manifest.revision)
+    for number, name in enumerate(names, start=1):
+        tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
+        progress("tables read", number, len(names))
     earlier = earlier_releases(manifest, folder.resolve().parent, previous, most=memory.left)
     if earlier.left_out:
         findings.note(f"chain: {earlier.left_out} and those before it are not compared: they take too much memory")
@@ -219,7 +219,7 @@ def _note_what_waits(manifest: Manifest, findings: Findings) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run from the command line and return the exit status."""
-    parser = ArgumentParser(description="Check a weekly release.")
+    parser = ArgumentParser(description="Check a weekly release.", epilog=EXIT_STATUS)
     parser.add_argument("release", type=Path, help="the release: its folder, or its zip as it was downloaded")
     parser.add_argument("--previous", type=Path, help="the release before it, folder or zip (default: looked for)")
     parser.add_argument("--key", type=Path, metavar="FILE", help=KEY_HELP)
@@ -229,70 +229,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shows = sys.stderr.isatty() and not options.quiet
     try:
         keys = read_trusted_keys(options.key) if options.key else None
-        with release_folders(options.release, options.previous, _unpacking if shows else lambda *_: None) as places:
+        progress: Progress = _shown if shows else lambda *_: None
+        with release_folders(options.release, options.previous, progress) as places:
             folder, previous = places
-            findings = verify(folder, previous=previous, progress=_counter if shows else lambda done, total: None)
+            findings = verify(folder, previous=previous, progress=progress)
             manifest = read_manifest(folder)
             signatures = check_signatures(folder, manifest, keys, findings)
     except (NotARelease, KeyFileError) as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
     if options.json:
-        report = _report(manifest, findings, signatures)
-        options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    _print_result(findings, quiet=options.quiet)
+        values = report_json(manifest, findings, signatures)
+        options.json.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    for difference in findings.all_differences():
+        show(difference)
+    for line in () if options.quiet else (*report(manifest, findings), verdict(findings)):
+        show(line)
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
 
 
-def _report(manifest: Manifest, findings: Findings, signatures: SignatureReport) -> dict[str, Any]:
-    """Return what was found as JSON values: rows and columns by table, differences, and what nobody can know."""
-    counts, tables = manifest.values["counts"], release_tables.tables_of(manifest.revision)
-    checked = {
-        file: {
-            "rows": counts.get(file.partition(".")[0]),
-            "columns": {name: column.standing.value for name, column in columns.items()},
-        }
-        for file, columns in tables.items()
-    }
-    unknowable = {
-        f"{file} {name}": column.reason
-        for file, columns in tables.items()
-        for name, column in columns.items()
-        if column.standing is Standing.FREE
-    }
-    return {
-        "release": printable(manifest.name),
-        "manifest_sha256": manifest.sha256,
-        "checked": checked,
-        "differences": [each.as_json() for each in findings.found],
-        "differences_not_listed": findings.not_kept,
-        "notes": findings.notes,
-        "unknowable": unknowable,
-        "signatures": signatures.to_json(),
-    }
-
-
-def _counter(done: int, total: int) -> None:
+def _shown(what: str, done: int, total: int) -> None:
     if done % 100 == 0 or done == total:
-        line = f"{done:,} of {total:,} pictures"
+        line = f"{what}: {done:,} of {total:,}"
         show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)
-
-
-def _unpacking(what: str, done: int, total: int) -> None:
-    if done % 100 == 0 or done == total:
-        line = f"{what}: {done:,} of {total:,} files"
-        show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)
-
-
-def _print_result(findings: Findings, *, quiet: bool) -> None:
-    for difference in findings.all_differences():
-        show(difference)
-    if quiet:
-        return
-    for line in (*findings.figures, *findings.notes):
-        show(line)
-    number = len(findings.differences) + findings.not_kept
-    show(f"{number:,} difference{'s' if number != 1 else ''} found." if number else "Nothing differs.")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ Pure: standard library only. The private part of a row is not published: its SHA
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -37,7 +37,9 @@ def check_audit(release: Release, findings: Findings) -> None:
         end = ChainEnd(int(row["number"]), row["sha256"])
     if rows and rows[-1]["at"] >= release.manifest.values["week_end"]:
         findings.add(form.AUDIT, rows[-1], rows[-1]["at"], "a time before the week's end")
-    findings.figures.append(f"{len(rows):,} rows of the audit trail checked" + (f", to {end.number:,}" if rows else ""))
+    findings.figures.append(
+        f"rows of the audit trail: {len(rows):,} checked" + (f", to number {end.number:,}" if rows else "")
+    )
 
 
 def check_publications(release: Release, findings: Findings) -> None:
@@ -89,12 +91,12 @@ def _problem(end: ChainEnd, row: Row) -> str:
         return f"cannot be read: {error}"
 
 
-def chain_link_of_row(row: Row) -> ChainRow:
+def chain_link_of_row(row: Mapping[str, str]) -> ChainRow:
     """Return a row of `audit.csv` as the chain sees it; raises ValueError for JSON that is none."""
     return ChainRow(int(row["number"]), _public(row), row["private_sha256"], row["previous"], row["sha256"])
 
 
-def _public(row: Row) -> dict[str, Any]:
+def _public(row: Mapping[str, str]) -> dict[str, Any]:
     part: dict[str, Any] = {"at": row["at"], "role": row["role"], "action": row["action"]}
     part["facts"] = json.loads(row["facts"])
     if not row["subject"]:

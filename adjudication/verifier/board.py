@@ -72,7 +72,7 @@ def check_board(release: Release, findings: Findings) -> None:
     _check_motions(record)
     _check_examinations(record)
     counts = (len(tables[name]) for name in (form.APPEALS, form.CASES, form.MOTIONS))
-    findings.figures.append("{:,} appeals, {:,} cases and {:,} motions of the board checked".format(*counts))
+    findings.figures.append("appeals, cases and motions of the board: {:,}, {:,} and {:,} checked".format(*counts))
 
 
 # Cases ---------------------------------------------------------------------------------------------------------------

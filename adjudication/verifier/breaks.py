@@ -45,7 +45,7 @@ def read_predictions(
         if int(row["round"]) in rounds:
             findings.add(form.PREDICTIONS, row, f"round {row['round']} again", "one answer in each round")
         rounds[int(row["round"])] = row
-    findings.figures.append(f"{len(rows):,} predictions read")
+    findings.figures.append(f"predictions: {len(rows):,} read")
     return predictions
 
 
@@ -67,7 +67,7 @@ def read_faults(
         if number in predictions.get((defense_id, image_id), {}):
             findings.add(form.FAULTS, row, f"fault {row['fault']}", "the answer in predictions.csv alone")
         faults.add((defense_id, image_id, number))
-    findings.figures.append(f"{len(rows):,} faults read")
+    findings.figures.append(f"faults: {len(rows):,} read")
     return faults
 
 
@@ -151,7 +151,7 @@ def check_breaks(
         if image_id not in outside and (defense_id, image_id) not in recorded:
             row_name = f"row {defense_id} on {image_id}"
             findings.add(form.BREAKS, row_name, "no break", f"a break by the answer in round {number}")
-    findings.figures.append(f"{len(rows):,} breaks read and derived again")
+    findings.figures.append(f"breaks: {len(rows):,} read and derived again")
 
 
 def check_mistakes(
@@ -173,7 +173,7 @@ def check_mistakes(
         if recorded.get(pair) != follows.get(pair):
             one, other = (_mistake_words(found.get(pair)) for found in (recorded, follows))
             findings.add(form.MISTAKES, f"row {pair[0]} on {pair[1]}", one, other)
-    findings.figures.append(f"{len(rows):,} mistakes outside the contest read and derived again")
+    findings.figures.append(f"mistakes outside the contest: {len(rows):,} read and derived again")
 
 
 def _mistake_words(mistake: tuple[str, str] | None) -> str:

@@ -71,7 +71,7 @@ def check_ledger(release: Release, findings: Findings) -> None:
     _check_shares(release, findings)
     if release.earlier.whole:
         _check_balances(release, findings)
-    findings.figures.append(f"{len(release.rows(form.LEDGER)):,} entries of the ledger checked")
+    findings.figures.append(f"entries of the ledger: {len(release.rows(form.LEDGER)):,} checked")
 
 
 def _kind(account: str) -> str:

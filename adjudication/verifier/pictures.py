@@ -37,7 +37,7 @@ class PictureFile(NamedTuple):
 
 
 def check_pictures(
-    folder: Path, manifest: Manifest, images: list[Row], findings: Findings, progress: Callable[[int, int], None]
+    folder: Path, manifest: Manifest, images: list[Row], findings: Findings, progress: Callable[[str, int, int], None]
 ) -> None:
     """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
     rows = {row["file"]: row for row in images}
@@ -51,8 +51,8 @@ def check_pictures(
         if seen.sha256:
             check_hash(seen.path, listed[seen.path], seen.sha256, findings)
         _check_picture(seen, rows, findings)
-        progress(number, len(there))
-    findings.figures.append(f"{len(there):,} pictures decoded")
+        progress("pictures", number, len(there))
+    findings.figures.append(f"pictures: {len(there):,} decoded")
 
 
 def _look_at_all(folder: Path, paths: list[str]) -> Iterator[PictureFile]:

@@ -40,7 +40,7 @@ def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Fin
         if row["counted"] == "true":
             _gather(response, row["image_id"], panels, findings)
     counted = sum(map(len, panels.counted.values()))
-    findings.figures.append(f"{len(rows):,} responses read, {counted:,} of them counted")
+    findings.figures.append(f"responses: {len(rows):,} read, {counted:,} of them counted")
     return panels
 
 
@@ -114,7 +114,7 @@ def check_rulings(
     check_panels(panels, ruled, {policy.policy.panel_size for policy in policies.values()}, manifest, findings)
     _check_none_missing(images, newest, panels, policies, manifest, findings)
     derived = sum(row["decided_by"] == DecidedBy.RULES for row in rows)
-    findings.figures.append(f"{len(rows):,} rulings read, {derived:,} of them derived again")
+    findings.figures.append(f"rulings: {len(rows):,} read, {derived:,} of them derived again")
     return newest
 
 

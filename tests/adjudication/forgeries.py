@@ -1,5 +1,5 @@
 """Falsifies releases as somebody who recomputes every hash, every derived file and the chain would, and says which
-falsifications the verifier finds: `python -m tests.adjudication.forgeries FOLDER --tries 3000`.
+falsifications the verifier finds: `python -m tests.adjudication.forge FOLDER --tries 3000`.
 
 The forgeries follow the declarations of the columns: of a derived column any other cell is one; of a bound column what
 breaks each of its bounds; of a free column nothing has to be found.
@@ -10,10 +10,7 @@ import hashlib
 import io
 import json
 import re
-import shutil
-import sys
-from argparse import ArgumentParser
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,12 +23,16 @@ from adjudication.schema import release_format as form
 from adjudication.schema.columns import Column, Standing
 from adjudication.schema.manifest_entries import ENTRIES
 from adjudication.schema.release_tables import DECLARED, tables_of
+from adjudication.verifier.audit import chain_link_of_row
+from adjudication.verifier.derived import TASKER_DATA_HEADINGS
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import TOLERANCE
 from adjudication.verifier.release_reader import NotARelease, read_manifest, read_table
 from adjudication.verify import derived_files, verify
+from common.audit.chain import ChainEnd, sealed
 
 Cells = dict[str, str]
+Tables = dict[str, list[Cells]]
 _FAR = timedelta(days=400)
 
 
@@ -53,12 +54,14 @@ class Chain:
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = list(folders)
         self.tables = [self._tables(folder) for folder in folders]
+        self.manifests = [json.loads((folder / form.MANIFEST).read_text()) for folder in folders]
+        self._moved: list[tuple[Path, Path]] = []
         self._kept = [
             {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} for folder in self.folders
         ]
 
     @staticmethod
-    def _tables(folder: Path) -> dict[str, list[Cells]]:
+    def _tables(folder: Path) -> Tables:
         revision = read_manifest(folder).revision
         return {
             name: [dict(row) for row in read_table(folder, name, Findings(), revision=revision)]
@@ -67,10 +70,11 @@ class Chain:
 
     def write(self, number: int, file: str, rows: Sequence[Cells]) -> None:
         """Rewrite a table of a release, and let everything that follows from it follow."""
-        self._write_table(number, file, rows)
+        self.write_table(number, file, rows)
         self.follow(number)
 
-    def _write_table(self, number: int, file: str, rows: Sequence[Cells]) -> None:
+    def write_table(self, number: int, file: str, rows: Sequence[Cells]) -> None:
+        """Rewrite a table of a release; nothing follows yet but the count."""
         header = list(tables_of(read_manifest(self.folders[number]).revision)[file])
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([header, *([row[name] for name in header] for row in rows)])
@@ -84,10 +88,28 @@ class Chain:
         change(values)
         path.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
+    def move_picture(self, number: int, path: str, to: int | None) -> None:
+        """Move a picture's file into another release, or away where that is None."""
+        place = self.folders[number] / path
+        there = self.folders[to] / path if to is not None else self.folders[number].parent / place.name
+        place.rename(there)
+        self._moved.append((place, there))
+        self.manifest(number, lambda values: values["files"].pop(path))
+        if to is not None:
+            sha256 = self.manifests[number]["files"][path]
+            self.manifest(to, lambda values: self._list(values, path, sha256))
+
+    @staticmethod
+    def _list(values: dict[str, Any], path: str, sha256: str) -> None:
+        values["files"] = dict(sorted({**values["files"], path: sha256}.items()))
+
     def follow(self, number: int) -> None:
         """Rewrite the derived files of a release, all hashes, and the links of the releases after it."""
         for name, text in derived_files(self.folders[number]).items():
             (self.folders[number] / name).write_text(text)
+            if name == form.TASKER_DATA:
+                rows = len(text.splitlines()) - len(TASKER_DATA_HEADINGS)
+                self.manifest(number, lambda values, rows=rows: values["counts"].update(tasker_data=rows))
         self.rehash(number)
 
     def rehash(self, number: int) -> None:
@@ -103,10 +125,35 @@ class Chain:
         self.rechain(number)
 
     def rechain(self, number: int) -> None:
-        """Let each release after this one have the hash of the one before it."""
+        """Let each release after this one have the hash of the one before it, in its manifest and, where it says when
+        that was published, in its audit trail."""
         for later in range(number + 1, len(self.folders)):
-            before = hashlib.sha256((self.folders[later - 1] / form.MANIFEST).read_bytes()).hexdigest()
+            self.seal_publications(later)
+            before = self._sha256(later - 1, form.MANIFEST)
+            audit = self._sha256(later, form.AUDIT)
             self.manifest(later, lambda values, before=before: values.update(previous_sha256=before))
+            self.manifest(later, lambda values, audit=audit: values["files"].update({form.AUDIT: audit}))
+
+    def _sha256(self, number: int, name: str) -> str:
+        return hashlib.sha256((self.folders[number] / name).read_bytes()).hexdigest()
+
+    def seal_publications(self, number: int) -> None:
+        """Write the hashes of the manifests of earlier releases into the audit trail of a release, and seal it again
+        from there on."""
+        published = {self.manifests[at]["name"]: self._sha256(at, form.MANIFEST) for at in range(number)}
+        sealed_before = {row["number"]: row["sha256"] for at in range(number) for row in self._audit(at)}
+        rows = self._audit(number)
+        for row in rows:
+            names = json.loads(row["subject"] or "{}").get("release", [])
+            if row["action"] == "release.publish" and names and names[0] in published:
+                facts = json.loads(row["facts"]) | {"manifest_sha256": published[names[0]]}
+                row["facts"] = cells.json_cell(facts)
+        seal(rows, sealed_before)
+        self.write_table(number, form.AUDIT, rows)
+
+    def _audit(self, number: int) -> list[Cells]:
+        with (self.folders[number] / form.AUDIT).open(newline="") as file:
+            return list(csv.DictReader(file))
 
     def found(self, number: int, *, pictures: bool = False) -> list[str]:
         """Return what the verifier says of a release and of those after it, until it says something."""
@@ -117,9 +164,23 @@ class Chain:
 
     def restore(self) -> None:
         """Put everything back."""
+        for place, there in self._moved:
+            there.rename(place)
+        self._moved.clear()
         for kept in self._kept:
             for path, data in kept.items():
                 path.write_bytes(data)
+
+
+def seal(rows: Sequence[Cells], before: Mapping[str, str]) -> None:
+    """Seal rows of the audit trail again, one after the other; `before` are the hashes of earlier rows by number."""
+    known = dict(before)
+    for row in rows:
+        link = chain_link_of_row(row)
+        end = ChainEnd(link.number - 1, known.get(str(link.number - 1), row["previous"]))
+        again = sealed(end, link.public, link.private_sha256)
+        row.update(previous=again.previous, sha256=again.sha256)
+        known[row["number"]] = again.sha256
 
 
 # Other cells ---------------------------------------------------------------------------------------------------------
@@ -333,6 +394,11 @@ class Forger:
         self.chain.write(number, file, ordered)
         self._count(forgery, self._differences(number, pictures=file == form.IMAGES), must=must)
 
+    def tables(self) -> Iterator[tuple[int, str]]:
+        """Yield every release and table that has a row."""
+        for number, tables in enumerate(self.chain.tables):
+            yield from ((number, file) for file, rows in tables.items() if rows)
+
     def forge_row(self, number: int, file: str) -> None:
         """Leave a row out, and add one more like it under a key of its own."""
         tables, folder = self.chain.tables[number], self.chain.folders[number].name
@@ -363,6 +429,20 @@ class Forger:
         self.chain.manifest(number, lambda manifest: manifest.update({name: other}))
         self.chain.rechain(number)
         self._count(forgery, self._differences(number, pictures=True), must=entry.standing is not Standing.FREE)
+
+    def forge_group(self, words: str, change: Callable[[Chain, Random], tuple[int, bool] | None]) -> bool:
+        """Change much of the chain at once. `change` returns the first release that it changed and whether that must be
+        found, or None where there is nothing to change; say whether there was."""
+        try:
+            changed = change(self.chain, self.draw)
+        except BaseException:
+            self.chain.restore()
+            raise
+        if changed is not None:
+            number, must = changed
+            forgery = Forgery(self.chain.folders[number].name, "a group", words, "", words, Standing.BOUND)
+            self._count(forgery, self._differences(number, pictures=True), must=must)
+        return changed is not None
 
     def _differences(self, number: int, *, pictures: bool = False) -> list[str]:
         try:
@@ -460,58 +540,3 @@ def _order(file: str, row: Cells) -> tuple[Any, ...]:
     from adjudication.schema.release_tables import order_of
 
     return order_of(file, row)
-
-
-def main() -> int:
-    """Forge a copy of the releases in a folder, and print what was not found."""
-    parser = ArgumentParser(prog="python -m tests.adjudication.forgeries", description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--tries", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", default="")
-    parser.add_argument("--only", default="")
-    asked = parser.parse_args()
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as place:
-        folders = []
-        for folder in sorted(each for each in asked.folder.glob("release-*") if each.is_dir()):
-            folders.append(shutil.copytree(folder, Path(place) / folder.name))
-        forger = Forger(Chain(folders), asked.seed)
-        places = [each for each in forger.cells() if asked.only in f"{each[1]}.{each[2]}"]
-        for turn in range(asked.tries):
-            if asked.kind in ("", "cells"):
-                forger.forge_cell(*places[turn % len(places)])
-            for number, tables in enumerate(forger.chain.tables) if asked.kind == "rows" else ():
-                for file in (file for file in tables if tables[file] and asked.only in file):
-                    forger.forge_row(number, file)
-            if asked.kind == "entries":
-                for number in range(len(folders)):
-                    for name in ENTRIES:
-                        forger.forge_entry(number, name)
-    missed: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for each in forger.missed:
-        missed[each.file, each.column, each.kind].append(f"{each.release}: {each.words}"[:150])
-    for key, words in sorted(missed.items()):
-        print(*key, len(words), words[0])
-    allowed: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for each in forger.allowed:
-        if each.standing is Standing.BOUND:
-            allowed[each.file, each.column].append(f"{each.words}"[:110])
-    for pair, words in sorted(allowed.items()):
-        print("within", *pair, len(words), words[:2])
-    print(
-        sum(forger.tried.values()),
-        "tried",
-        sum(forger.found.values()),
-        "found",
-        len(forger.missed),
-        "missed",
-        sum(forger.within.values()),
-        "within",
-    )
-    return 1 if forger.missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -89,7 +89,7 @@ class Forger:
 
 def test_an_honest_release_has_no_difference(forger: Forger, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(forger.folder)]) == NOTHING_DIFFERS
-    told = ("28 responses read, 27 of them counted", "9 rulings read, 9 of them derived again", "9 pictures decoded")
+    told = ("responses: 28 read, 27 of them counted", "rulings: 9 read, 9 of them derived again", "pictures: 9 decoded")
     said = capsys.readouterr().out
     assert lacking(said, *told) == [] and said.endswith("Nothing differs.\n")
     assert (main([str(forger.folder), "--quiet"]), capsys.readouterr().out) == (NOTHING_DIFFERS, "")
@@ -389,7 +389,7 @@ def test_an_incomplete_release_says_what_waited_and_hides_no_ruling(forger: Forg
     forger.folder = services.release_week(WEEK, out=forger.folder.parent, now=cast.AFTER, incomplete=True).folder
     findings = verify(forger.folder)
     assert findings.differences == []
-    assert "31 responses read, 30 of them counted" in findings.figures, "the open panel's answer is not there (R8)"
+    assert "responses: 31 read, 30 of them counted" in findings.figures, "the open panel's answer is not there (R8)"
     assert any("1 for panel, 1 for answers, 1 for ruling" in note for note in findings.notes)
     RULING_REMOVED(forger)
     forger.rehash()

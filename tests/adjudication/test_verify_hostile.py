@@ -178,7 +178,7 @@ def test_pictures_behind_a_link_are_not_read(forger: Forger) -> None:
     pictures.rename(forger.folder.parent / "elsewhere")
     pictures.symlink_to(forger.folder.parent / "elsewhere")
     findings = checked(forger.folder)
-    assert findings and "0 pictures decoded" in findings.figures
+    assert findings and "pictures: 0 decoded" in findings.figures
     assert "manifest.json: images: recorded an extra file, follows no such file [R39]" in findings.differences
 
 

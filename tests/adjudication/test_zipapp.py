@@ -116,7 +116,7 @@ def test_it_looks_at_pictures_in_several_processes(method: str, program: Path, f
         "from adjudication.verifier import pictures; pictures._FEW = 2"
     )
     status, said, error = run(program, zip_of(forger.folder), begin=begin)
-    assert (status, error) == (NOTHING_DIFFERS, "") and "9 pictures decoded" in said
+    assert (status, error) == (NOTHING_DIFFERS, "") and "pictures: 9 decoded" in said
 
 
 FORGERIES: dict[str, tuple[Callable[[Forger], object], str]] = {

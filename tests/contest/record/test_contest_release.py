@@ -60,7 +60,7 @@ def test_nothing_differs_and_the_manifest_counts_the_rows(made: list[ReleaseResu
     assert [verify(each.folder).differences for each in made] == [[], []]
     assert made[0].release.counts.items() >= {"appeals": 2, "statements": 1, "cases": 4, "motions": 0}.items()
     assert made[1].release.counts.items() >= {"appeals": 0, "cases": 0, "motions": 3, "examinations": 2}.items()
-    assert "2 appeals, 4 cases and 0 motions of the board checked" in verify(made[0].folder).figures
+    assert "appeals, cases and motions of the board: 2, 4 and 0 checked" in verify(made[0].folder).figures
 
 
 def test_an_overrule_says_all_but_who_voted(made: list[ReleaseResult], contest: Contest) -> None:
