@@ -48,7 +48,7 @@ from adjudication.verifier.manifest_checks import check_manifest, check_waiting
 from adjudication.verifier.panels import Panels, counted_ids, read_panels
 from adjudication.verifier.picture_checks import check_attacks, check_origins
 from adjudication.verifier.pictures import check_images, check_pictures
-from adjudication.verifier.policies import read_policies
+from adjudication.verifier.policies import check_zones, read_policies
 from adjudication.verifier.release import Release, earlier_releases
 from adjudication.verifier.release_reader import (
     Manifest,
@@ -102,6 +102,7 @@ def _check(
     findings: Findings,
     progress: Progress,
 ) -> None:
+    check_zones(manifest)
     check_name(manifest, findings)
     check_chain(folder, manifest, previous, findings)
     check_files(folder, manifest, findings)

@@ -8,7 +8,7 @@ after a change is shorter or longer by the difference.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 _SATURDAY = 5
@@ -63,9 +63,14 @@ def week_named(name: str, zone: str | Zones) -> Week:
     return _week_starting(friday - timedelta(days=6), zone)
 
 
+def zone_info(name: str) -> tzinfo:
+    """Return a time zone; UTC is there also where Python has no database of zones. Raises KeyError or ValueError."""
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
 def calendar_day(moment: datetime, zone: str) -> date:
     """Return the calendar day of `moment` in the zone: what a quota is counted by (R25)."""
-    return moment.astimezone(ZoneInfo(zone)).date()
+    return moment.astimezone(zone_info(zone)).date()
 
 
 def day_span(day: date, zone: str) -> tuple[datetime, datetime]:
@@ -101,4 +106,4 @@ def zone_at(moment: datetime, zones: Zones) -> str:
 
 
 def _midnight(day: date, zone: str) -> datetime:
-    return datetime.combine(day, time.min, ZoneInfo(zone)).astimezone(UTC)
+    return datetime.combine(day, time.min, zone_info(zone)).astimezone(UTC)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from typing import Any
-from zoneinfo import ZoneInfo
 
+from policy.calendar import zone_info
 from policy.enums import GoldFeedback, OutlineGate
 
 SMALLEST_PANEL, LARGEST_PANEL = 3, 9
@@ -115,7 +115,7 @@ class Policy:
         wrong += [name for name, right in checks.items() if not right]
         if wrong:
             raise ValueError(f"policy out of range: {', '.join(wrong)}")
-        ZoneInfo(self.time_zone)
+        zone_info(self.time_zone)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values; the fraction as `a/b`, so that no float is ever stored."""

@@ -84,7 +84,7 @@ TEAMS = Table(
         "team_id": bound(TEAM_ID, "R25", Once(), words="each is named by another table, or was merged in the week"),
         "number": bound(NUMBER, "R39", Once(), Unchanged()),
         "name": free(TEXT, "R25", "the team's own word; it may change it"),
-        "created_at": bound(TIME, "R25", BeforeWeekEnd(), Unchanged()),
+        "created_at": bound(TIME, "R25", Unchanged(), words="before what the team does"),
         "merged_into": bound(
             TEAM_ID.optional(), "R25", _OF_TEAM, FilledWith("merged_at"), Unchanged(), words="not itself"
         ),

@@ -135,7 +135,7 @@ DEFENSES = Table(
         "digest": bound(TEXT, "R28", Unchanged(empty_too=True), words="that of all its answers"),
         "demo": bound(BOOLEAN, "R28", Unchanged(empty_too=True), words="one of a team is none"),
         "published_at": bound(TIME, "R32", NotBefore("created_at"), Unchanged(), words="before its answers"),
-        "retired_at": bound(TIME.optional(), "R33", NotBefore("published_at"), Unchanged()),
+        "retired_at": bound(TIME.optional(), "R33", NotBefore("published_at"), words="of a team's, never changed"),
         "number": bound(NUMBER, "R39", Once(), Unchanged(empty_too=True), since=2),
         "description": free(TEXT, "R28", _SAID, since=2),
         "reference": free(TEXT, "R28", _SAID, Unchanged(empty_too=True), since=2),

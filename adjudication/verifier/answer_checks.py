@@ -52,7 +52,9 @@ def check_answers(release: Release, findings: Findings) -> None:
 
 
 def _check_questions(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
-    """Questions 3 and 4 are answered exactly where they were asked (R10, R12)."""
+    """Questions 3 and 4 are answered exactly where they were asked (R10, R12); of gold, another policy may have."""
+    if row["counted"] != "true":
+        return
     bird, bicycle = Answer(row["contains_bird"]), Answer(row["contains_bicycle"])
     asked = {class_to_outline(bird, bicycle, gate) is not None for gate in gates}
     for column in _STATEMENTS:
@@ -113,7 +115,8 @@ def _check_rulings(panels: Panels, release: Release, findings: Findings) -> None
         panel = panels.get((row["image_id"], row["panel"]))
         at = panel["dealt_at"] if panel is not None and row["decided_by"] == DecidedBy.RULES else row["decided_at"]
         held = release.policies.at(at)
-        if held is not None and (panel is not None or row["decided_by"] != DecidedBy.RULES):
-            findings.compare(form.RULINGS, row, row["policy_version"], held.version, column="policy_version")
+        known = held is not None and (panel is not None or row["decided_by"] != DecidedBy.RULES)
+        if held is not None and known and row["policy_version"] not in release.policies.around(at):
+            findings.add(form.RULINGS, row, row["policy_version"], held.version, column="policy_version")
         if row["decided_by"] == DecidedBy.RULES and row["explanation"]:
             findings.add(form.RULINGS, row, row["explanation"], "nothing: the rules explain it", column="explanation")

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from adjudication.enums import AppealSide, CaseKind, CaseOutcome, DecidedBy, Verdict
@@ -18,6 +19,7 @@ from adjudication.verifier.release import Release, Tables
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import check_count, value_of
+from labeling.enums import PanelState
 
 _SIDES = ("x", "y", "width", "height")
 _OF_PICTURES = (form.CASES, form.EXAMINATIONS)
@@ -85,7 +87,7 @@ def _check_case(row: Row, record: _Record) -> None:
         record.findings.add(form.CASES, row, f"ruling {row['ruling_number']}", "a ruling of this release")
         return
     times = (before["decided_at"], row["opened_at"], row["decided_at"], row["closed_at"])
-    if list(times) != sorted(times):
+    if any(is_before(later, earlier) for earlier, later in pairwise(times)):
         record.findings.add(form.CASES, row, " ".join(times), "ruling, opened, decided, closed, in this order")
     for column, follows in _what_came_of_it(row, before, record).items():
         record.findings.compare(form.CASES, row, row[column], follows, column=column)
@@ -114,8 +116,11 @@ def _panel_asked_again(row: Row, before: Row, record: _Record) -> dict[str, str]
         words = f"panel {asked} asked at {since or 'no time'}"
         record.findings.add(form.CASES, row, words, "a panel that was asked when it was decided")
     rulings = record.rulings[row["image_id"]].values()
-    later = (int(ruling["number"]) for ruling in rulings if ruling["panel"] == asked)
+    of_rules = (each for each in rulings if each["panel"] == asked and each["decided_by"] == DecidedBy.RULES)
+    later = (int(ruling["number"]) for ruling in of_rules)
     result = min((number for number in later if number > int(row["ruling_number"])), default=None)
+    if result is None and panel is not None and panel["state"] == PanelState.HELD:
+        result = int(row["ruling_number"])  # the picture was kept out: nobody rules again (R24)
     return {"asked_panel": asked, "result_ruling_number": "a later ruling on it" if result is None else str(result)}
 
 
@@ -178,7 +183,7 @@ def _wrong_with_words(row: Row, words: str, case: Row, record: _Record) -> Itera
     """What a team says it says before the decision, and it is a team that the release names."""
     if row["team_id"] not in record.teams:
         yield f"team {row['team_id']}", f"a team of {form.TEAMS}"
-    if not case["opened_at"] <= row["sent_at"] <= case["decided_at"]:
+    if is_before(row["sent_at"], case["opened_at"]) or is_before(case["decided_at"], row["sent_at"]):
         yield row["sent_at"], "a time while the case was open"
     if not words:
         yield "no words", "what the team says"
@@ -203,6 +208,11 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
     until = time_of(ruling["decided_at"]) + timedelta(days=policy.policy.appeal_days if policy else 0)
     sent = [each for each in (*release.rows_before(form.ATTACKS), *release.rows(form.ATTACKS))
             if each["image_id"] == row["image_id"] and release.same_team(each["team_id"], row["team_id"])]  # fmt: skip
+    # Of copies that were sent, and of teams that were merged, after the week later releases tell.
+    end = release.manifest.values["week_end"]
+    if row["sent_at"] >= end and row["side"] == AppealSide.ATTACKER and not sent:
+        record.findings.note(f"appeal {row['appeal_id']}: team {row['team_id']} sent the picture in no release here")
+        return
     copies_alone = bool(sent) and all(each["copy_of"] for each in sent)
     if policy is not None and time_of(row["sent_at"]) - TOLERANCE >= until and not copies_alone:
         yield row["sent_at"], f"before {cells.time(until)}, while it could be appealed"
@@ -210,10 +220,11 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
         yield f"team {row['team_id']}", "a team that sent the picture"
     defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
     if row["side"] == AppealSide.DEFENDER and defense is not None and "team_id" in defense:
-        if not release.same_team(defense["team_id"], row["team_id"]):
+        if not release.same_team(defense["team_id"], row["team_id"]) and row["sent_at"] < end:
             yield f"team {row['team_id']}", f"the team of {row['defense_id']}"
         stakes = release.stakes_on(row["defense_id"])
-        if release.earlier.whole and not any(each["staked_at"] <= ruling["decided_at"] for each in stakes):
+        known = release.earlier.whole and ruling["decided_at"] < end
+        if known and not any(each["staked_at"] <= ruling["decided_at"] for each in stakes):
             yield f"defense {row['defense_id']}", "a defense that was at stake when it was ruled"
 
 
@@ -293,13 +304,15 @@ def _check_examinations(record: _Record) -> None:
     rows = record.tables[form.EXAMINATIONS]
     earlier = record.release.rows_before(form.RULINGS) if rows else ()
     before = {(row["image_id"], row["number"]): row for row in earlier}
-    pictures = {image_id for image_id, _ in before} | record.images.keys()
     for row in rows:
         ruling = record.ruling(row["image_id"], row["ruling_number"]) or before.get(
             (row["image_id"], row["ruling_number"])
         )
-        if row["image_id"] not in pictures or not row["ruling_number"]:
+        if not row["ruling_number"]:
             continue
-        if ruling is None or ruling["verdict"] != Verdict.REJECTED or is_before(row["at"], ruling["decided_at"]):
+        if ruling is None and row["image_id"] not in record.images:
+            words = f"examination {row['number']}: ruling {row['ruling_number']} of {row['image_id']}"
+            record.findings.note(f"{words} is in no release here")  # a later part of its week may have it
+        elif ruling is None or ruling["verdict"] != Verdict.REJECTED or is_before(row["at"], ruling["decided_at"]):
             words = f"ruling {row['ruling_number']} of {row['image_id']}"
             record.findings.add(form.EXAMINATIONS, row, words, "a rejection that there was")

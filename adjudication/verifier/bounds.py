@@ -151,6 +151,7 @@ def _(bound: columns.Unchanged, file: str, name: str, release: Release) -> Check
 def _(bound: columns.PolicyInForce, file: str, name: str, release: Release) -> Check:
     def check(row: Row) -> str | None:
         held = release.policies.at(row[bound.at])
-        return held.version if held is not None and row[name] != held.version else None
+        wrong = held is not None and row[name] not in release.policies.around(row[bound.at])
+        return held.version if held is not None and wrong else None
 
     return check

@@ -225,7 +225,9 @@ def _check_shares(release: Release, findings: Findings) -> None:
 
 def _check_first_shares(account: str, rows: Sequence[Row], release: Release, findings: Findings) -> None:
     stake = release.find(form.STAKES, "number", account.removeprefix("stake:"))
-    if stake is None:
+    entries = (*release.rows_before(form.LEDGER), *release.rows(form.LEDGER))
+    # What was withheld of a stake before it was shared is a part of somebody's share (R38).
+    if stake is None or any(each["rule"] == "R38" and each["source"] == account for each in entries):
         return
     received: dict[str, tuple[str, int]] = {}
     for row in rows:
@@ -233,11 +235,6 @@ def _check_first_shares(account: str, rows: Sequence[Row], release: Release, fin
         times = [(each["received_at"], int(each["number"])) for each in sent if each is not None]
         if _kind(row["target"]) == "team" and times:
             received[row["target"]] = min(times)
-    found = (release.find(form.BREAKS, "break_id", str(each)) for row in rows for each in _numbers(row, "break"))
-    broken = [each["found_at"] for each in found if each is not None]
-    if broken and stake["ended_at"] > max(min(broken), stake["staked_at"]):
-        words = f"stake {stake['number']} ended at {stake['ended_at']}"
-        findings.add(form.LEDGER, rows[0], words, f"{min(broken)}, when it was broken", column="causes", rule="R35")
     shares = equal_shares(int(stake["cents"]), sorted(received, key=lambda team: received[team]))
     for row in rows:
         if row["target"] in shares and int(row["cents"]) != shares[row["target"]]:

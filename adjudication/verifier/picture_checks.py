@@ -56,7 +56,7 @@ def _receipt(row: Row) -> tuple[str, int]:
 
 def check_attacks(release: Release, findings: Findings) -> None:
     """Each attack is of the week, the first of its picture has the credit, and no team sends more than its quota."""
-    before = list(release.rows_before(form.ATTACKS))
+    before = sorted(release.rows_before(form.ATTACKS), key=_receipt)
     first: dict[str, Row] = {}
     sent: set[tuple[str, str]] = {(row["team_id"], row["image_id"]) for row in before}
     for row in before:
@@ -76,7 +76,8 @@ def check_attacks(release: Release, findings: Findings) -> None:
 
 def _check_copy(row: Row, earlier: Row, release: Release, findings: Findings) -> None:
     if earlier is not row:
-        findings.compare(form.ATTACKS, row, row["copy_of"], earlier["attack_id"], column="copy_of")
+        follows = earlier["copy_of"] or earlier["attack_id"]
+        findings.compare(form.ATTACKS, row, row["copy_of"], follows, column="copy_of")
     elif release.earlier.whole:
         findings.add(form.ATTACKS, row, row["copy_of"], "no copy: it is the first", column="copy_of")
 

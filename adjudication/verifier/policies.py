@@ -8,19 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from zoneinfo import available_timezones
 
 from adjudication.rules import VerdictPolicy
+from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import TIME
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.moments import time_of
-from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.moments import TOLERANCE, time_of
+from adjudication.verifier.release_reader import Manifest, NotARelease
 from policy.numbers import Policy
 
 _RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)
 _VERSION = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _LONGEST_REASON = 10_000
 _LONGEST_WORD = 80
+_NO_ZONES = (
+    "This Python has no database of time zones, and the weeks of this contest begin by one. "
+    "Install it with `python -m pip install tzdata` and try again."
+)
 # name -> of which kind its value is.
 _KINDS = {name: type(value) for name, value in Policy().to_json().items()}
 
@@ -56,6 +62,15 @@ class Policies:
         held = [each for each in self._timed if each.since <= moment]
         return held[-1] if held else None
 
+    def around(self, moment: str) -> set[str]:
+        """Return the versions by which a row of this time may go: who writes it may have read the policy a little
+        earlier."""
+        if not moment:
+            return set()
+        shortly_before = cells.time(time_of(moment) - TOLERANCE)
+        held = [self.at(each) for each in (shortly_before, moment)]
+        return {each.version for each in held if each is not None}
+
     def between(self, first: str, last: str) -> set[str]:
         """Return the known versions that were in force at any time from `first` to `last`."""
         held = self.at(first)
@@ -82,6 +97,14 @@ class Policies:
     def knows_first(self) -> bool:
         """Say whether the very first version is among them: then no other was in force before."""
         return bool(self._timed) and self._timed[0].version == "1"
+
+
+def check_zones(manifest: Manifest) -> None:
+    """Raise NotARelease where a policy names another zone than UTC and Python has no database of them (Windows)."""
+    policies = manifest.values["policy"].values()
+    zones = {str(each.get("time_zone", "UTC")) for each in policies if isinstance(each, dict)}
+    if zones - {"UTC"} and not available_timezones():
+        raise NotARelease(_NO_ZONES)
 
 
 def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> Policies:

@@ -185,6 +185,11 @@ class Release:
             team_id = row["merged_into"]
         return team_id
 
+    def final_team_by_number(self, number: str) -> str:
+        """Return the id of the team that a team became, which has this number; the number where no table has it."""
+        row = self.find(form.TEAMS, "number", number)
+        return self._final_team(row["team_id"]) if row is not None else number
+
     def find(self, file: str, column: str, cell: str) -> Row | None:
         """Return the row of a table with this cell in `column`, here or in a week before."""
         return self.by(file, column).get(cell) or self.earlier_by(file, column).get(cell)

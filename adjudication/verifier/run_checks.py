@@ -12,6 +12,7 @@ from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
+from adjudication.verifier.policies import Policies
 from adjudication.verifier.release import Release
 from adjudication.verifier.rows import Row
 from adjudication.verifier.votes import value_of
@@ -134,7 +135,6 @@ def _is_of(ruling: Row, mistake: Row) -> bool:
 
 def check_defenses(release: Release, findings: Findings) -> None:
     """A defense is pinned by its digest, handed in by a team, and published when it was eligible (R28, R31, R32)."""
-    zones = release.policies.zones()
     for row in release.rows(form.DEFENSES):
         if "number" not in row:
             continue
@@ -143,14 +143,28 @@ def check_defenses(release: Release, findings: Findings) -> None:
             findings.add(form.DEFENSES, row, row["image"], f"an image @{row['digest']}", column="image")
         if row["demo"] == "true" and row["team_id"]:
             findings.add(form.DEFENSES, row, row["demo"], "false for one that a team handed in", column="demo")
-        if row["received_at"] and release.policies.at(row["received_at"]) is not None:
-            due = week_of(week_of(time_of(row["received_at"]), zones).end, zones).end
-            findings.compare(form.DEFENSES, row, row["due_at"], cells.time(due), column="due_at")
-        elif row["due_at"] and not row["received_at"]:
-            findings.add(form.DEFENSES, row, row["due_at"], "nothing, as no team handed it in", column="due_at")
+        _check_due(row, release.policies, findings)
     for before in release.earlier_by(form.DEFENSES, "defense_id").values():
         _still_there(form.DEFENSES, "defense_id", before, release, findings)
+        now = release.by(form.DEFENSES, "defense_id").get(before["defense_id"])
+        # A reference of the contest comes back where its software goes back to an older one.
+        if now is not None and now.get("team_id") and before["retired_at"]:
+            findings.compare(form.DEFENSES, now, now["retired_at"], before["retired_at"], column="retired_at")
     _check_eligibility(release, findings)
+
+
+def _check_due(row: Row, policies: Policies, findings: Findings) -> None:
+    """A defense is due at the end of the week after the one in which it was received, as that was known then: a zone
+    that changed later does not move it (R33)."""
+    if not row["received_at"]:
+        findings.compare(form.DEFENSES, row, row["due_at"], "", column="due_at")
+        return
+    held = policies.at(row["received_at"])
+    if held is not None and policies.knows(row["received_at"]):
+        received, zones = time_of(row["received_at"]), (policies.zones(), held.policy.time_zone)
+        ends = [cells.time(week_of(week_of(received, each).end, each).end) for each in zones]
+        if row["due_at"] not in ends:
+            findings.add(form.DEFENSES, row, row["due_at"], ends[0], column="due_at")
 
 
 def _still_there(file: str, key: str, before: Row, release: Release, findings: Findings) -> None:
@@ -169,7 +183,7 @@ def _check_eligibility(release: Release, findings: Findings) -> None:
         totals = _totals(row, findings)
         held = release.policies.at(row["finished_at"])
         defense = release.by(form.DEFENSES, "defense_id").get(row["defense_id"])
-        if totals is None or defense is None or row["finished_at"] > defense["published_at"]:
+        if totals is None or defense is None or is_before(defense["published_at"], row["finished_at"]):
             continue
         when_published = release.policies.at(defense["published_at"])
         policies = [each.policy for each in (held, when_published) if each is not None]

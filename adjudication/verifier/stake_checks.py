@@ -4,10 +4,11 @@ Pure: standard library only.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudication.enums import DecisionKind
+from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before, time_of
@@ -116,7 +117,7 @@ def _check_decisions(release: Release, findings: Findings) -> None:
         _check_made(row, DecisionKind.STAKE, form.BATCHES, batch is not None, findings)
         _check_made(row, DecisionKind.AWARD, form.AWARDS, row["number"] in awards, findings)
         if batch is not None:
-            findings.compare(form.BATCHES, batch, _text(batch["criteria"]), details.get("criteria"), column="criteria")
+            _compare_words(form.BATCHES, batch, "criteria", details, findings)
             _check_batch(batch, subject, release, findings)
         if row["kind"] == DecisionKind.AWARD and subject and set(subject.get("stake", ())) != awards[row["number"]]:
             follows = f"the stakes of its awards in {form.AWARDS}"
@@ -133,11 +134,18 @@ def _check_motion(
 ) -> None:
     """A decision is about what its motion is about, and says what that says."""
     asked = check_subject(form.MOTIONS, motion, release, findings)
-    if any(not set(numbers) <= set(subject.get(what, ())) for what, numbers in asked.items()):
+    about = {what: _names(what, numbers, release) for what, numbers in subject.items()}
+    if any(not _names(what, numbers, release) <= about.get(what, set()) for what, numbers in asked.items()):
         findings.add(form.DECISIONS, row, row["subject"], f"{motion['subject']} of its motion", column="subject")
     for name, value in json_of(motion, "details", form.MOTIONS, findings).items():
         if name in details and details[name] != value:
             findings.add(form.DECISIONS, row, details[name], f"{value} of its motion", column="details")
+
+
+def _names(what: str, numbers: Sequence[int], release: Release) -> set[str]:
+    """Return the rows that a subject names; a team that was merged since it was named is the one it became (R25)."""
+    found = {str(each) for each in numbers}
+    return {release.final_team_by_number(each) for each in found} if what == "team" else found
 
 
 def _check_made(row: Row, kind: DecisionKind, file: str, made: bool, findings: Findings) -> None:
@@ -147,8 +155,9 @@ def _check_made(row: Row, kind: DecisionKind, file: str, made: bool, findings: F
         findings.add(form.DECISIONS, row, row["kind"], follows, column="kind")
 
 
-def _text(cell: str) -> str:
-    return cell.removeprefix("'")
+def _compare_words(file: str, row: Row, column: str, details: Mapping[str, Any], findings: Findings) -> None:
+    """A cell has the words that the details of its decision have."""
+    findings.compare(file, row, row[column], cells.text(str(details.get(column, ""))), column=column)
 
 
 def _check_batch(batch: Row, subject: Mapping[str, list[int]], release: Release, findings: Findings) -> None:
@@ -216,10 +225,17 @@ def _check_break(row: Row, release: Release, findings: Findings) -> None:
     sent = {**release.earlier_by(form.IMAGES, "image_id"), **release.by(form.IMAGES, "image_id")}
     begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
     found = [each for each in release.breaks_of(row["defense_id"]) if each["found_at"] == row["ended_at"]]
-    times = [time_of(sent[each["image_id"]]["received_at"]) for each in found if each["image_id"] in sent]
-    follows = {"void" if time < begun else "broken" for time in times}
+    attacks = [*release.rows_before(form.ATTACKS), *release.rows(form.ATTACKS)] if found else []
+    known = (sent[each["image_id"]] for each in found if each["image_id"] in sent)
+    follows = {"void" if time_of(_first_sent(image, attacks)) < begun else "broken" for image in known}
     if follows and row["end"] not in follows:
         findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
+
+
+def _first_sent(image: Row, attacks: Iterable[Row]) -> str:
+    """Return when a picture was sent first, or came in where nobody is known to have sent it."""
+    times = (each["received_at"] for each in attacks if each["image_id"] == image["image_id"])
+    return min(times, default=image["received_at"])
 
 
 def _check_award(row: Row, release: Release, findings: Findings) -> None:
@@ -227,7 +243,7 @@ def _check_award(row: Row, release: Release, findings: Findings) -> None:
     decision = release.by(form.DECISIONS, "number").get(row["decision"])
     if decision is not None:
         details = json_of(decision, "details", form.DECISIONS, findings)
-        findings.compare(form.AWARDS, row, _text(row["statement"]), details.get("statement"), column="statement")
+        _compare_words(form.AWARDS, row, "statement", details, findings)
     conditions = _list_of(row, findings)
     if not conditions or not all(isinstance(each, dict) and each.get("passed") is True for each in conditions):
         findings.add(form.AWARDS, row, row["conditions"], "conditions, each of them passed", column="conditions")
@@ -235,7 +251,10 @@ def _check_award(row: Row, release: Release, findings: Findings) -> None:
     given = sum(
         int(each["cents"])
         for each in release.rows(form.LEDGER)
-        if each["decision"] == row["decision"] and each["rule"] == "R36" and each["source"] == "defenders"
+        if each["decision"] == row["decision"]
+        and each["rule"] == "R36"
+        and each["source"] == "defenders"
+        and each["made_at"] == row["awarded_at"]  # later ones correct it (R27)
     )
     if same[0] is row and sum(int(each["cents"]) for each in same) != given:
         findings.add(form.AWARDS, row, row["cents"], f"{given} in {form.LEDGER} over all its awards", column="cents")

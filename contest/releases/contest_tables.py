@@ -142,7 +142,10 @@ def _teams_of(week: Week) -> set[int]:
         *LedgerEntry.objects.filter(within(week, "made_at")).values_list("source__team", flat=True),
         *LedgerEntry.objects.filter(within(week, "made_at")).values_list("target__team", flat=True),
         *Team.objects.filter(within(week, "merged_at")).values_list("pk", flat=True),
-        *AssociationMistake.objects.filter(within(week, "declared_at")).values_list("association__team", flat=True),
+        *AssociationMistake.objects.filter(
+            within(week, "declared_at"),
+            association__since__lt=week.end,  # as `_association_rows` tells it
+        ).values_list("association__team", flat=True),
         *teams_named_by_board(week),
     } - {None}
     while more := _merged_into(named, week) - named:
