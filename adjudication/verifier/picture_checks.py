@@ -4,6 +4,7 @@ Pure: standard library only.
 """
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
@@ -14,6 +15,8 @@ from labeling.enums import Origin
 from policy.calendar import calendar_day
 
 _BY_BREAKS = ("broken", "void")
+# A request takes its time before it is numbered: sending and decoding a picture lies between.
+SLOWEST_REQUEST = timedelta(minutes=10)
 
 
 def check_origins(release: Release, findings: Findings) -> None:
@@ -72,6 +75,17 @@ def check_attacks(release: Release, findings: Findings) -> None:
         _check_picture(row, release, findings)
         _check_targets(row, release, findings)
     _check_quota(release, findings)
+    _check_order(release, findings)
+
+
+def _check_order(release: Release, findings: Findings) -> None:
+    """Attacks are numbered in the order of receipt, as far as one request may take longer than another (R26)."""
+    newest = ""
+    for row in sorted(release.rows(form.ATTACKS), key=lambda row: int(row["number"])):
+        if newest and time_of(newest) - time_of(row["received_at"]) > SLOWEST_REQUEST:
+            words = f"not before {newest}, when one with a lower number was received"
+            findings.add(form.ATTACKS, row, row["received_at"], words, column="received_at")
+        newest = max(newest, row["received_at"])
 
 
 def _check_copy(row: Row, earlier: Row, release: Release, findings: Findings) -> None:

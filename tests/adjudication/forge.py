@@ -73,14 +73,14 @@ def table(forger: Forger) -> Iterator[str]:
 
 
 def chain_in(folder: Path, place: Path) -> Chain:
-    """Copy the releases of a folder to `place` and return them in the order of their weeks and parts."""
-
-    def order(release: Path) -> tuple[str, int]:
-        values = json.loads((release / form.MANIFEST).read_text())
-        return values["week"], values["part"]
-
+    """Copy the releases of a folder to `place` and return them in the order in which they were published."""
     releases = [each for each in folder.glob("release-*") if each.is_dir()]
-    return Chain([shutil.copytree(each, place / each.name) for each in sorted(releases, key=order)])
+    after = {json.loads((each / form.MANIFEST).read_text())["previous_name"]: each for each in releases}
+    ordered, name = [], ""
+    while name in after:
+        ordered.append(after[name])
+        name = after[name].name
+    return Chain([shutil.copytree(each, place / each.name) for each in ordered])
 
 
 def main() -> int:

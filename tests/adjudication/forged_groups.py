@@ -18,6 +18,7 @@ from adjudication.schema import columns
 from adjudication.schema import release_format as form
 from adjudication.schema.cell_kinds import TIME
 from adjudication.schema.release_tables import DECLARED, order_of
+from adjudication.verifier.picture_checks import SLOWEST_REQUEST
 from tests.adjudication.forgeries import Cells, Chain, Forger, Tables, moved, seal
 
 _WEEK = timedelta(days=7)
@@ -62,7 +63,7 @@ class Draft:
         """Return when the audit trail says that a release was published, with an hour for that; a time that is never
         reached where it does not say so."""
         for _, _, row in self.rows(form.AUDIT):
-            if row["action"] == "release.publish" and self.manifests[number]["name"] in row["subject"]:
+            if row["action"] == "release.publish" and f'"{self.manifests[number]["name"]}"' in row["subject"]:
                 return moved(row["at"], timedelta(hours=1))
         return moved(self.manifests[-1]["week_end"], timedelta(days=400))
 
@@ -190,11 +191,10 @@ def _latest(row: Cells) -> str:
 
 
 def _of_second_week(draft: Draft) -> list[tuple[int, Cells]]:
-    """Return the attacks of a release that follows one of another week."""
+    """Return the attacks of releases that follow the first one of the week before."""
     weeks = [each["week"] for each in draft.manifests]
-    return [
-        (number, row) for number, _, row in draft.rows(form.ATTACKS) if number and weeks[number - 1] < weeks[number]
-    ]
+    later = {number for number, week in enumerate(weeks) if number and weeks[number - 1] < week not in weeks[:number]}
+    return [(number, row) for number, _, row in draft.rows(form.ATTACKS) if number in later]
 
 
 def _move(draft: Draft, number: int, image_id: str) -> None:
@@ -227,13 +227,14 @@ def _put_before(draft: Draft) -> bool | str:
             row["label_from"] = draft.manifests[number - 1]["week_end"]
     _move(draft, number, attack["image_id"])
     published = draft.published(number - 1)
-    if any(_latest(row) > published for _, _, row in draft.rows() if row.get("image_id") == attack["image_id"]):
+    moved_rows = (row for at, _, row in draft.rows() if at < number and row.get("image_id") == attack["image_id"])
+    if any(_latest(row) > published for row in moved_rows):
         return True
     return "what happened before the week was published may have been of that week: the sender has the receipt"
 
 
 @scheme("an attack and all that happened to it put a week back")
-def _put_a_week_back(draft: Draft) -> bool:
+def _put_a_week_back(draft: Draft) -> bool | str:
     sent = _of_second_week(draft)
     if not sent:
         return False
@@ -241,8 +242,10 @@ def _put_a_week_back(draft: Draft) -> bool:
     for _, _, row in draft.rows():
         if row.get("image_id") == attack["image_id"]:
             _shift(row, -_WEEK)
+    received = max(row["received_at"] for row in draft.tables[number - 1].get(form.ATTACKS, [attack]))
     _move(draft, number, attack["image_id"])
-    return True
+    # Numbered in the order of receipt, it is too early by its number, unless the week has none that is later.
+    return moved(attack["received_at"], SLOWEST_REQUEST) < received or "it would have been the last of its week"
 
 
 @scheme("all times of a picture moved by a week")
@@ -274,14 +277,21 @@ def _other_week(draft: Draft) -> bool:
 # What counts ---------------------------------------------------------------------------------------------------------
 
 
+def _midweek(draft: Draft, number: int) -> str:
+    return moved(draft.manifests[number]["week_start"], timedelta(days=3))
+
+
 @scheme("a version of the policy that nobody used added")
 def _unused_policy(draft: Draft) -> bool:
-    number = draft.draw.randrange(len(draft.manifests))
+    numbers = [number for number, _, row in draft.rows(form.ATTACKS) if row["received_at"] > _midweek(draft, number)]
+    if not numbers:
+        return False
+    number = draft.draw.choice(numbers)
     for values in draft.manifests[number:]:
         newest = max(values["policy"], key=int)
         added = str(max(int(version) for each in draft.manifests for version in each["policy"]) + 1)
         values["policy"][added] = {**values["policy"][newest], "evaluation_runs": 1}
-        values.get("policy_from", {})[added] = moved(draft.manifests[number]["week_start"], timedelta(days=3))
+        values.get("policy_from", {})[added] = _midweek(draft, number)
         values.get("policy_reason", {})[added] = "Fewer rounds."
     return True
 
