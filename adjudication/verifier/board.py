@@ -206,8 +206,8 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
         return
     policy = release.policies.at(ruling["decided_at"])
     until = time_of(ruling["decided_at"]) + timedelta(days=policy.policy.appeal_days if policy else 0)
-    sent = [each for each in (*release.rows_before(form.ATTACKS), *release.rows(form.ATTACKS))
-            if each["image_id"] == row["image_id"] and release.same_team(each["team_id"], row["team_id"])]  # fmt: skip
+    attacks = release.attacks_by_image.get(row["image_id"], ())
+    sent = [each for each in attacks if release.same_team(each["team_id"], row["team_id"])]
     # Of copies that were sent, and of teams that were merged, after the week later releases tell.
     end = release.manifest.values["week_end"]
     if row["sent_at"] >= end and row["side"] == AppealSide.ATTACKER and not sent:
@@ -222,7 +222,7 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
     if row["side"] == AppealSide.DEFENDER and defense is not None and "team_id" in defense:
         if not release.same_team(defense["team_id"], row["team_id"]) and row["sent_at"] < end:
             yield f"team {row['team_id']}", f"the team of {row['defense_id']}"
-        stakes = release.stakes_on(row["defense_id"])
+        stakes = release.stakes_by_defense.get(row["defense_id"], ())
         known = release.earlier.whole and ruling["decided_at"] < end
         if known and not any(each["staked_at"] <= ruling["decided_at"] for each in stakes):
             yield f"defense {row['defense_id']}", "a defense that was at stake when it was ruled"
@@ -304,6 +304,7 @@ def _check_examinations(record: _Record) -> None:
     rows = record.tables[form.EXAMINATIONS]
     earlier = record.release.rows_before(form.RULINGS) if rows else ()
     before = {(row["image_id"], row["number"]): row for row in earlier}
+    unknown: list[str] = []
     for row in rows:
         ruling = record.ruling(row["image_id"], row["ruling_number"]) or before.get(
             (row["image_id"], row["ruling_number"])
@@ -311,8 +312,10 @@ def _check_examinations(record: _Record) -> None:
         if not row["ruling_number"]:
             continue
         if ruling is None and row["image_id"] not in record.images:
-            words = f"examination {row['number']}: ruling {row['ruling_number']} of {row['image_id']}"
-            record.findings.note(f"{words} is in no release here")  # a later part of its week may have it
+            unknown.append(row["number"])  # a release that is not here, or a later part of its week, may have it
         elif ruling is None or ruling["verdict"] != Verdict.REJECTED or is_before(row["at"], ruling["decided_at"]):
             words = f"ruling {row['ruling_number']} of {row['image_id']}"
             record.findings.add(form.EXAMINATIONS, row, words, "a rejection that there was")
+    if unknown:
+        which = f"{unknown[0]}{f' to {unknown[-1]}' if len(unknown) > 1 else ''}"
+        record.findings.note(f"examinations: {len(unknown):,} ({which}) are of rulings that are in no release here")

@@ -216,18 +216,17 @@ def _check_shares(release: Release, findings: Findings) -> None:
     for row in release.rows(form.LEDGER):
         if row["rule"] == "R35" and _kind(row["source"]) == "stake" and row["source"] not in before:
             groups[row["source"], row["made_at"]].append(row)
-    first: set[str] = set()
+    # What was withheld of a stake before it was shared is a part of somebody's share (R38).
+    not_first = {row["source"] for row in release.known_rows(form.LEDGER) if row["rule"] == "R38"}
     for (stake, _), rows in sorted(groups.items(), key=lambda group: group[0][1]):
-        if stake not in first and release.earlier.whole:
+        if stake not in not_first and release.earlier.whole:
             _check_first_shares(stake, rows, release, findings)
-        first.add(stake)
+        not_first.add(stake)
 
 
 def _check_first_shares(account: str, rows: Sequence[Row], release: Release, findings: Findings) -> None:
     stake = release.find(form.STAKES, "number", account.removeprefix("stake:"))
-    entries = (*release.rows_before(form.LEDGER), *release.rows(form.LEDGER))
-    # What was withheld of a stake before it was shared is a part of somebody's share (R38).
-    if stake is None or any(each["rule"] == "R38" and each["source"] == account for each in entries):
+    if stake is None:
         return
     received: dict[str, tuple[str, int]] = {}
     for row in rows:

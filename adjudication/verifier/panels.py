@@ -134,11 +134,8 @@ def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels:
 
 def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -> None:
     """The board rules on what taskers said: its ruling names the answers and the panel of the one before it (R20)."""
-    for column in ("panel", "response_ids"):
+    for column in ("panel", "response_ids", "smallest_box_fraction"):
         _differs(row, column, row[column], previous.get(column, "a ruling of the rules before it"), findings)
-    if row["smallest_box_fraction"]:
-        share = previous.get("smallest_box_fraction", "")
-        _differs(row, "smallest_box_fraction", row["smallest_box_fraction"], share, findings)
 
 
 def _differs(row: Row, column: str, recorded: str, follows: str, findings: Findings) -> None:

@@ -110,7 +110,7 @@ def _check_targets(row: Row, release: Release, findings: Findings) -> None:
     if targets != sorted(set(targets)):
         findings.add(form.ATTACKS, row, row["targets"], "each once, in their order", column="targets")
     for target in targets if release.earlier.whole else ():
-        if not any(_at_stake(each, row["received_at"]) for each in release.stakes_on(target)):
+        if not any(_at_stake(each, row["received_at"]) for each in release.stakes_by_defense.get(target, ())):
             findings.add(form.ATTACKS, row, target, f"a defense at stake at {row['received_at']}", column="targets")
 
 

@@ -3,7 +3,7 @@
 Pure: standard library only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -162,16 +162,26 @@ class Release:
         for each in self.weeks_before:
             yield from each.rows(file)
 
-    def stakes_on(self, defense_id: str) -> list[Row]:
-        """Return the stakes on a defense as the newest release that is known says them."""
+    @cached_property
+    def stakes_by_defense(self) -> Mapping[str, Sequence[Row]]:
+        """Defense -> the stakes on it, each as the newest release that is known says it."""
         known = {**self.earlier_by(form.STAKES, "number"), **self.by(form.STAKES, "number")}
-        return [row for row in known.values() if row["defense_id"] == defense_id]
+        return _grouped(known.values(), "defense_id")
 
-    def breaks_of(self, defense_id: str) -> list[Row]:
-        """Return the breaks of a defense that are known, also those that no answer in force proves any more."""
-        files = (form.BREAKS, form.UNPROVED)
-        known = (row for file in files for rows in (self.rows_before(file), self.rows(file)) for row in rows)
-        return [row for row in known if row["defense_id"] == defense_id]
+    @cached_property
+    def breaks_by_defense(self) -> Mapping[str, Sequence[Row]]:
+        """Defense -> its breaks that are known, with those that no answer in force proves."""
+        return _grouped((row for file in (form.BREAKS, form.UNPROVED) for row in self.known_rows(file)), "defense_id")
+
+    @cached_property
+    def attacks_by_image(self) -> Mapping[str, Sequence[Row]]:
+        """Picture -> its attacks that are known."""
+        return _grouped(self.known_rows(form.ATTACKS), "image_id")
+
+    def known_rows(self, file: str) -> Iterator[Row]:
+        """Yield the rows of a table in the releases of the weeks before, the oldest week first, and in this one."""
+        yield from self.rows_before(file)
+        yield from self.rows(file)
 
     def same_team(self, one: str, other: str) -> bool:
         """Say whether two teams count as one: the same, or merged into the same (R25)."""
@@ -193,3 +203,10 @@ class Release:
     def find(self, file: str, column: str, cell: str) -> Row | None:
         """Return the row of a table with this cell in `column`, here or in a week before."""
         return self.by(file, column).get(cell) or self.earlier_by(file, column).get(cell)
+
+
+def _grouped(rows: Iterable[Row], column: str) -> Mapping[str, Sequence[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row[column], []).append(row)
+    return found

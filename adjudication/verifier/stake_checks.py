@@ -4,7 +4,7 @@ Pure: standard library only.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from adjudication.enums import DecisionKind
@@ -48,7 +48,7 @@ def check_stakes(release: Release, findings: Findings) -> None:
 
 def _check_alone(row: Row, release: Release, findings: Findings) -> None:
     """A defense has one stake at a time (R32)."""
-    for other in release.stakes_on(row["defense_id"]):
+    for other in release.stakes_by_defense.get(row["defense_id"], ()):
         if int(other["number"]) < int(row["number"]) and _both_in_force(row, other):
             words = f"after {other['ended_at'] or 'the end'} of stake {other['number']} on the same defense"
             findings.add(form.STAKES, row, row["staked_at"], words, column="staked_at")
@@ -224,18 +224,18 @@ def _check_break(row: Row, release: Release, findings: Findings) -> None:
     was void (R35)."""
     sent = {**release.earlier_by(form.IMAGES, "image_id"), **release.by(form.IMAGES, "image_id")}
     begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
-    found = [each for each in release.breaks_of(row["defense_id"]) if each["found_at"] == row["ended_at"]]
-    attacks = [*release.rows_before(form.ATTACKS), *release.rows(form.ATTACKS)] if found else []
+    breaks = release.breaks_by_defense.get(row["defense_id"], ())
+    found = [each for each in breaks if each["found_at"] == row["ended_at"]]
     known = (sent[each["image_id"]] for each in found if each["image_id"] in sent)
-    follows = {"void" if time_of(_first_sent(image, attacks)) < begun else "broken" for image in known}
+    follows = {"void" if time_of(_first_sent(image, release)) < begun else "broken" for image in known}
     if follows and row["end"] not in follows:
         findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
 
 
-def _first_sent(image: Row, attacks: Iterable[Row]) -> str:
+def _first_sent(image: Row, release: Release) -> str:
     """Return when a picture was sent first, or came in where nobody is known to have sent it."""
-    times = (each["received_at"] for each in attacks if each["image_id"] == image["image_id"])
-    return min(times, default=image["received_at"])
+    attacks = release.attacks_by_image.get(image["image_id"], ())
+    return min((each["received_at"] for each in attacks), default=image["received_at"])
 
 
 def _check_award(row: Row, release: Release, findings: Findings) -> None:
