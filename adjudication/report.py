@@ -26,13 +26,11 @@ def report(manifest: Manifest, findings: Findings) -> Iterator[str]:
     yield from findings.figures
     yield ""
     yield "Checked: columns that were derived again (D), are bound by others (B), or free (F)"
-    counts = manifest.values["counts"]
     for file, columns in release_tables.tables_of(manifest.revision).items():
-        number = counts.get(file.partition(".")[0])
-        rows = f"{number:,}" if type(number) is int else "?"
+        number = findings.rows.get(file, 0)
         standings = Counter(column.standing for column in columns.values())
         numbers = "  ".join(f"{standings[each] or '-':>3} {each.name[0]}" for each in Standing)
-        yield f"  {file:<20} {rows:>11} {'row ' if number == 1 else 'rows'}  {numbers}"
+        yield f"  {file:<20} {number:>11,} {'row ' if number == 1 else 'rows'}  {numbers}"
     yield ""
     yield "Nobody can know from releases alone:"
     for (file, reason), names in _by_reason(manifest.revision).items():
@@ -71,10 +69,10 @@ def verdict(findings: Findings) -> str:
 
 def report_json(manifest: Manifest, findings: Findings, signatures: SignatureReport) -> dict[str, Any]:
     """Return what was found as JSON values: rows and columns by table, differences, and what nobody can know."""
-    counts, tables = manifest.values["counts"], release_tables.tables_of(manifest.revision)
+    tables = release_tables.tables_of(manifest.revision)
     checked = {
         file: {
-            "rows": counts.get(file.partition(".")[0]),
+            "rows": findings.rows.get(file, 0),
             "columns": {name: column.standing.value for name, column in columns.items()},
         }
         for file, columns in tables.items()

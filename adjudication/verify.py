@@ -110,6 +110,7 @@ def _check(
     names = release_tables.tables_of(manifest.revision)
     for number, name in enumerate(names, start=1):
         tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
+        findings.rows[name] = len(tables[name])
         progress("tables read", number, len(names))
     earlier = earlier_releases(manifest, folder.resolve().parent, previous, most=memory.left)
     if earlier.left_out:

@@ -40,7 +40,7 @@ def one_of(words: Iterable[StrEnum]) -> CellKind:
 _DIGITS = r"0|[1-9]\d{0,18}"
 NUMBER = kind_of(_DIGITS, str, cells.number_from)
 WHOLE = kind_of(rf"-?(?:{_DIGITS})", str, cells.number_from)
-# No ruling counts as many.
+# A ruling counts at most 100 answers.
 NUMBERS = kind_of(rf"(?:(?:{_DIGITS})(?:;(?:{_DIGITS})){{0,99}})?", cells.listed, cells.numbers_from)
 
 

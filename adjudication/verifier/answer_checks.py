@@ -52,7 +52,8 @@ def check_answers(release: Release, findings: Findings) -> None:
 
 
 def _check_questions(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
-    """Questions 3 and 4 are answered exactly where they were asked (R10, R12); of gold, another policy may have."""
+    """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
+    gold, another policy may have asked."""
     if row["counted"] != "true":
         return
     bird, bicycle = Answer(row["contains_bird"]), Answer(row["contains_bicycle"])

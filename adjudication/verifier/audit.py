@@ -47,7 +47,7 @@ def check_publications(release: Release, findings: Findings) -> None:
     before = {each.manifest.name: each for each in release.earlier.releases}
     for row in release.rows(form.AUDIT):
         names = _json(row["subject"]).get("release") if row["action"] == _PUBLISHED else None
-        published = before.get(str(names[0])) if isinstance(names, list) and names else None
+        published = before.pop(str(names[0]), None) if isinstance(names, list) and names else None
         if published is None:
             continue
         recorded = _json(row["facts"]).get("manifest_sha256")

@@ -208,7 +208,7 @@ def _wrong_with_right(row: Row, case: Row, record: _Record) -> Iterator[tuple[st
     until = time_of(ruling["decided_at"]) + timedelta(days=policy.policy.appeal_days if policy else 0)
     attacks = release.attacks_by_image.get(row["image_id"], ())
     sent = [each for each in attacks if release.same_team(each["team_id"], row["team_id"])]
-    # Of copies that were sent, and of teams that were merged, after the week later releases tell.
+    # A copy that was sent, or a team that was merged, after this week is only in a later release.
     end = release.manifest.values["week_end"]
     if row["sent_at"] >= end and row["side"] == AppealSide.ATTACKER and not sent:
         record.findings.note(f"appeal {row['appeal_id']}: team {row['team_id']} sent the picture in no release here")

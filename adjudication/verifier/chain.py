@@ -11,7 +11,7 @@ from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest
+from adjudication.verifier.release_reader import Manifest, NotARelease, read_neighbour
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import names_in
 
@@ -108,7 +108,7 @@ def _add(findings: Findings, release: ListedRelease, what: str, recorded: object
 def check_chain(folder: Path, manifest: Manifest, previous: Path | None, findings: Findings) -> None:
     """Compare the release with `previous`, or with the releases that lie beside it."""
     if previous is not None:
-        _check_previous(manifest, read_manifest(previous), findings)
+        _check_previous(manifest, read_neighbour(previous), findings)
         return
     others = releases_beside(folder)
     _check_followers(manifest, others, findings)
@@ -132,7 +132,7 @@ def releases_beside(folder: Path) -> list[Manifest]:
     for name in names_in(here.parent):
         if name != here.name:
             try:
-                beside.append(read_manifest(here.parent / name))
+                beside.append(read_neighbour(here.parent / name))
             except NotARelease:
                 continue  # some other folder
     return beside

@@ -13,6 +13,7 @@ from adjudication.verifier.terminal import printable
 _LONGEST_SHOWN = 120
 # So many differences are kept; of the others only the number.
 _MOST_DIFFERENCES = 20_000
+_MOST_NOTES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,13 @@ class Difference:
 
 @dataclass
 class Findings:
-    """What was found: `found` is wrong, `notes` are worth knowing, `figures` say what was looked at."""
+    """What was found: `found` is wrong, `notes` are worth knowing, `figures` say what was looked at; `rows` how many
+    rows of each table could be read."""
 
     found: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
+    rows: dict[str, int] = field(default_factory=dict)
     not_kept: int = 0
 
     @property
@@ -84,5 +87,6 @@ class Findings:
         return [*self.differences, more] if self.not_kept else self.differences
 
     def note(self, text: str) -> None:
-        """Add a note."""
-        self.notes.append(printable(text))
+        """Add a note; of very many the last ones are left out."""
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(printable(text))

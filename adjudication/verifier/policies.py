@@ -23,6 +23,7 @@ _RATIO = re.compile(r"[1-9]\d{0,8}/[1-9]\d{0,8}", re.ASCII)
 _VERSION = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 _LONGEST_REASON = 10_000
 _LONGEST_WORD = 80
+_MOST_VERSIONS = 1_000
 _NO_ZONES = (
     "This Python has no database of time zones, and the weeks of this contest begin by one. "
     "Install it with `python -m pip install tzdata` and try again."
@@ -110,6 +111,8 @@ def check_zones(manifest: Manifest) -> None:
 def read_policies(manifest: Manifest, before: Sequence[Manifest], findings: Findings) -> Policies:
     """Return the policies of a manifest; each has to be one that could be followed, and that of the releases `before`
     (the newest first) where they name it too."""
+    if len(manifest.values["policy"]) > _MOST_VERSIONS:
+        raise NotARelease(f"{manifest.name}: more than {_MOST_VERSIONS:,} versions of the policy")
     named = _read(manifest, findings)
     earlier: dict[str, PolicyVersion] = {}
     for each in reversed(before):

@@ -4,7 +4,7 @@ Pure: standard library only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from adjudication.schema import release_format as form
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import Policies
-from adjudication.verifier.release_reader import Manifest, NotARelease, read_manifest, stream_table
+from adjudication.verifier.release_reader import Manifest, NotARelease, read_neighbour, stream_table
 from adjudication.verifier.rows import Row
 from adjudication.verifier.untrusted_files import file_size
 
@@ -22,10 +22,8 @@ _MOST_MERGES = 100
 
 # The longest tables: of earlier releases their rows are looked at one by one.
 _LONG = frozenset({form.RESPONSES, form.PREDICTIONS, form.AUDIT})
-# So many times more memory than on the disk the rows of other tables take with what they are searched by, as measured.
-_MEMORY_PER_BYTE = 5
-# (folder, hash of the manifest, table) -> its rows: from one release to the next of a chain they are the same.
-_rows_kept: dict[tuple[Path, str, str], Sequence[Row]] = {}
+# So many times more memory than on the disk the rows of other tables take with what they are searched by, at most.
+_MEMORY_PER_BYTE = 12
 
 
 @dataclass(frozen=True)
@@ -34,15 +32,15 @@ class EarlierRelease:
 
     folder: Path
     manifest: Manifest
+    _rows: dict[str, Sequence[Row]] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, file: str) -> Sequence[Row]:
         """Return the rows of a table; none where its revision has no such table. Raises ValueError for a long one."""
         if file in _LONG:
             raise ValueError(f"the rows of {file} are many: stream them")
-        key = (self.folder, self.manifest.sha256, file)
-        if key not in _rows_kept:
-            _rows_kept[key] = tuple(self.stream(file))
-        return _rows_kept[key]
+        if file not in self._rows:
+            self._rows[file] = tuple(self.stream(file))
+        return self._rows[file]
 
     def stream(self, file: str) -> Iterator[Row]:
         """Yield the rows of a table, none of which is kept; none where its revision has no such table."""
@@ -87,9 +85,6 @@ def earlier_releases(manifest: Manifest, beside: Path, previous: Path | None, mo
             whole, left_out = False, left_out or before.manifest.name
         else:
             found.append(before)
-    kept = {(each.folder, each.manifest.sha256) for each in found}
-    for key in [key for key in _rows_kept if key[:2] not in kept]:
-        del _rows_kept[key]
     return EarlierReleases(tuple(found), whole, left_out)
 
 
@@ -100,7 +95,7 @@ def _chain_before(manifest: Manifest, beside: Path, previous: Path | None) -> It
         folder = previous if previous is not None else beside / manifest.previous_name
         previous, beside = None, folder.resolve().parent
         try:
-            before = read_manifest(folder)
+            before = read_neighbour(folder)
         except NotARelease:
             yield None
             return

@@ -125,6 +125,13 @@ def read_manifest(folder: Path, findings: Findings | None = None) -> Manifest:
     return Manifest(values, hashlib.sha256(data).hexdigest())
 
 
+def read_neighbour(folder: Path) -> Manifest:
+    """Read the manifest of another release than the one that is checked, without the list of its files: that takes much
+    memory, and there may be many releases. Raises NotARelease."""
+    manifest = read_manifest(folder)
+    return Manifest({**manifest.values, "files": {}}, manifest.sha256)
+
+
 def _canonical_sha256(values: Any) -> str:
     """Return the hash of a manifest's canonical form, which is not held as a whole."""
     digest = hashlib.sha256()
@@ -230,12 +237,13 @@ def stream_table(folder: Path, name: str, findings: Findings, *, revision: int =
         if len(cells) != len(columns):
             findings.add(name, f"line {number}", f"{len(cells)} cells", f"{len(columns)} cells")
             continue
-        row = Row(kept, cells, number)
         wrong = [at for at, (match, cell) in enumerate(zip(matches, cells, strict=True)) if match(cell) is None]
+        if not wrong:
+            yield Row(kept, cells, number)
+            continue
+        row = Row(kept, [cell.replace("\r", "\ufffd") for cell in cells], number)
         for at in wrong:
             findings.add(name, row, cells[at], "another form", column=list(columns)[at])
-        if not wrong:
-            yield row
 
 
 def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, list[str]]]:

@@ -39,7 +39,7 @@ _SHOWN = 120
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 0x1
 # What the check of a release reads of those before it.
-_OF_EARLIER = frozenset({form.MANIFEST, *release_tables.TABLES} - {form.RESPONSES, form.PREDICTIONS})
+_OF_EARLIER = frozenset({form.MANIFEST, *release_tables.TABLES})
 
 _Entries: TypeAlias = Mapping[str, zipfile.ZipInfo]
 
@@ -90,9 +90,9 @@ def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Co
 def release_folders(release: Path, previous: Path | None, progress: Progress) -> Iterator[tuple[Path, Path | None]]:
     """Yield the folder of `release` and that of the one before it; each may be given as a folder or as a zip.
 
-    A zip is unpacked, and what was unpacked is removed at the end. Where `previous` is not given, the releases before
-    a zip are looked for beside it; beside a folder the verifier itself looks. Raises NotARelease for a file that is no
-    zip of a release, and where there is no room to unpack it.
+    A zip is unpacked, and what was unpacked is removed at the end. The zips of the releases before lie beside a zip;
+    folders lie beside a folder, where the verifier itself looks. Raises NotARelease for a file that is no zip of a
+    release, and where there is no room to unpack it.
     """
     if not release.is_file() and not (previous is not None and previous.is_file()):
         yield release, previous
@@ -101,7 +101,10 @@ def release_folders(release: Path, previous: Path | None, progress: Progress) ->
         folder = _folder_of(release, Path(temporary, "release"), progress)
         before = Path(temporary, "before")
         if previous is not None:
-            yield folder, _folder_of(previous, before, progress, _OF_EARLIER)
+            newest = _folder_of(previous, before, progress, _OF_EARLIER)
+            if newest.parent == before:
+                _chain_beside(previous, read_manifest(newest).previous_name, before, progress)
+            yield folder, newest
         else:
             yield folder, _chain_beside(release, read_manifest(folder).previous_name, before, progress)
 

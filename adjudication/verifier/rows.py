@@ -10,10 +10,10 @@ from adjudication.schema import release_format as form
 
 # So much memory the rows of a release may take, in bytes, as they are counted here.
 MOST_HELD_BYTES = 480 << 20
-# What is derived from a row beside the row itself, as measured: answers are gathered by defense, picture and round.
+# What the checks keep for each row, as measured: answers are gathered by defense, picture and round.
 _DERIVED_BYTES = 280
 _DERIVED_FROM = {form.PREDICTIONS: 600}
-# No kind of cell has it.
+# Separates cells; no valid cell contains it.
 _BETWEEN = "\r"
 # Longer cells seldom repeat: outlines, hashes, times, free text.
 _LONGEST_SHARED = 24

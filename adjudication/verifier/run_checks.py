@@ -123,14 +123,14 @@ def check_found(release: Release, findings: Findings) -> None:
                 findings.add(file, row, row["found_at"], words, column="found_at")
             if file == form.UNPROVED and (ruling is None or ruling["label"] in ("", row["answer"])):
                 findings.add(file, row, row["answer"], "the other class than a ruling of valid", column="answer")
+    first: dict[tuple[str, str], str] = {}
+    for ruling in decided.values():
+        key = (ruling["image_id"], ruling["label"])
+        first[key] = min(ruling["decided_at"], first.get(key, ruling["decided_at"]))
     for row in release.rows(form.MISTAKES):
-        rulings = [each["decided_at"] for each in decided.values() if _is_of(each, row)]
-        if rulings and is_before(row["found_at"], min(rulings)):
-            findings.add(form.MISTAKES, row, row["found_at"], f"not before {min(rulings)}", column="found_at")
-
-
-def _is_of(ruling: Row, mistake: Row) -> bool:
-    return ruling["image_id"] == mistake["image_id"] and ruling["label"] == mistake["label"]
+        ruled_at = first.get((row["image_id"], row["label"]))
+        if ruled_at is not None and is_before(row["found_at"], ruled_at):
+            findings.add(form.MISTAKES, row, row["found_at"], f"not before {ruled_at}", column="found_at")
 
 
 def check_defenses(release: Release, findings: Findings) -> None:

@@ -3,7 +3,7 @@
 Pure: standard library only.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,19 +39,27 @@ def check_stakes(release: Release, findings: Findings) -> None:
     _check_decisions(release, findings)
     for row in release.rows(form.STAKES):
         _check_stake(row, release, findings)
-        _check_alone(row, release, findings)
+    _check_alone(release, findings)
     for row in release.rows(form.AWARDS):
         _check_award(row, release, findings)
+    _check_given(release, findings)
     _check_associations(release, findings)
     _check_teams(release, findings)
 
 
-def _check_alone(row: Row, release: Release, findings: Findings) -> None:
+def _check_alone(release: Release, findings: Findings) -> None:
     """A defense has one stake at a time (R32)."""
-    for other in release.stakes_by_defense.get(row["defense_id"], ()):
-        if int(other["number"]) < int(row["number"]) and _both_in_force(row, other):
-            words = f"after {other['ended_at'] or 'the end'} of stake {other['number']} on the same defense"
-            findings.add(form.STAKES, row, row["staked_at"], words, column="staked_at")
+    here = release.by(form.STAKES, "number")
+    for stakes in release.stakes_by_defense.values():
+        last: Row | None = None
+        for row in sorted(stakes, key=lambda stake: (stake["staked_at"], int(stake["number"]))):
+            if last is not None and (not last["ended_at"] or is_before(row["staked_at"], last["ended_at"])):
+                later = max(row, last, key=lambda stake: int(stake["number"]))
+                if later["number"] in here:
+                    words = f"after {last['ended_at'] or 'the end'} of stake {last['number']} on the same defense"
+                    findings.add(form.STAKES, later, later["staked_at"], words, column="staked_at")
+            if last is None or last["ended_at"] and (not row["ended_at"] or row["ended_at"] > last["ended_at"]):
+                last = row
 
 
 def _check_associations(release: Release, findings: Findings) -> None:
@@ -61,14 +69,6 @@ def _check_associations(release: Release, findings: Findings) -> None:
         if before["team_id"] in teams and before["number"] not in here:
             words = "the row of the release before"
             findings.add(form.ASSOCIATIONS, f"row {before['number']}", "no row", words, column="number")
-
-
-def _both_in_force(row: Row, other: Row) -> bool:
-    """Say whether two stakes are on their defense at one time (R32)."""
-    if "" in (row["ended_at"], other["ended_at"]):
-        one, open_one = (row, other) if row["ended_at"] else (other, row)
-        return not one["ended_at"] or is_before(open_one["staked_at"], one["ended_at"])
-    return is_before(row["staked_at"], other["ended_at"]) and is_before(other["staked_at"], row["ended_at"])
 
 
 def json_of(row: Row, column: str, file: str, findings: Findings) -> Mapping[str, Any]:
@@ -103,6 +103,10 @@ def _is_known(what: str, number: str, release: Release) -> bool:
 
 def _check_decisions(release: Release, findings: Findings) -> None:
     batches, awards = release.by(form.BATCHES, "decision"), defaultdict(set)
+    staked: dict[str, list[str]] = defaultdict(list)
+    numbers = {row["defense_id"]: row["number"] for row in release.rows(form.DEFENSES)}
+    for row in release.rows(form.STAKES):
+        staked[row["batch_id"]].append(numbers.get(row["defense_id"], ""))
     for row in release.rows(form.AWARDS):
         awards[row["decision"]].add(int(row["stake"]))
     motions = release.by(form.MOTIONS, "case_id")
@@ -118,7 +122,7 @@ def _check_decisions(release: Release, findings: Findings) -> None:
         _check_made(row, DecisionKind.AWARD, form.AWARDS, row["number"] in awards, findings)
         if batch is not None:
             _compare_words(form.BATCHES, batch, "criteria", details, findings)
-            _check_batch(batch, subject, release, findings)
+            _check_batch(batch, subject, staked[batch["batch_id"]], findings)
         if row["kind"] == DecisionKind.AWARD and subject and set(subject.get("stake", ())) != awards[row["number"]]:
             follows = f"the stakes of its awards in {form.AWARDS}"
             findings.add(form.DECISIONS, row, row["subject"], follows, column="subject")
@@ -160,11 +164,8 @@ def _compare_words(file: str, row: Row, column: str, details: Mapping[str, Any],
     findings.compare(file, row, row[column], cells.text(str(details.get(column, ""))), column=column)
 
 
-def _check_batch(batch: Row, subject: Mapping[str, list[int]], release: Release, findings: Findings) -> None:
+def _check_batch(batch: Row, subject: Mapping[str, list[int]], staked: Sequence[str], findings: Findings) -> None:
     """The stakes of a batch are on the defenses that were decided on (R32)."""
-    numbers = {row["defense_id"]: row["number"] for row in release.rows(form.DEFENSES)}
-    stakes = (row for row in release.rows(form.STAKES) if row["batch_id"] == batch["batch_id"])
-    staked = [numbers.get(row["defense_id"], "") for row in stakes]
     decided = [str(each) for each in subject.get("defense", ())]
     if subject and sorted(staked) != sorted(decided):
         findings.add(
@@ -222,12 +223,12 @@ def _check_end(row: Row, release: Release, findings: Findings) -> None:
 def _check_break(row: Row, release: Release, findings: Findings) -> None:
     """Where the break that ended a stake is known, its picture was sent in the week of the stake or later, unless it
     was void (R35)."""
-    sent = {**release.earlier_by(form.IMAGES, "image_id"), **release.by(form.IMAGES, "image_id")}
     begun = week_of(time_of(row["staked_at"]), release.policies.zones() or "UTC").start
     breaks = release.breaks_by_defense.get(row["defense_id"], ())
     found = [each for each in breaks if each["found_at"] == row["ended_at"]]
-    known = (sent[each["image_id"]] for each in found if each["image_id"] in sent)
-    follows = {"void" if time_of(_first_sent(image, release)) < begun else "broken" for image in known}
+    pictures = (release.find(form.IMAGES, "image_id", each["image_id"]) for each in found)
+    times = [time_of(_first_sent(image, release)) for image in pictures if image is not None]
+    follows = {"void" if time < begun else "broken" for time in times}
     if follows and row["end"] not in follows:
         findings.add(form.STAKES, row, row["end"], " or ".join(sorted(follows)), column="end", rule="R35")
 
@@ -247,17 +248,22 @@ def _check_award(row: Row, release: Release, findings: Findings) -> None:
     conditions = _list_of(row, findings)
     if not conditions or not all(isinstance(each, dict) and each.get("passed") is True for each in conditions):
         findings.add(form.AWARDS, row, row["conditions"], "conditions, each of them passed", column="conditions")
-    same = [each for each in release.rows(form.AWARDS) if each["decision"] == row["decision"]]
-    given = sum(
-        int(each["cents"])
-        for each in release.rows(form.LEDGER)
-        if each["decision"] == row["decision"]
-        and each["rule"] == "R36"
-        and each["source"] == "defenders"
-        and each["made_at"] == row["awarded_at"]  # later ones correct it (R27)
-    )
-    if same[0] is row and sum(int(each["cents"]) for each in same) != given:
-        findings.add(form.AWARDS, row, row["cents"], f"{given} in {form.LEDGER} over all its awards", column="cents")
+
+
+def _check_given(release: Release, findings: Findings) -> None:
+    """The ledger gives what the awards of a decision say, at their time; later entries correct it (R27, R36)."""
+    awarded, given, first = Counter[str](), Counter[tuple[str, str]](), dict[str, Row]()
+    for row in release.rows(form.AWARDS):
+        first.setdefault(row["decision"], row)
+        awarded[row["decision"]] += int(row["cents"])
+    for row in release.rows(form.LEDGER):
+        if row["rule"] == "R36" and row["source"] == "defenders":
+            given[row["decision"], row["made_at"]] += int(row["cents"])
+    for decision, row in first.items():
+        cents = given[decision, row["awarded_at"]]
+        if awarded[decision] != cents:
+            words = f"{cents} in {form.LEDGER} over all its awards"
+            findings.add(form.AWARDS, row, row["cents"], words, column="cents")
 
 
 def _list_of(row: Row, findings: Findings) -> list[Any]:
@@ -278,7 +284,8 @@ def _check_teams(release: Release, findings: Findings) -> None:
     start = release.manifest.values["week_start"]
     named |= {row["team_id"] for row in release.rows(form.TEAMS) if row["merged_at"] >= start}
     named |= {row["team_id"] for row in release.rows(form.ASSOCIATIONS) if row["mistaken_at"] >= start}
-    while more := {into[team] for team in named if team in into} - named:
+    more = set(named)
+    while more := {into[team] for team in more if team in into} - named:
         named |= more
     for row in release.rows(form.TEAMS):
         if row["merged_into"] == row["team_id"]:

@@ -4,17 +4,25 @@ derived file and the chain (R39). The forgeries follow the declarations of the c
 import shutil
 import subprocess
 import sys
+import time
+import zipfile
+from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from adjudication.schema import cells
+from adjudication.schema import release_format as form
 from adjudication.schema.columns import Standing
 from adjudication.schema.manifest_entries import ENTRIES
-from adjudication.schema.release_tables import DECLARED
+from adjudication.schema.release_tables import DECLARED, order_of
+from adjudication.verifier.release_zip import release_folders
+from adjudication.verify import verify
 from contest.releases.services import release_week
 from tests.adjudication.forge import chain_in, forge
-from tests.adjudication.forged_groups import SCHEMES, forge_groups
-from tests.adjudication.forgeries import Chain, Forger
+from tests.adjudication.forged_groups import SCHEMES, Draft, forge_groups
+from tests.adjudication.forgeries import Chain, Forger, moved
 from tests.contest.record import cast
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +73,54 @@ def test_a_row_left_out_or_added_and_a_forged_entry_are_found(chain: Chain) -> N
         for name in ENTRIES:
             forger.forge_entry(number, name)
     assert forger.missed == []
+
+
+def test_a_draft_that_changes_a_free_cell_is_not_found(chain: Chain) -> None:
+    """What a scheme is found by is what it says, and not how a draft is written."""
+    draft = Draft(chain, Random(1))
+    for _, _, row in draft.rows(form.RESPONSES):
+        row["seconds"] = "12.345"
+    assert chain.found(draft.write(), pictures=True) == []
+
+
+def test_zips_beside_are_checked_as_folders_are(chain: Chain, tmp_path: Path) -> None:
+    """Also what only the second week says of the first: its audit trail tells when that was published."""
+    draft = Draft(chain, Random(1))
+    release = {"release": [chain.manifests[0]["name"]]}
+    last = draft.tables[1][form.AUDIT][-1]
+    told = {"action": "release.publish", "subject": cells.json_cell(release), "facts": '{"manifest_sha256":""}'}
+    draft.tables[1][form.AUDIT].append({**last, "number": str(int(last["number"]) + 1), **told, "why": ""})
+    draft.tables[1][form.AUDIT][-1]["at"] = max(row["at"] for _, _, row in draft.rows(form.AUDIT))
+    late = moved(draft.tables[1][form.AUDIT][-1]["at"], timedelta(hours=2))
+    for row in draft.tables[0][form.RESPONSES][-1:]:
+        row["submitted_at"] = late
+    draft.write()
+    by_folders = verify(chain.folders[1]).differences
+    (tmp_path / "zips").mkdir()
+    for folder in chain.folders:
+        with zipfile.ZipFile(tmp_path / "zips" / f"{folder.name}.zip", "w") as packed:
+            for path in sorted(folder.rglob("*.*")):
+                packed.write(path, path.relative_to(folder.parent))
+    with release_folders(tmp_path / "zips" / f"{chain.folders[1].name}.zip", None, lambda *_: None) as places:
+        assert verify(places[0], previous=places[1]).differences == by_folders
+    assert [line for line in by_folders if f"recorded submitted_at {late}" in line], by_folders
+
+
+# Of these tables nothing looks at each row of one picture, defense or decision for each other one.
+MANY = (form.STAKES, form.ATTACKS, form.AWARDS, form.MISTAKES, form.CASES, form.APPEALS, form.MOTIONS, form.LEDGER)
+
+
+@pytest.mark.parametrize("file", MANY)
+def test_many_rows_of_one_key_take_little_time(file: str, chain: Chain) -> None:
+    number = next(number for number, tables in enumerate(chain.tables) if tables[file])
+    row = chain.tables[number][file][0]
+    (key, *_) = DECLARED[file].key
+    more = [{**row, key: str(10_000 + each) if row[key].isdigit() else f"{row[key]}{each}"} for each in range(4_000)]
+    chain.write_table(number, file, sorted(more, key=lambda row: order_of(file, row)))
+    chain.rehash(number)
+    start = time.process_time()
+    assert verify(chain.folders[number], pictures=False).differences
+    assert time.process_time() - start < 10
 
 
 # Of these the two weeks have nothing to do it with, and a simulated contest has (below).
