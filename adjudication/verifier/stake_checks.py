@@ -253,17 +253,24 @@ def _check_award(row: Row, release: Release, findings: Findings) -> None:
 def _check_given(release: Release, findings: Findings) -> None:
     """The ledger gives what the awards of a decision say, at their time; later entries correct it (R27, R36)."""
     awarded, given, first = Counter[str](), Counter[tuple[str, str]](), dict[str, Row]()
+    kept = Counter[str]()
     for row in release.rows(form.AWARDS):
         first.setdefault(row["decision"], row)
         awarded[row["decision"]] += int(row["cents"])
     for row in release.rows(form.LEDGER):
         if row["rule"] == "R36" and row["source"] == "defenders":
             given[row["decision"], row["made_at"]] += int(row["cents"])
+            kept[row["decision"]] += int(row["cents"])
+        elif row["target"] == "defenders":
+            kept[row["decision"]] -= int(row["cents"])
     for decision, row in first.items():
         cents = given[decision, row["awarded_at"]]
         if awarded[decision] != cents:
             words = f"{cents} in {form.LEDGER} over all its awards"
             findings.add(form.AWARDS, row, row["cents"], words, column="cents")
+        if kept[decision] > awarded[decision]:
+            words = f"at most {awarded[decision]}, as its awards say"
+            findings.add(form.AWARDS, row, f"{kept[decision]} in {form.LEDGER}", words, column="cents", rule="R36")
 
 
 def _list_of(row: Row, findings: Findings) -> list[Any]:

@@ -409,6 +409,19 @@ def _doubled(draft: Draft) -> bool:
     return True
 
 
+@scheme("a second gift by the same award")
+def _given_twice(draft: Draft) -> bool:
+    drawn = draft.one(form.LEDGER, where=lambda row: row["rule"] == "R36" and row["source"] == "defenders")
+    if drawn is None:
+        return False
+    number, _, entry = drawn
+    rows = draft.tables[number][form.LEDGER]
+    last = max(rows, key=lambda row: int(row["number"]))
+    at = moved(last["made_at"], timedelta(seconds=1))
+    rows.append({**entry, "number": str(int(last["number"]) + 1), "made_at": at, "cents": "1"})
+    return True
+
+
 @scheme("a stake ended before it was broken")
 def _stake_ended(draft: Draft) -> bool:
     _, _, found = draft.one(form.BREAKS) or (0, "", {})
