@@ -144,7 +144,7 @@ def _in_child(work: Callable[[], int], allowed: int) -> int:
         status = _CANNOT
         try:
             resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed))
-            signal.alarm(2 * allowed)  # for one that waits for ever
+            signal.alarm(allowed + 60)  # for one that waits for ever
             _own_database()
             status = work()
         except BaseException:

@@ -16,6 +16,12 @@ SURVIVORS: dict[str, str] = {
         "the thread needs a second connection, which writes beside the first on PostgreSQL alone"
     ),
     "scoring/leases.py Heartbeat._renew: now > self._until: Gt is GtE": "a beat at the very moment is as good as none",
+    "scoring/leases.py Heartbeat._renew: not outages.failed(self._thread.name, error): inverted": (
+        "whether an outage of the database is logged again; the next beat tries again in either case"
+    ),
+    "contest/ledger/services.py ledger_check_periodically: last <= now < last + CHECK_EVERY: LtE is Lt": (
+        "a second check at the very moment of the last one finds the same"
+    ),
     "scoring/leases.py reclaim: filter(state=RunState.RUNNING): left out": "what does not run has no lease",
     "contest/attacks/quota.py lock_team_quota: True is False (2)": (
         "a lock against changes of the key as well: it only makes others wait, on PostgreSQL"
