@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shows = sys.stderr.isatty() and not options.quiet
     try:
         keys = read_trusted_keys(options.key) if options.key else None
-        progress: Progress = _shown if shows else lambda *_: None
+        progress: Progress = _show_progress if shows else lambda *_: None
         with release_folders(options.release, options.previous, progress) as places:
             folder, previous = places
             findings = verify(folder, previous=previous, progress=progress)
@@ -250,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
 
 
-def _shown(what: str, done: int, total: int) -> None:
+def _show_progress(what: str, done: int, total: int) -> None:
     if done % 100 == 0 or done == total:
         line = f"{what}: {done:,} of {total:,}"
         show(line, stream=sys.stderr, end="\n" if done == total else "", over=True)

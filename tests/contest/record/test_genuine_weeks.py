@@ -109,7 +109,7 @@ def test_a_copy_stands_without_the_release_of_its_original(
 
 
 @pytest.mark.parametrize("case", ["valid bicycle", "depiction"], ids=["who joins", "a fresh panel"])
-def test_a_picture_is_kept_out_while_more_taskers_are_asked(
+def test_a_picture_is_kept_out_while_more_taskers_answer(
     case: str, contest: fixtures.Contest, members: list[User], settings: Any
 ) -> None:
     made = cast.votes(cast.opened(contest.images[case]), members, cast.MORE, cast.MORE, cast.UPHOLD, hours=5)
