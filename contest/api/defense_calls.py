@@ -188,7 +188,8 @@ class Defenses(APIView):
         digest of an image in a registry. Sending the very same again is safe: 200 with the same defense, and nothing
         counts twice. 409 `differs`: this name and image were handed in before with another source, training code,
         weights, licence or description; nothing was changed. 409 `name_taken`: each defense and each version has a name
-        of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set.
+        of its own. 429 `quota_used`: a team hands in so many a week, because each is asked about the private set; no
+        body is read then, and the list of defenses says what was received.
         429 `too_many_refused`: so many were refused in this hour; `Retry-After` says when there are more.
         """
         team, now = own_team_of(request.user), domain_now()

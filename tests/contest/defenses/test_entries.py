@@ -210,6 +210,7 @@ def test_three_a_week_and_the_next_week_three_more(now: datetime) -> None:
         hand_in(team, now, **other(number))
     assert [left(each, now=now) for each in (team, cast.team("red"))] == [0, 3], "each team has its own"
     refused("quota_used", hand_in, team, SATURDAY - INSTANT, **other(9))
+    assert hand_in(team, now, **other(2)) == DefenseEntry.objects.latest("pk"), "the last one sent again is known"
     hand_in(team, SATURDAY, **other(9))
     assert left(team, now=SATURDAY) == 2
 
