@@ -17,7 +17,7 @@ from pathlib import Path
 from adjudication.report import report, report_json, verdict
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.signatures.checking import check_signatures
+from adjudication.signatures.checking import check_signatures, copy_signature
 from adjudication.signatures.key_files import KeyFileError, read_trusted_keys
 from adjudication.verifier.answer_checks import check_answers
 from adjudication.verifier.audit import check_audit, check_publications
@@ -234,6 +234,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         progress: Progress = _show_progress if shows else lambda *_: None
         with release_folders(options.release, options.previous, progress) as places:
             folder, previous = places
+            if options.release.is_file():
+                copy_signature(options.release, folder)
             findings = verify(folder, previous=previous, progress=progress)
             manifest = read_manifest(folder)
             signatures = check_signatures(folder, manifest, keys, findings)

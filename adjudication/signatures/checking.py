@@ -13,11 +13,11 @@ from typing import Any
 from adjudication.schema import release_format as form
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
 from adjudication.signatures.key_files import TrustedKeys
-from adjudication.signatures.key_history import KEYS_FILE, FollowedKeys, follow_keys, read_keys
+from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES, FollowedKeys, follow_keys, read_keys
 from adjudication.signatures.signed_note import MOST_NOTE_BYTES, NoteError, SignedNote, VerifierKey, parse_note
 from adjudication.verifier.chain import releases_beside
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.release_reader import Manifest
+from adjudication.verifier.release_reader import Manifest, NotARelease
 from adjudication.verifier.untrusted_files import NotThere, UnreadableFile, read_bytes
 
 
@@ -47,6 +47,24 @@ def read_signature(folder: Path) -> SignedNote | None:
         return None
     except UnreadableFile as error:
         raise NoteError(str(error)) from error
+
+
+def copy_signature(archive: Path, folder: Path) -> None:
+    """Copy what lies beside a zip to where it was unpacked: `NAME.sig` as `manifest.sig` of `folder`, and `keys.json`.
+
+    Raises NotARelease for one of them that cannot be read. None needs to be there.
+    """
+    beside = {
+        f"{archive.stem}.sig": (folder / form.SIGNATURE, MOST_NOTE_BYTES),
+        KEYS_FILE: (folder.parent / KEYS_FILE, MOST_KEYS_BYTES),
+    }
+    for name, (place, most) in beside.items():
+        try:
+            place.write_bytes(read_bytes(archive.parent, name, most))
+        except NotThere:
+            continue
+        except UnreadableFile as error:
+            raise NotARelease(f"{archive.parent / name}: {error}") from error
 
 
 def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Checkpoint] | None:

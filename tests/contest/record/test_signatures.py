@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -36,6 +37,7 @@ from contest.releases import signatures
 from contest.releases.keys import make_key, rotate_key
 from contest.releases.services import ReleaseResult, release_copy, release_week
 from contest.releases.workplace import only_worker_in
+from tests import tables
 from tests.contest.pages import lacking, words
 from tests.contest.record import cast
 from tests.contest.record.cast import ERRATA, FIRST, NOW, SECOND
@@ -268,6 +270,38 @@ def test_a_stranger_checks_with_the_key_and_python_alone(signed: Path, key: Path
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert lacking(done.stdout, "signature: contest.example.org/releases+", "signs release number 2 of the chain") == []
+
+
+def as_zip(signed: Path, folder: Path) -> Path:
+    """The zip of the second release, with what lies beside a download of it: its signature and the contest's keys."""
+    folder.mkdir()
+    zipped = folder / f"{SECOND}.zip"
+    with zipfile.ZipFile(zipped, "w") as archive:
+        for path in (signed / SECOND).rglob("*"):
+            if path.is_file() and path.name != SIG:
+                archive.write(path, path.relative_to(signed))
+    shutil.copy(signed / SECOND / SIG, zipped.with_suffix(".sig"))
+    shutil.copy(signed / "keys.json", folder)
+    return zipped
+
+
+@tables.cases(
+    "change status words why",
+    (lambda zipped: None, 0, "signs release number 2 of the chain", "as it was downloaded"),
+    (lambda zipped: zipped.with_suffix(".sig").unlink(), 1, "recorded unsigned", "its signature was not downloaded"),
+    (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x"), 1, "manifest.sig: checkpoint: recorded", "no note"),
+    (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x" * (MOST_NOTE_BYTES + 1)), 2, f"{SECOND}.sig:",
+     "longer than anybody reads"),
+    (lambda zipped: (zipped.parent / "keys.json").write_bytes(b"{"), 1, "manifest.sig: checkpoint: recorded keys.json",
+     "keys that cannot be read"),
+)  # fmt: skip
+def test_a_zip_is_checked_with_the_signature_and_the_keys_beside_it(
+    change: Any, status: int, words: str, why: str, signed: Path, key: Path, tmp_path: Path, capsys: Any
+) -> None:
+    zipped = as_zip(signed, tmp_path / "downloads")
+    change(zipped)
+    found, said = checked(capsys, zipped, "--key", key)
+    assert (found, words in said) == (status, True), (why, said)
 
 
 def test_without_a_key_a_signature_is_said_to_be_unchecked(signed: Path, capsys: Any) -> None:
