@@ -97,7 +97,7 @@ def refuse_outside_demo() -> None:
 
 def _time_words() -> str:
     ahead = demo_ahead()
-    words = f"{ahead.days} days and {ahead.seconds // 3600} hours ahead" if ahead else "not moved"
+    words = f"{ahead.days} d {ahead.seconds // 3600} h ahead" if ahead else "not moved"
     return f"It is {absolute(domain_now(), ZONE)} in the demo; its clock is {words}."
 
 

@@ -98,7 +98,7 @@ def test_two_do_not_move_the_clock_at_once(in_demo: Any, tmp_path: Path) -> None
             call_command("demo_clock", "+1d")
         assert not DemoClock.objects.exists()
     call_command("demo_clock", "+1d", stdout=(out := io.StringIO()))
-    assert "1 days and 0 hours ahead" in out.getvalue(), "the lock ends with who holds it"
+    assert "1 d 0 h ahead" in out.getvalue(), "the lock ends with who holds it"
 
 
 # The people -----------------------------------------------------------------------------------------------------------
