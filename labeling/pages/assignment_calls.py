@@ -1,6 +1,7 @@
 """API calls of labeling: claim, heartbeat, release, submit."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from random import SystemRandom
 from typing import Any
 from uuid import UUID
@@ -13,15 +14,25 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.domain_clock import domain_now
-from common.errors import InvalidInput, WrongFields
+from common.errors import DomainError, InvalidInput, WrongFields
 from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, limit_body
+from common.web.error_status import error_body
 from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
 from labeling.answers import FIELDS
 from labeling.enums import ReportKind
 from labeling.models import Assignment
 from labeling.notices import iso
-from labeling.pages.shapes import AssignmentOut, ErrorOut, LeaseIn, LeaseOut, NextIn, ReceiptOut, ReleaseIn, ResponseIn
+from labeling.pages.shapes import (
+    AnsweredOut,
+    AssignmentOut,
+    ErrorOut,
+    LeaseIn,
+    LeaseOut,
+    NextIn,
+    ReleaseIn,
+    ResponseIn,
+)
 from labeling.pictures.addresses import picture_url
 from labeling.questions.services import report_create
 from labeling.submission import SubmittedResponse, outline_gate_of, response_submit
@@ -30,6 +41,8 @@ from policy.selectors import only_outline_gate, policy_at, policy_in_force
 
 RETRY_AFTER_SECONDS = 10
 MOST_PROBLEM_CHARACTERS = 2000
+# What an answer may ask for besides, without being part of it.
+_OF_NEXT = frozenset({"next", "holding"})
 _random = SystemRandom()
 
 
@@ -99,6 +112,13 @@ def _holding(data: Mapping[str, Any]) -> frozenset[UUID]:
         raise InvalidInput(message, "invalid", field="holding") from None
 
 
+def _wants_next(data: Mapping[str, Any]) -> bool:
+    wanted = data.get("next", False)
+    if not isinstance(wanted, bool):
+        raise InvalidInput(_("Send next as true or false."), "invalid", field="next")
+    return wanted
+
+
 def _problem(data: Mapping[str, Any]) -> str:
     problem = data.get("problem", "")
     if not isinstance(problem, str) or len(problem) > MOST_PROBLEM_CHARACTERS:
@@ -114,6 +134,22 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
         message = _("Send kind as one of: %(kinds)s.") % {"kinds": ", ".join(ReportKind)}
         raise InvalidInput(message, "invalid", field="kind")
     return ReportKind(data["kind"])
+
+
+def _claim(request: Request, holding: Collection[UUID], *, now: datetime) -> Assignment | leases.NothingLeft:
+    tasker, policy = labeling_tasker(request.user, now=now), policy_in_force(now).policy
+    return leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
+
+
+def _next_json(request: Request, holding: Collection[UUID], *, now: datetime) -> dict[str, Any]:
+    """Return what goes with a receipt: the next picture, or why there is none. The answer is kept in either case."""
+    try:
+        found = _claim(request, holding, now=now)
+    except DomainError as error:
+        return {"next": None, "next_error": error_body(error)}
+    if isinstance(found, leases.NothingLeft):
+        return {"next": None, "retry_after": RETRY_AFTER_SECONDS if found.others_hold_some else None}
+    return {"next": assignment_json(found)}
 
 
 @limit_body(SMALL_BYTES)
@@ -135,11 +171,8 @@ class AssignmentNext(APIView):
     )
     def post(self, request: Request) -> Response:
         """Claim the next picture, or get the one already held again."""
-        now = domain_now()
-        tasker = labeling_tasker(request.user, now=now)
         holding = _holding(_body(request, frozenset({"holding"})))
-        policy = policy_in_force(now).policy
-        found = leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
+        found = _claim(request, holding, now=domain_now())
         if isinstance(found, leases.NothingLeft):
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if found.others_hold_some else {}
             return Response(status=status.HTTP_204_NO_CONTENT, headers=headers)
@@ -200,25 +233,32 @@ class AssignmentResponse(APIView):
         summary="Answer",
         request=ResponseIn,
         responses={
-            201: ReceiptOut,
-            200: OpenApiResponse(ReceiptOut, description="The very same answer again: the same receipt."),
+            201: AnsweredOut,
+            200: OpenApiResponse(AnsweredOut, description="The very same answer again: the same receipt."),
             (400, "application/json"): ErrorOut,
             (404, "application/json"): ErrorOut,
             (409, "application/json"): ErrorOut,
         },
     )
     def post(self, request: Request, assignment_id: UUID) -> Response:
-        """Submit; the receipt says whether it counts."""
+        """Submit; the receipt says whether it counts.
+
+        With `next` the next picture comes along, as `assignments/next/` would give it after this answer. When the
+        reply is lost, the same again returns the same receipt and the same picture.
+        """
         tasker = tasker_of(request.user)
-        data = _body(request, FIELDS)
+        data = _body(request, FIELDS | _OF_NEXT)
+        wants_next, holding = _wants_next(data), _holding(data)
         now = domain_now()
         submitted = response_submit(
             tasker=tasker,
             assignment_id=assignment_id,
             lease_token=_lease_token(data),
-            data=data,
+            data={name: value for name, value in data.items() if name in FIELDS},
             policy_at=policy_at,
             now=now,
         )
-        code = status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED
-        return Response(response_receipt_json(submitted), status=code)
+        receipt = response_receipt_json(submitted)
+        if wants_next:
+            receipt |= _next_json(request, holding, now=domain_now())
+        return Response(receipt, status=status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED)

@@ -107,6 +107,10 @@ class ResponseIn(LeaseIn):
     unoccluded = serializers.BooleanField(allow_null=True, required=False)
     real = serializers.BooleanField(allow_null=True, required=False)
     seconds = serializers.FloatField(min_value=0, max_value=24 * 3600, required=False)
+    next = serializers.BooleanField(required=False, help_text="Whether the next picture comes with the receipt.")
+    holding = serializers.ListField(
+        child=serializers.UUIDField(), max_length=3, required=False, help_text="With `next`: as in `assignments/next/`."
+    )
 
 
 @_example(id=4711, received_at="2026-11-20T23:41:12Z", receipt="7c1e0b52a9d34f68", counted=True)
@@ -127,3 +131,13 @@ class ErrorOut(serializers.Serializer[Any]):
     fields = serializers.DictField(  # type: ignore[assignment]  # a declared field, which DRF takes off the class
         child=serializers.ListField(child=serializers.CharField()), required=False
     )
+
+
+class AnsweredOut(ReceiptOut):
+    """The receipt, and the next picture where it was asked for."""
+
+    next = AssignmentOut(required=False, allow_null=True, help_text="Null: nothing is left, or `next_error` says why.")
+    retry_after = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Seconds; null where nobody else holds a picture either."
+    )
+    next_error = ErrorOut(required=False)
