@@ -19,7 +19,7 @@ from urllib.request import Request, urlopen
 
 from adjudication.schema import release_format as form
 from adjudication.signatures.checking import check_signatures
-from adjudication.signatures.key_files import KeyFileError, TrustedKeys, read_trusted_keys
+from adjudication.signatures.key_files import KeyFileError, TrustedKeys, read_trusted_keys, write_whole
 from adjudication.signatures.key_history import KEYS_FILE, MOST_KEYS_BYTES
 from adjudication.signatures.mirroring import keep_keys, keep_signature
 from adjudication.signatures.signed_note import MOST_NOTE_BYTES
@@ -56,7 +56,7 @@ def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None 
     """Bring `folder` up to date with the contest at `url`; returns what differs, in words. With `keys` the signatures
     are checked as well.
 
-    Raises Unreachable. What lies in `folder` already is checked and never written over.
+    Raises ContestUnreachable. What lies in `folder` already is checked and never written over.
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = _list_at(urljoin(url.rstrip("/") + "/", _ADDRESS))
@@ -69,7 +69,7 @@ def mirror(url: str, folder: Path, progress: Progress, keys: TrustedKeys | None 
         progress("releases checked", number, len(releases))
         differences += _checked(release, before, folder, keys)
     if not differences:
-        _write_whole(folder / LIST, data)
+        write_whole(folder / LIST, data, by_way_of=folder)
     return differences
 
 
@@ -108,7 +108,7 @@ def _missing_or_changed(known: Path, releases: Sequence[ListedRelease]) -> Itera
 
 
 def _releases_of_last_run(known: Path) -> list[ListedRelease]:
-    """Return what an earlier run found listed; raises Unreachable where its list is damaged."""
+    """Return what an earlier run found listed; raises ContestUnreachable where its list is damaged."""
     try:
         return [parse_listed_release(row) for row in read_json(read_bytes(known.parent, known.name))["releases"]]
     except NotThere:
@@ -263,12 +263,6 @@ def _checked(
         yield f"{release.name}: {error}"
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    beside = path.with_suffix(".part")
-    beside.write_bytes(data)
-    os.replace(beside, path)
-
-
 # The command ---------------------------------------------------------------------------------------------------------
 
 
@@ -287,7 +281,7 @@ def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet:
     """Mirror, print what differs, and return the exit status. `key` is a file of trusted keys."""
     try:
         keys = read_trusted_keys(key) if key else None
-        differences = mirror(url, folder, _Told() if not quiet else lambda *_: None, keys)
+        differences = mirror(url, folder, _ProgressPrinter() if not quiet else lambda *_: None, keys)
     except (ContestUnreachable, KeyFileError, OSError) as error:
         show(error, stream=sys.stderr)
         return NOT_ASKED
@@ -299,7 +293,7 @@ def mirror_and_report(url: str, folder: Path, *, key: Path | None = None, quiet:
     return DIFFERENT if differences else NOTHING_DIFFERS
 
 
-class _Told:
+class _ProgressPrinter:
     """Says how far it is: on a terminal with every piece, elsewhere one line for each thing that is done."""
 
     def __call__(self, what: str, done: int, total: int) -> None:

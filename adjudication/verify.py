@@ -81,13 +81,13 @@ def verify(
     progress: Progress = lambda *_: None,
 ) -> Findings:
     """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
-    findings = Findings()
+    findings, folder = Findings(), folder.resolve()
     manifest = read_manifest(folder, findings)
     findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
     try:
         _check(folder, manifest, previous, pictures, findings, progress)
     except NotARelease:
-        raise  # the release that `previous` names
+        raise  # this release, or the one that `previous` names, cannot be read
     except Exception as error:
         # No check fails on anything that is known; what nobody thought of is a difference and ends no mirror.
         findings.add(form.MANIFEST, "release", f"a check ended early: {error!r}", "a release that can be checked")
@@ -242,13 +242,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (NotARelease, KeyFileError) as error:
         show(error, stream=sys.stderr)
         return NO_RELEASE
-    if options.json:
-        values = report_json(manifest, findings, signatures)
-        options.json.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
     for difference in findings.all_differences():
         show(difference)
     for line in () if options.quiet else (*report(manifest, findings), verdict(findings)):
         show(line)
+    if options.json:
+        values = report_json(manifest, findings, signatures)
+        try:
+            options.json.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        except OSError as error:
+            show(f"{options.json} cannot be written: {error}", stream=sys.stderr)
+            return NO_RELEASE
     return DIFFERENT if findings.differences else NOTHING_DIFFERS
 
 

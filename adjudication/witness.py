@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adjudication.schema import release_format as form
-from adjudication.signatures.checking import check_place, read_checkpoint, signed_by_contest, way_back
+from adjudication.signatures.checking import check_place, list_releases_before, read_checkpoint, read_contest_signature
 from adjudication.signatures.checkpoint_log import CheckpointLog, ForkError, open_checkpoint_log
 from adjudication.signatures.checkpoints import Checkpoint
 from adjudication.signatures.key_files import (
@@ -63,12 +63,14 @@ def signed_releases(folder: Path) -> list[_Signed]:
     Raises NotARelease where there is none, Refusal where the one that is named is unsigned or its checkpoint is of
     something else.
     """
+    folder = folder.resolve()
     if (folder / form.MANIFEST).exists():
         found = _signed(folder)
         if found is None:
             raise Refusal(f"{folder}: unsigned: the contest signs first, and a witness below it")
         return [found]
-    places = [folder / name for name in names_in(folder) if (folder / name / form.MANIFEST).is_file()]
+    names = [name for name in names_in(folder) if form.parse_release_name(name)]
+    places = [folder / name for name in names if (folder / name / form.MANIFEST).is_file()]
     if not places:
         raise NotARelease(f"{folder} is no release, and none lies in it")
     return sorted((each for place in places if (each := _signed(place))), key=lambda each: each.checkpoint.size)
@@ -110,7 +112,7 @@ def witness(release: _Signed, key: SecretKey, log: CheckpointLog, *, first: Veri
 def _checked(release: _Signed, key: SecretKey, log: CheckpointLog, contest: VerifierKey) -> SignedNote | None:
     """Return the note that this witness can sign; None where it has signed."""
     keys = follow_keys(contest, read_keys(release.place.resolve().parent))
-    signed = signed_by_contest(release.place, release.manifest, keys)
+    signed = read_contest_signature(release.place, release.manifest, keys)
     if signed is None:
         raise Refusal(f"{release.manifest.name} is not signed by {contest.short} or a later key of the contest")
     log.check(release.checkpoint)
@@ -153,7 +155,7 @@ def _check_what_was_seen(release: _Signed, log: CheckpointLog) -> None:
         return  # of the same place it is the same release: the process was killed before its signature was there
     if checkpoint.size < latest.size:
         raise Refusal(f"{checkpoint.name} is older than {latest.name}, whose signature commits to it as well")
-    before, steps = way_back(release.place, release.manifest), checkpoint.size - latest.size
+    before, steps = list_releases_before(release.place, release.manifest), checkpoint.size - latest.size
     if len(before) < steps:
         raise Refusal(f"releases between {latest.name} and {checkpoint.name} are not here: mirror them first")
     log.check(replace(latest, sha256=before[steps - 1].sha256))

@@ -41,7 +41,6 @@ class SameAsNamed:
     key: str
     by: str
     column: str
-    earlier: bool = False
 
     def __str__(self) -> str:
         return f"is `{self.column}` in `{self.table}`"

@@ -51,6 +51,7 @@ CASES = "cases.csv"
 MOTIONS = "motions.csv"
 EXAMINATIONS = "examinations.csv"
 MISTAKES = "mistakes.csv"
+_NAME = re.compile(r"release-(\d{4}-W\d{2})(?:-errata-([1-9]\d{0,3}))?", re.ASCII)
 _PICTURE = re.compile(PICTURES + r"/[0-9a-f]{64}\.png")
 
 
@@ -72,3 +73,9 @@ def release_name(week: str, part: int) -> str:
 def picture_file(sha256_pixels: str) -> str:
     """Return where a release keeps the picture with these pixels."""
     return f"{PICTURES}/{sha256_pixels}.png"
+
+
+def parse_release_name(name: str) -> tuple[str, int] | None:
+    """Return week and part of a release of this name; None for what is no such name."""
+    found = _NAME.fullmatch(name)
+    return (found[1], int(found[2] or 0)) if found else None

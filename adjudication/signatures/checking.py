@@ -6,7 +6,6 @@ manifest holds the hash of the one before it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +51,23 @@ def read_signature(folder: Path) -> SignedNote | None:
 def copy_signature(archive: Path, folder: Path) -> None:
     """Copy what lies beside a zip to where it was unpacked: `NAME.sig` as `manifest.sig` of `folder`, and `keys.json`.
 
-    Raises NotARelease for one of them that cannot be read. None needs to be there.
+    In a mirror the signature lies in the folder beside the zip instead. Raises NotARelease for one of them that cannot
+    be read. None needs to be there.
     """
-    beside = {
-        f"{archive.stem}.sig": (folder / form.SIGNATURE, MOST_NOTE_BYTES),
-        KEYS_FILE: (folder.parent / KEYS_FILE, MOST_KEYS_BYTES),
-    }
-    for name, (place, most) in beside.items():
-        try:
-            place.write_bytes(read_bytes(archive.parent, name, most))
-        except NotThere:
-            continue
-        except UnreadableFile as error:
-            raise NotARelease(f"{archive.parent / name}: {error}") from error
+    signature, keys = folder / form.SIGNATURE, folder.parent / KEYS_FILE
+    if not _copy_file(archive.with_suffix(".sig"), signature, MOST_NOTE_BYTES):
+        _copy_file(archive.with_suffix("") / form.SIGNATURE, signature, MOST_NOTE_BYTES)
+    _copy_file(archive.parent / KEYS_FILE, keys, MOST_KEYS_BYTES)
+
+
+def _copy_file(source: Path, place: Path, most: int) -> bool:
+    try:
+        place.write_bytes(read_bytes(source.parent, source.name, most))
+    except NotThere:
+        return False
+    except UnreadableFile as error:
+        raise NotARelease(f"{source}: {error}") from error
+    return True
 
 
 def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Checkpoint] | None:
@@ -84,7 +87,7 @@ def read_checkpoint(folder: Path, manifest: Manifest) -> tuple[SignedNote, Check
     return note, checkpoint
 
 
-def way_back(folder: Path, manifest: Manifest) -> list[Manifest]:
+def list_releases_before(folder: Path, manifest: Manifest) -> list[Manifest]:
     """Return the releases beside that lie before this one in the chain, from the one before it on, as far as they are
     here."""
     by_hash = {each.sha256: each for each in releases_beside(folder)}
@@ -110,7 +113,7 @@ def check_signatures(
         return SignatureReport("different")
 
 
-def signed_by_contest(
+def read_contest_signature(
     folder: Path, manifest: Manifest, keys: FollowedKeys
 ) -> tuple[SignedNote, Checkpoint, VerifierKey] | None:
     """Return the checked note of a release, its checkpoint, and which of the keys signed; None where none of them did.
@@ -134,7 +137,7 @@ def _check(folder: Path, manifest: Manifest, trusted: TrustedKeys | None, findin
     if trusted is None:
         return _unchecked(found, findings)
     keys = follow_keys(trusted.contest, read_keys(folder.resolve().parent))
-    signed = signed_by_contest(folder, manifest, keys)
+    signed = read_contest_signature(folder, manifest, keys)
     if signed is None:
         recorded = f"lines of {_names(found[0])}" if found else "unsigned"
         return _unsigned(folder, manifest, keys, recorded, f"a signature of {trusted.contest.short}", findings)
@@ -151,7 +154,7 @@ def _check(folder: Path, manifest: Manifest, trusted: TrustedKeys | None, findin
 def check_place(checkpoint: Checkpoint, folder: Path, manifest: Manifest) -> None:
     """Raise NoteError where a checkpoint has another number than its release has among those that lie beside it. Where
     a release before it is not here, nothing is counted."""
-    before = way_back(folder, manifest)
+    before = list_releases_before(folder, manifest)
     if not (before[-1] if before else manifest).values["previous_sha256"] and checkpoint.size != len(before) + 1:
         raise NoteError(f"number {checkpoint.size:,} of the chain, and {len(before):,} releases lie before it")
 
@@ -171,7 +174,7 @@ def _unsigned(
     """Look for a later release that the keys sign: its checkpoint commits to everything before it."""
     for later in _followers(folder, manifest):
         try:
-            signed = signed_by_contest(folder.resolve().parent / later.name, later, keys)
+            signed = read_contest_signature(folder.resolve().parent / later.name, later, keys)
         except NoteError:
             continue  # it covers nothing; its own check says what is wrong
         if signed is not None:
@@ -207,12 +210,5 @@ def _lines(note: SignedNote, known: tuple[VerifierKey, ...] | None) -> Iterator[
             if line.is_by(key):
                 note.check(key)
                 state = "verified"
-        yield {"key": line.short, "state": state, "at": time_words(line.cosigned_at)}
-
-
-def time_words(seconds: int | None) -> str:
-    """Return a time of a witness in UTC; empty for none, and for one that no calendar has."""
-    try:
-        return "" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (OverflowError, ValueError, OSError):
-        return ""
+        at = line.cosigned_time
+        yield {"key": line.short, "state": state, "at": f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else ""}

@@ -7,10 +7,10 @@ import base64
 import re
 from dataclasses import dataclass
 
+from adjudication.schema.release_format import parse_release_name
 from adjudication.signatures.signed_note import NoteError, bytes_in_base64, check_key_name
 
 _SIZE = re.compile(r"[1-9][0-9]{0,9}")
-_NAME = re.compile(r"release-[0-9]{4}-W[0-9]{2}(?:-errata-[1-9][0-9]{0,3})?")
 _HASH_BYTES = 32
 
 
@@ -36,7 +36,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
     if len(lines) != 5 or lines[4]:
         raise NoteError("a text of another number of lines than a checkpoint has")
     origin, size, head, name = lines[:4]
-    if not _SIZE.fullmatch(size) or not _NAME.fullmatch(name):
+    if not _SIZE.fullmatch(size) or parse_release_name(name) is None:
         raise NoteError("a checkpoint without a place in the chain or a name of a release")
     digest = bytes_in_base64(head)
     if len(digest) != _HASH_BYTES:

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from adjudication.schema import release_format as form
 from adjudication.signatures.checking import read_signature
+from adjudication.signatures.checkpoints import parse_checkpoint
 from adjudication.signatures.key_files import write_whole
 from adjudication.signatures.key_history import KEYS_FILE, parse_keys, read_keys
 from adjudication.signatures.signed_note import NoteError, SignedNote, parse_note
+from adjudication.verifier.release_reader import file_sha256
+from adjudication.verifier.untrusted_files import UnreadableFile
 
 
-def merged(here: SignedNote | None, other: SignedNote) -> SignedNote:
+def merge_notes(here: SignedNote | None, other: SignedNote) -> SignedNote:
     """Return the note that has the lines of both; raises NoteError where their texts differ: the chain forks."""
     if here is None:
         return other
@@ -28,13 +31,25 @@ def keep_signature(place: Path, fetched: bytes) -> Iterator[str]:
     """Add what the contest sent to `manifest.sig` of the release in the folder `place`; yields what differs."""
     try:
         here = read_signature(place)
-        note = merged(here, parse_note(fetched))
+        note = merge_notes(here, _parse_signature(place, fetched))
         data = note.encode()
         parse_note(data)  # with the lines of both it may be larger than what anybody reads
         if note != here:
             write_whole(place / form.SIGNATURE, data, by_way_of=place.parent)
-    except NoteError as error:
+    except (NoteError, UnreadableFile) as error:
         yield f"{place.name}: {form.SIGNATURE}: {error}"
+
+
+def _parse_signature(place: Path, fetched: bytes) -> SignedNote:
+    """Read what was fetched; raises NoteError where it is of another manifest, or not made by the key that it names."""
+    note = parse_note(fetched)
+    checkpoint = parse_checkpoint(note.text)
+    if (checkpoint.name, checkpoint.sha256) != (place.name, file_sha256(place, form.MANIFEST)):
+        raise NoteError(f"a checkpoint of {checkpoint.name} with the manifest {checkpoint.sha256}")
+    keys = read_keys(place.parent)
+    for key in (*(each.key for each in keys.statements), *keys.witnesses):
+        note.check(key)
+    return note
 
 
 def keep_keys(folder: Path, fetched: bytes) -> Iterator[str]:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import IntEnum
 
 from adjudication.signatures import ed25519
@@ -100,6 +101,14 @@ class SignatureLine:
         if len(self.signature) != _TIME_BYTES + ed25519.SIGNATURE_BYTES:
             return None
         return int.from_bytes(self.signature[:_TIME_BYTES], "big")
+
+    @property
+    def cosigned_time(self) -> datetime | None:
+        """The same as a time in UTC; None also where no calendar has it."""
+        try:
+            return None if self.cosigned_at is None else datetime.fromtimestamp(self.cosigned_at, UTC)
+        except (OverflowError, ValueError, OSError):
+            return None
 
     def is_by(self, key: VerifierKey) -> bool:
         """Say whether the line names this key; nothing is checked."""

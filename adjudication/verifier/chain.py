@@ -4,7 +4,7 @@ Pure: standard library only.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,11 @@ from adjudication.verifier.release_reader import Manifest, NotARelease, read_nei
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import names_in
 
-_WEEK = r"\d{4}-W\d{2}"
-_CELLS = {
-    "name": re.compile(rf"release-{_WEEK}(?:-errata-[1-9]\d{{0,3}})?", re.ASCII),
-    "week": re.compile(_WEEK, re.ASCII),
-    "manifest_sha256": re.compile(r"[0-9a-f]{64}"),
-    "previous_sha256": re.compile(r"(?:[0-9a-f]{64})?"),
+_CELLS: Mapping[str, Callable[[str], object]] = {
+    "name": form.parse_release_name,
+    "week": re.compile(r"\d{4}-W\d{2}", re.ASCII).fullmatch,
+    "manifest_sha256": re.compile(r"[0-9a-f]{64}").fullmatch,
+    "previous_sha256": re.compile(r"(?:[0-9a-f]{64})?").fullmatch,
 }
 _SHOWN = 80
 _NO_FORK = "one release of each name, and one after each"
@@ -45,8 +44,8 @@ def parse_listed_release(row: Any) -> ListedRelease:
 
     Raises ValueError, KeyError or TypeError for what is no such row.
     """
-    for key, pattern in _CELLS.items():
-        if pattern.fullmatch(row[key]) is None:
+    for key, parse in _CELLS.items():
+        if parse(row[key]) is None:
             raise ValueError(f"{printable(row[key], _SHOWN)} is no {key} of a release")
     for key, least in (("part", 0), ("bytes", 1)):
         if type(row[key]) is not int or row[key] < least:
@@ -54,11 +53,6 @@ def parse_listed_release(row: Any) -> ListedRelease:
     return ListedRelease(
         **{key: row[key] for key in (*_CELLS, "part")}, size=row["bytes"], signed=bool(row.get("signature"))
     )
-
-
-def is_release_name(name: str) -> bool:
-    """Say whether a release can have this name, which is that of its folder."""
-    return _CELLS["name"].fullmatch(name) is not None
 
 
 def check_release_list(releases: Sequence[ListedRelease]) -> list[str]:

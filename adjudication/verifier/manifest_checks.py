@@ -4,9 +4,7 @@ Pure: standard library only.
 """
 
 from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from adjudication.schema import cells
 from adjudication.schema import release_format as form
@@ -74,7 +72,7 @@ def _check_place(release: Release, findings: Findings) -> None:
     parts = [
         each.manifest.values["part"]
         for each in release.earlier.releases
-        if _week(each.manifest.values) == values["week"]
+        if each.manifest.values["week"] == values["week"]
     ]
     if release.earlier.whole or parts:
         follows = max(parts, default=-1) + 1
@@ -87,10 +85,6 @@ def _check_place(release: Release, findings: Findings) -> None:
         if each.manifest.values["week_end"] > values["week_start"]:
             words = f"not before {each.manifest.values['week_end']}, the end of {each.manifest.values['week']}"
             findings.add(form.MANIFEST, "week_start", values["week_start"], words, rule="R23")
-
-
-def _week(values: Mapping[str, Any]) -> Any:
-    return values["week"]
 
 
 _USED = (
@@ -126,8 +120,6 @@ def _check_policies(release: Release, findings: Findings) -> None:
 
 def check_waiting(release: Release, predictions: Predictions, faults: Faults, findings: Findings) -> None:
     """What waited follows from panels and answers, but for why a panel is held: an open report, or kept out (R24)."""
-    if release.manifest.revision == 1:
-        return
     waiting = release.manifest.values["waiting"]
     states = Counter(row["state"] for row in release.rows(form.PANELS))
     with_panel = release.by(form.PANELS, "image_id")

@@ -34,8 +34,8 @@ from adjudication.verifier.untrusted_files import (
 # A cell may be as long as a line: outlines are longer than the module expects.
 csv.field_size_limit(MOST_LINE_BYTES)
 
-# How a release can name the one before it.
-_NAME = re.compile(r"(?:release-\d{4}-W\d\d(?:-errata-[1-9]\d{0,3})?)?", re.ASCII)
+# What they leave in a folder that somebody looked into.
+_OF_FILE_MANAGERS = {".DS_Store", "Thumbs.db", "desktop.ini"}
 _SHA256 = re.compile(r"(?:[0-9a-f]{64})?", re.ASCII)
 _KEYS: Mapping[str, type] = {
     "name": str,
@@ -73,7 +73,7 @@ class Manifest:
     def previous_name(self) -> str:
         """The name of the release before this one; empty at first, and for what is no name of a release."""
         name = self.values["previous_name"]
-        return str(name) if _NAME.fullmatch(name) else ""
+        return str(name) if form.parse_release_name(name) else ""
 
     @property
     def files(self) -> dict[str, str]:
@@ -162,8 +162,7 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
     here = _names_in(folder) - {form.MANIFEST, form.SIGNATURE}
-    for path in sorted(here - manifest.files.keys()):
-        findings.add(form.MANIFEST, path, "an extra file", "no such file")
+    _check_extra_files(here - manifest.files.keys(), findings)
     for path, sha256 in manifest.files.items():
         if path not in names and not form.is_picture(path):
             findings.add(form.MANIFEST, path, "a file", "a name that a release's files have")
@@ -173,6 +172,14 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
             findings.add(path, "file", "a link, a folder or something else", "a regular file")
         elif not path.startswith(f"{form.PICTURES}/"):
             _check_file(folder, path, sha256, findings)
+
+
+def _check_extra_files(paths: Iterable[str], findings: Findings) -> None:
+    for path in sorted(paths):
+        if path.rpartition("/")[2] in _OF_FILE_MANAGERS:
+            findings.note(f"{path}: left by a file manager, and no part of the release")
+        else:
+            findings.add(form.MANIFEST, path, "an extra file", "no such file")
 
 
 def _check_file(folder: Path, path: str, sha256: str, findings: Findings) -> None:
@@ -188,7 +195,7 @@ def check_hash(path: str, recorded: str, sha256: str, findings: Findings) -> Non
 
 
 def file_sha256(folder: Path, path: str) -> str:
-    """Return the SHA-256 of a file's bytes; raises Unreadable."""
+    """Return the SHA-256 of a file's bytes; raises UnreadableFile."""
     digest = hashlib.sha256()
     for piece in pieces(folder, path):
         digest.update(piece)

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
-from adjudication.verifier.chain import ListedRelease, is_release_name
+from adjudication.verifier.chain import ListedRelease
 from adjudication.verifier.release_reader import NotARelease, read_manifest
 from adjudication.verifier.terminal import printable
 from adjudication.verifier.untrusted_files import MOST_MANIFEST_BYTES, is_regular
@@ -51,7 +51,7 @@ class DamagedZip(Exception):
 def unpack_release(archive: Path, release: ListedRelease, folder: Path, progress: Progress) -> None:
     """Unpack `release` into its folder below `folder`: beside its place, renamed when all of it is here and as listed.
 
-    Raises Damaged for a zip that another one should take the place of, NotARelease for a manifest that this program
+    Raises DamagedZip for a zip that another one should take the place of, NotARelease for a manifest that this program
     cannot read, and OSError where the disk has no room or refuses.
     """
     partial = folder / f".{release.name}.partial"
@@ -74,7 +74,7 @@ def unpack_unlisted(archive: Path, folder: Path, progress: Progress, *, only: Co
     """
     with _open_zip(archive) as packed:
         name = next((entry.filename.partition("/")[0] for entry in packed.infolist()), "")
-        if not is_release_name(name):
+        if form.parse_release_name(name) is None:
             raise DamagedZip("it holds no release")
         entries = {path: entry for path, entry in _checked(packed, name).items() if not only or path in only}
         into = folder / name

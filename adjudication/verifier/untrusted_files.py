@@ -45,7 +45,7 @@ class NotThere(UnreadableFile):
 
 
 def open_regular(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> BinaryIO:
-    """Open a regular file of at most `most` bytes below `folder`, which no link leads to; raises Unreadable."""
+    """Open a regular file of at most `most` bytes below `folder`, which no link leads to; raises UnreadableFile."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         raise UnreadableFile("a path that leads elsewhere")
@@ -99,7 +99,7 @@ def file_size(folder: Path, name: str) -> int:
 
 
 def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
-    """Return a file's bytes, at most `most`; raises Unreadable."""
+    """Return a file's bytes, at most `most`; raises UnreadableFile."""
     with open_regular(folder, name, most) as file:
         try:
             data = file.read(most + 1)
@@ -111,7 +111,7 @@ def read_bytes(folder: Path, name: str, most: int = MOST_FILE_BYTES) -> bytes:
 
 
 def pieces(folder: Path, name: str) -> Iterator[bytes]:
-    """Yield a file's bytes; raises Unreadable."""
+    """Yield a file's bytes; raises UnreadableFile."""
     with open_regular(folder, name) as file:
         try:
             while piece := file.read(_PIECE):
@@ -121,7 +121,7 @@ def pieces(folder: Path, name: str) -> Iterator[bytes]:
 
 
 def read_lines(folder: Path, name: str) -> Iterator[str]:
-    """Yield a file's lines with their ends, as UTF-8; raises Unreadable, also for a line that is too long."""
+    """Yield a file's lines with their ends, as UTF-8; raises UnreadableFile, also for a line that is too long."""
     with open_regular(folder, name) as file:
         number = 0
         try:

@@ -26,7 +26,6 @@ from labeling.models import Response, VoidedResponse
 from policy.calendar import Week
 from scoring.models import Prediction
 
-_NAME = re.compile(r"release-(?P<week>\d{4}-W\d{2})(?:-errata-(?P<part>[1-9]\d{0,3}))?", re.ASCII)
 # One line of a manifest's list of files, as contest.releases.manifest writes it.
 _LINE = re.compile(r'  "([^"\\]+)": "([0-9a-f]{64})",?\n')
 _CONTENT_TYPES = {
@@ -68,9 +67,8 @@ def newest_released_at() -> datetime | None:
 
 def release_named(name: str) -> Release:
     """Return the release called `name`; NotFound (`unknown_release`) when there is none."""
-    found = _NAME.fullmatch(name)
-    rows = Release.objects.filter(week=found["week"], part=int(found["part"] or 0)) if found else Release.objects.none()
-    row = rows.first()
+    week, part = form.parse_release_name(name) or ("", 0)
+    row = Release.objects.filter(week=week, part=part).first()
     if row is None:
         raise NotFound("There is no release of this name. The list of releases has all of them.", "unknown_release")
     return row

@@ -43,6 +43,7 @@ from contest.releases.content import ReleaseContent, copy_pictures, write_week
 from contest.releases.contest_tables import decisions_of, public_attacks_of_week
 from contest.releases.files import Progress, sync_folder
 from contest.releases.folders import copy_folder, same_folder
+from contest.releases.keys import copy_public_keys
 from contest.releases.signatures import keep_witnesses, sign_releases
 from contest.releases.snapshot import snapshot
 from contest.releases.workplace import workplace_in
@@ -146,6 +147,7 @@ def release_copy(released: ReleaseResult, out: Path) -> ReleaseResult:
         if not same_folder(released.folder, folder, but=form.SIGNATURE):
             _put(copy_folder(released.folder, workplace / folder.name), folder)
         keep_witnesses(released.folder, folder)
+        copy_public_keys(released.folder.parent, out)
         os.replace(shutil.copyfile(released.archive, workplace / archive.name), archive)
     return replace(released, folder=folder, archive=archive)
 

@@ -7,7 +7,7 @@ left unsigned, and what could not be signed, the next sweep signs.
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import structlog
@@ -20,7 +20,7 @@ from adjudication.signatures.checkpoint_log import ForkError, open_checkpoint_lo
 from adjudication.signatures.checkpoints import Checkpoint, parse_checkpoint
 from adjudication.signatures.key_files import KeyFileError, write_whole
 from adjudication.signatures.key_history import KeyHistory, KeyStatement
-from adjudication.signatures.mirroring import merged
+from adjudication.signatures.mirroring import merge_notes
 from adjudication.signatures.signed_note import (
     NoteError,
     SecretKey,
@@ -32,6 +32,7 @@ from adjudication.signatures.signed_note import (
     parse_verifier_key,
     sign_note,
 )
+from adjudication.verifier.release_reader import file_sha256
 from common.audit.trail import audit
 from common.errors import Conflict, DomainError, InvalidInput
 from contest.core.models import Release
@@ -58,7 +59,8 @@ class SignedRelease:
     @property
     def witnesses(self) -> list[tuple[str, datetime]]:
         """Return name and ID of each witness, and when it signed."""
-        return [(line.short, datetime.fromtimestamp(line.cosigned_at or 0, UTC)) for line in self._lines(True)]
+        signed = ((line.short, line.cosigned_time) for line in self._lines(True))
+        return [(name, time) for name, time in signed if time is not None]
 
     def _lines(self, cosigned: bool) -> list[SignatureLine]:
         lines = self.note.lines if self.note else ()
@@ -166,11 +168,6 @@ def signed_releases(folder: Path) -> list[SignedRelease]:
     return list(_published(folder, public_keys(folder)))
 
 
-def newest_signed(folder: Path) -> SignedRelease | None:
-    """Return the newest release that is signed; None where none is. Raises Conflict (`keys_damaged`)."""
-    return next((each for each in reversed(signed_releases(folder)) if each.note is not None), None)
-
-
 def signed_release(folder: Path, release: Release) -> SignedRelease:
     """Return one release with its place in the chain and its signed checkpoint. Raises Conflict (`keys_damaged`)."""
     place = Release.objects.filter(pk__lte=release.pk).count()
@@ -220,9 +217,11 @@ def add_witnesses(data: bytes, *, folder: Path, now: datetime, vkey: str = "") -
             here = read_signature(folder / release.name)
             known = keys.with_witness(_witness_key(vkey, keys)) if vkey else keys
             lines = [line for key in known.witnesses if (line := note.check(key)) is not None]
+            if late := [line.short for line in lines if line.cosigned_time is None]:
+                raise NoteError(f"{', '.join(late)} signed at a time that no calendar has; it is in seconds since 1970")
             if here is None:
                 raise NoteError(f"{release.name} is unsigned here")
-            whole = merged(here, SignedNote(note.text, tuple(lines)))
+            whole = merge_notes(here, SignedNote(note.text, tuple(lines)))
             parse_note(whole.encode())
         except NoteError as error:
             raise InvalidInput(f"Nothing was added: {error}.", "invalid", field="file") from error
@@ -253,15 +252,10 @@ def keep_witnesses(before: Path, folder: Path) -> None:
     takes the place of the other."""
     try:
         note = read_signature(before)
-        if note is None or parse_checkpoint(note.text).sha256 != _manifest_sha256(folder):
+        if note is None or parse_checkpoint(note.text).sha256 != file_sha256(folder, form.MANIFEST):
             return
-        whole = merged(read_signature(folder), note)
+        whole = merge_notes(read_signature(folder), note)
     except NoteError as error:
         log.error("signature_left_out", folder=before.name, reason=str(error))
         return
     write_whole(folder / form.SIGNATURE, whole.encode(), by_way_of=folder.parent)
-
-
-def _manifest_sha256(folder: Path) -> str:
-    with (folder / form.MANIFEST).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -95,6 +95,14 @@ def test_an_honest_release_has_no_difference(forger: Forger, capsys: pytest.Capt
     assert (main([str(forger.folder), "--quiet"]), capsys.readouterr().out) == (NOTHING_DIFFERS, "")
 
 
+def test_a_report_that_cannot_be_written_is_told_after_what_was_found(
+    forger: Forger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(forger.folder), "--json", str(forger.folder / "no" / "report.json")]) == NO_RELEASE
+    said = capsys.readouterr()
+    assert "Nothing differs." in said.out and "report.json cannot be written" in said.err
+
+
 def test_it_needs_nothing_but_python_and_a_checkout(forger: Forger) -> None:
     """Isolated from every installed package, only this project and the standard library are imported."""
     code = (

@@ -182,6 +182,14 @@ def test_pictures_behind_a_link_are_not_read(forger: Forger) -> None:
     assert "manifest.json: images: recorded an extra file, follows no such file [R39]" in findings.differences
 
 
+def test_what_file_managers_leave_is_no_difference(forger: Forger) -> None:
+    for name in (".DS_Store", "images/.DS_Store", "images/Thumbs.db", "desktop.ini"):
+        (forger.folder / name).write_bytes(b"x")
+    findings = checked(forger.folder)
+    assert not findings.differences
+    assert ".DS_Store: left by a file manager, and no part of the release" in findings.notes
+
+
 def test_names_that_are_no_text_are_differences(forger: Forger, capsys: pytest.CaptureFixture[str]) -> None:
     Path(os.fsdecode(os.fsencode(forger.folder) + b"/\xff\x1b[2J.csv")).touch()
     assert main([str(forger.folder)]) == DIFFERENT

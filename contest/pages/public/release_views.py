@@ -101,12 +101,12 @@ def release_file(request: HttpRequest, name: str, path: str) -> HttpResponse:
 def release_keys(request: HttpRequest) -> HttpResponse:
     """Show the keys that signed releases, the statements about them, the newest checkpoint, and who witnessed what."""
     now, history = domain_now(), keys.public_keys(settings.RELEASE_DIR)
-    shown = page_of(request, list(reversed(signatures.signed_releases(settings.RELEASE_DIR))), SIGNED_SHOWN)
+    newest_first = signatures.signed_releases(settings.RELEASE_DIR)[::-1]
     context = {
         "keys": [signatures.key_facts(each) for each in reversed(history.statements)],
         "witnesses": [(key, signatures.fingerprint(key)) for key in history.witnesses],
-        "newest": signatures.newest_signed(settings.RELEASE_DIR),
-        "page": shown,
+        "newest": next((each for each in newest_first if each.note is not None), None),
+        "page": page_of(request, newest_first, SIGNED_SHOWN),
         "site": settings.PUBLIC_URL,
         "now": now,
         "zone": zone_of_week(week_at(now)),

@@ -14,7 +14,6 @@ from contest.record.rebuild import board, contest_rows, pictures
 from contest.record.rebuild.filling import begin
 from contest.record.rebuild.mirror_reader import MirroredRecord, read_record
 from contest.record.rebuild.scoring import fill_faults, fill_mistakes, fill_unproved
-from contest.releases.keys import copy_public_keys
 from contest.releases.services import ReleaseResult, release_copy
 from labeling.models import Image, Tasker
 from labeling.selectors import forget_versions
@@ -41,7 +40,6 @@ def rebuild(folder: Path, *, progress: Callable[[str], None] = lambda _: None) -
             for release in Release.objects.order_by("pk"):
                 here = ReleaseResult(release, False, folder / release.name, folder / f"{release.name}.zip")
                 release_copy(here, settings.RELEASE_DIR)
-            copy_public_keys(folder, settings.RELEASE_DIR)
     finally:
         forget_versions()
     return record

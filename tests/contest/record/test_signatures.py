@@ -22,12 +22,14 @@ from adjudication import mirror, verify, witness
 from adjudication.signatures.checking import read_signature
 from adjudication.signatures.key_files import read_secret_key
 from adjudication.signatures.key_history import read_keys
+from adjudication.signatures.mirroring import keep_signature
 from adjudication.signatures.signed_note import (
     MOST_NOTE_BYTES,
     SecretKey,
     SignatureKind,
     SignedNote,
     cosign_note,
+    parse_note,
 )
 from common.errors import InvalidInput
 from common.models import AuditEntry
@@ -207,6 +209,7 @@ def test_publishing_again_keeps_the_lines_of_witnesses(signed: Path) -> None:
         for out in copies:
             copied = release_copy(again, out)
             assert (copied.folder / SIG).read_bytes() == cosigned
+            assert read_keys(out) == read_keys(signed), "whoever trusts the first key follows it here as well"
             (copied.folder / SIG).write_bytes(cosigned[: cosigned.rindex(b"\xe2\x80\x94")])  # as before the witness
     assert read_signature(signed / ".aside") is None
 
@@ -285,10 +288,17 @@ def as_zip(signed: Path, folder: Path) -> Path:
     return zipped
 
 
+def as_in_a_mirror(zipped: Path) -> None:
+    folder = zipped.with_suffix("")
+    folder.mkdir()
+    shutil.move(zipped.with_suffix(".sig"), folder / SIG)
+
+
 @tables.cases(
     "change status words why",
     (lambda zipped: None, 0, "signs release number 2 of the chain", "as it was downloaded"),
     (lambda zipped: zipped.with_suffix(".sig").unlink(), 1, "recorded unsigned", "its signature was not downloaded"),
+    (as_in_a_mirror, 0, "signs release number 2 of the chain", "as it lies in a mirror"),
     (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x"), 1, "manifest.sig: checkpoint: recorded", "no note"),
     (lambda zipped: zipped.with_suffix(".sig").write_bytes(b"x" * (MOST_NOTE_BYTES + 1)), 2, f"{SECOND}.sig:",
      "longer than anybody reads"),
@@ -420,6 +430,41 @@ def test_a_mirror_finds_two_checkpoints_of_one_release(
     assert "keys.json: a statement that was published before is missing" in capsys.readouterr().out
 
 
+@tables.cases(
+    "forge said why",
+    (lambda note: note.encode().replace(SECOND.encode(), FIRST.encode()), "a checkpoint of release-2026-W47",
+     "of another release"),
+    (lambda note: cosigned(note, by=SecretKey("mirror.example.org", b"x" * 32), like=SEEN), "is not over this text",
+     "with a line in the name of a witness"),
+    (lambda note: note.encode()[:-20] + b"A" * 18 + note.encode()[-2:], "is not over this text", "not by the contest"),
+)  # fmt: skip
+def test_a_mirror_keeps_no_signature_that_is_wrong(forge: Any, said: str, why: str, signed: Path) -> None:
+    add_witness(signed, FIRST)  # from here on `keys.json` names the witness
+    genuine = (signed / SECOND / SIG).read_bytes()
+    (signed / SECOND / SIG).unlink()
+    note = parse_note(genuine)
+    (told,) = keep_signature(signed / SECOND, forge(note))
+    assert (said in told, (signed / SECOND / SIG).exists()) == (True, False), why
+    assert not list(keep_signature(signed / SECOND, genuine)) and read_signature(signed / SECOND) == note
+
+
+def test_a_witness_passes_over_what_a_killed_mirror_left(signed: Path, own: Path, capsys: Any) -> None:
+    partial = signed / f".{SECOND}.partial"
+    partial.mkdir()
+    (partial / "manifest.json").write_text("{")
+    status, said = witnessed(capsys, signed, "--key", own)
+    assert status == 0 and f"{ERRATA}: signed as mirror.example.org" in said
+
+
+def test_a_link_to_a_mirror_is_followed(signed: Path, own: Path, key: Path, tmp_path: Path, capsys: Any) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(signed)
+    assert witnessed(capsys, link, "--key", own)[0] == witness.ALL_SIGNED
+    release = tmp_path / "release"
+    release.symlink_to(signed / SECOND)
+    assert checked(capsys, release, "--key", key)[0] == verify.NOTHING_DIFFERS
+
+
 def test_a_witness_needs_python_alone(signed: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-S", "-m", "adjudication.witness"]
     key = tmp_path / "own.key"
@@ -516,6 +561,7 @@ def test_the_contest_adds_a_witness_after_checking_it(signed: Path, tmp_path: Pa
         (lambda note: cosigned(note), str(WITNESS.verifier_key()), "is not the key of a witness"),
         (lambda note: cosigned(note), "nonsense", "no key of the form"),
         (lambda note: note.encode(), str(SEEN), "no line is of a witness"),
+        (lambda note: cosigned(note, at=1_800_000_000_000), str(SEEN), "at a time that no calendar has"),
     ],
 )
 def test_what_no_witness_signed_is_not_added(data: Any, vkey: str, said: str, signed: Path) -> None:
@@ -525,9 +571,9 @@ def test_what_no_witness_signed_is_not_added(data: Any, vkey: str, said: str, si
     assert files(signed) == before
 
 
-def cosigned(note: SignedNote, *, text: str = "", by: SecretKey = WITNESS, like: Any = None) -> bytes:
+def cosigned(note: SignedNote, *, text: str = "", by: SecretKey = WITNESS, like: Any = None, at: int = 1) -> bytes:
     text = text or note.text
-    line = cosign_note(text, by, at=1)
+    line = cosign_note(text, by, at=at)
     if like is not None:
         line = type(line)(line.name, like.key_id, line.signature)
     return SignedNote(text, (*note.lines, line)).encode()
