@@ -1,12 +1,17 @@
-// Sends what was submitted, oldest first, until the server has said what became of it. The very same bytes go out each
-// time, so that a lost confirmation costs nothing: the server knows a repeated answer and gives the same receipt.
+// Sends what was submitted, oldest first, until the server has said what became of it. The very same answer goes out
+// each time, so that a lost confirmation costs nothing: the server knows a repeated answer and gives the same receipt.
+// The last one asks for the next picture as well, where the page has room for it.
 
 import { get, post, Refusal, Unreachable } from "./label_api.js";
 
 /** @import { Device, KeptDraft, QueuedAnswer, Receipt } from "./label_drafts.js" */
+/** @import { Assignment } from "./label_words.js" */
+/** @typedef {Receipt & {next?: Assignment | null}} AnswerReply */
 /** @typedef {"network" | "signIn"} WaitsFor */
 /**
  * @typedef {object} OutboxEvents
+ * @property {() => string[] | null} room the pictures at hand where another one is wanted with a receipt, else null
+ * @property {(next: Assignment) => Promise<void>} next the picture that came with a receipt
  * @property {(entry: QueuedAnswer, receipt: Receipt) => void} received the server has the answer
  * @property {(entry: QueuedAnswer, refusal: Refusal, draft: KeptDraft) => void} refused the server wants it changed
  * @property {(entry: QueuedAnswer, refusal: Refusal) => void} answered it was given elsewhere before
@@ -80,7 +85,7 @@ export class Outbox {
       return null;
     }
     try {
-      await this.#post(entries[0]);
+      await this.#post(entries[0], entries.length === 1);
       return () => Promise.resolve(true);
     } catch (error) {
       if (error instanceof Unreachable) return () => this.#pause(entries);
@@ -89,12 +94,19 @@ export class Outbox {
     }
   }
 
-  /** @param {QueuedAnswer} entry */
-  async #post(entry) {
-    const { data } = /** @type {{data: Receipt}} */ (await post(`${entry.api}${entry.assignment}/response/`, entry.answer));
+  /**
+   * @param {QueuedAnswer} entry
+   * @param {boolean} isLast
+   */
+  async #post(entry, isLast) {
+    const holding = isLast ? this.#on.room() : null;
+    const body = holding ? { ...entry.answer, next: true, holding } : entry.answer;
+    const reply = /** @type {{data: AnswerReply}} */ (await post(`${entry.api}${entry.assignment}/response/`, body));
+    const { next, ...receipt } = reply.data;
     this.#tries = 0;
-    await this.#device.settle(entry.assignment, data);
-    this.#on.received(entry, data);
+    await this.#device.settle(entry.assignment, receipt);
+    if (next) await this.#on.next(next);
+    this.#on.received(entry, receipt);
   }
 
   /**

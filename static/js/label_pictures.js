@@ -87,13 +87,29 @@ export class Pictures {
       while (this.current && !this.#submitted.size && this.#ahead.length < this.#most) {
         const { data } = await this.#next();
         if (!data || this.#holds(data.id)) return;
-        this.#ahead.push({ assignment: data, draft: await this.#draftOf(data.id), image: loaded(data.image.url) });
-        this.#onAhead(data);
+        await this.add(data);
       }
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof Unreachable)) throw error;
       if (error instanceof Refusal && GIVEN_BACK.has(error.code)) this.#stopped();
     }
+  }
+
+  /** The ids of the pictures at hand, where the answer on its way leaves room for another one; null where it does not. */
+  get room() {
+    const ids = this.held.map(({ id }) => id).filter((id) => !this.#submitted.has(id));
+    return !this.#filling && this.#submitted.size === 1 && ids.length <= this.#most ? ids : null;
+  }
+
+  /**
+   * Keep a leased picture ready.
+   * @param {Assignment} assignment
+   */
+  async add(assignment) {
+    const { id, image } = assignment;
+    if (this.held.some((held) => held.id === id)) return;
+    this.#ahead.push({ assignment, draft: await this.#draftOf(id), image: loaded(image.url) });
+    this.#onAhead(assignment);
   }
 
   /** What is at hand was given back: answers to it would not count any more. */

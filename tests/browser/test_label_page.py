@@ -324,6 +324,17 @@ def test_the_next_picture_is_there_at_once_and_nothing_jumps(desk: Desk) -> None
     assert max(desk.measured()) < 500
 
 
+def test_a_label_is_one_call_to_the_server(desk: Desk) -> None:
+    """The next picture but two comes with the receipt."""
+    desk.ahead()
+    called: list[str] = []
+    desk.page.on("request", lambda request: called.append(request.url) if "/api/" in request.url else None)
+    desk.follow(("4 4 Enter", "status", RECEIVED))
+    wait_until(desk.page, lambda: len(desk.pictures) == 4)
+    assert [each.rsplit("/", 2)[1] for each in called] == ["response"]
+    assert Assignment.objects.filter(state=AssignmentState.LEASED).count() == 3
+
+
 # What can come between.
 
 

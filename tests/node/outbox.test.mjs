@@ -18,7 +18,7 @@ const refusal = (status, code) => answered(status, { code, detail: "No." });
 const lost = () => Promise.reject(new TypeError("the network is away"));
 
 /** An outbox with answers in it; the server says `answers`, one after the other. Returns what went out and was told. */
-async function send(waiting, answers, { signIn = () => true } = {}) {
+async function send(waiting, answers, { signIn = () => true, room = () => null } = {}) {
   const told = { sent: [], told: [], kept: waiting.map((assignment) => ({ assignment, api: "/api/", answer: { assignment } })) };
   const settle = async (assignment) => {
     told.kept = told.kept.filter((entry) => entry.assignment !== assignment);
@@ -30,6 +30,8 @@ async function send(waiting, answers, { signIn = () => true } = {}) {
   };
   const tell = (name) => (...about) => void told.told.push([name, ...about]);
   const outbox = new Outbox(device, "tara", {
+    room,
+    next: async ({ id }) => tell("next")(id),
     received: ({ assignment }, { receipt: code }) => tell("received")(assignment, code),
     refused: ({ assignment }, { code }, draft) => tell("refused")(assignment, code, draft),
     answered: ({ assignment }, { code }) => tell("answered")(assignment, code),
@@ -71,6 +73,19 @@ for (const [name, failure] of [
     assert.deepEqual(kept, []);
   });
 }
+
+test("the last answer asks for the next picture where there is room for it, and the others do not", async () => {
+  const replies = [() => receipt(1), () => answered(201, { receipt: "R-2", next: { id: "c" } })];
+  const { sent, told } = await send(["a", "b"], replies, { room: () => ["held"] });
+  assert.deepEqual(sent, [posted("a"), '/api/b/response/ {"assignment":"b","next":true,"holding":["held"]} of-this-moment']);
+  const [, next, received] = told;
+  assert.deepEqual([next, received], [["next", "c"], ["received", "b", "R-2"]], "it is ready before the page goes on");
+});
+
+test("a receipt without a picture is a receipt", async () => {
+  const { told } = await send(["a"], [() => answered(201, { receipt: "R-1", next: null, retry_after: 10 })], { room: () => [] });
+  assert.deepEqual(told[0], ["received", "a", "R-1"]);
+});
 
 test("what the server refuses becomes a draft again, and the next one goes out", async () => {
   const { told, kept } = await send(["a", "b"], [() => refusal(400, "invalid"), () => receipt(2)]);
