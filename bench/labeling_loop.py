@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from math import isnan
 from statistics import median
 from typing import Any
 
@@ -131,7 +132,8 @@ class Subject:
         """Let `taskers` work for `seconds` and keep what came of it."""
         self.refill()
         server, database = self.web.cpu_seconds, self.cluster.cpu_seconds
-        with _load(Work(self.web.port, self.cookies[:taskers], seconds)) as load:
+        work = Work(self.web.port, self.cookies[:taskers], seconds, next_with_answer=self.system is OURS)
+        with _load(work) as load:
             before = server(), database()
             done = load()
             after = server(), database()
@@ -190,7 +192,6 @@ def fill(cluster: Cluster, database: str, system: System, pictures: int, ahead: 
     if ahead:
         statements += ";\n" + system.fill_ahead.format(tasker=1, answers=ahead)
     cluster.execute(statements, database)
-    # Tables without rows are left out: to know that one is empty makes plans that do not last.
     # Tables without rows are left out: a plan made in the knowledge that one is empty is a bad one soon.
     tables = [*system.tables, *(system.tables_ahead if ahead else ())]
     cluster.execute(f"VACUUM ANALYZE {', '.join(tables)};\nCHECKPOINT", database)
@@ -257,7 +258,8 @@ def _scenes(subject: Subject, plan: LoopPlan) -> list[Scene]:
 
 def _scene(subject: Subject, plan: LoopPlan, name: str, tabs: int, sent_twice: float) -> Scene:
     fill(subject.cluster, subject.database, subject.system, plan.last_pictures)
-    with _load(Work(subject.web.port, subject.cookies, 120, tabs, sent_twice, until_empty=True)) as load:
+    work = Work(subject.web.port, subject.cookies, 120, tabs, sent_twice, until_empty=True, next_with_answer=True)
+    with _load(work) as load:
         done = load()
     subject.receipts = set(done.receipts)
     usual = {"next 200", "next 204", "submit 201"}
@@ -272,11 +274,11 @@ def _scene(subject: Subject, plan: LoopPlan, name: str, tabs: int, sent_twice: f
 
 
 HOW = (
-    "Each tasker claims, submits (two choices, an outline of 8 to 24 corners, three statements) and repeats without a "
-    "pause. PostgreSQL with fsync, one cluster for all; gunicorn with 2 workers of 4 threads for each system. The "
-    "floor is `bench/floor`: Django's own middleware and session, plain SQL, no form, no lease time. Rows are medians "
-    "over the rounds; ratios are medians of ratios within a round. `ahead`: one tasker has answered 10,000 pictures "
-    "that nobody else has."
+    "Each tasker submits (two choices, an outline of 8 to 24 corners, three statements) and repeats without a pause. "
+    "The next picture comes with the receipt; on the floor a call of its own brings it. PostgreSQL with fsync, one "
+    "cluster for all; gunicorn with 2 workers of 4 threads for each system. The floor is `bench/floor`: Django's own "
+    "middleware and session, plain SQL, no form, no lease time. Rows are medians over the rounds; ratios are medians "
+    "of ratios within a round. `ahead`: one tasker has answered 10,000 pictures that nobody else has."
 )
 _LOOP_HEADINGS = [
     "pictures", "system", "labels/s", "next p50/p95/p99 ms", "submit p50/p95/p99 ms", "server CPU ms",
@@ -295,7 +297,7 @@ def _loop_row(subject: Subject, rounds: Sequence[LoadRound]) -> list[Any]:
 
     def times(name: str) -> str:
         each_share = zip(*(getattr(each, name) for each in rounds), strict=True)
-        return "/".join(f"{median(values):.1f}" for values in each_share)
+        return "/".join("" if isnan(median(values)) else f"{median(values):.1f}" for values in each_share).strip("/")
 
     numbers = [middle(name) for name in ("server_cpu_ms", "database_cpu_ms", "cpu_ms", "load_cpu_ms")]
     labels = middle("labels_per_second")

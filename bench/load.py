@@ -26,8 +26,9 @@ _ASK_AGAIN_SECONDS = 0.05
 class Work:
     """What to do: each of `cookies` is one signed-in tasker with `tabs` browser tabs.
 
-    A tab sends a submission twice with the chance `sent_twice`. With `until_empty` the work ends when nothing is left
-    for anybody, otherwise after `seconds` or as soon as somebody finds nothing.
+    With `next_with_answer` an answer asks for the next picture. A tab sends a submission twice with the chance
+    `sent_twice`. With `until_empty` the work ends when nothing is left for anybody, otherwise after `seconds` or as
+    soon as somebody finds nothing.
     """
 
     port: int
@@ -36,6 +37,7 @@ class Work:
     tabs: int = 1
     sent_twice: float = 0.0
     until_empty: bool = False
+    next_with_answer: bool = False
 
 
 @dataclass(slots=True)
@@ -113,25 +115,32 @@ class Tab:
 
     def __init__(self, work: Work, cookies: dict[str, str], seed: int, forms: list[bytes]) -> None:
         self._connection = Connection(work.port, cookies)
-        self._rng, self._forms, self._sent_twice = Random(seed), forms, work.sent_twice
+        self._rng, self._forms, self._work = Random(seed), forms, work
+        self._next: dict[str, str] | None = None  # the assignment that came with the answer before
         self.done, self.answers = Done(), Counter[str]()
 
     def label(self) -> str:
         """Claim and submit once: "labeled", "wait" (others hold what is left), or "nothing" (is left)."""
-        answer = self._post("next", "/api/v1/assignments/next/", b"{}", self.done.next_ms)
-        if answer.status != 200:
-            return "nothing" if b"\r\nretry-after:" not in answer.head and answer.status == 204 else "wait"
-        assignment = json.loads(answer.body)
+        assignment, self._next = self._next, None
+        if assignment is None:
+            answer = self._post("next", "/api/v1/assignments/next/", b"{}", self.done.next_ms)
+            if answer.status != 200:
+                return "nothing" if b"\r\nretry-after:" not in answer.head and answer.status == 204 else "wait"
+            assignment = json.loads(answer.body)
         self._submit(assignment["id"], assignment["lease_token"])
         return "labeled"
 
     def _submit(self, assignment: str, token: str) -> None:
         path = f"/api/v1/assignments/{assignment}/response/"
-        form = b'{"lease_token":"%b",%b' % (token.encode(), self._rng.choice(self._forms))
-        for _ in range(2 if self._rng.random() < self._sent_twice else 1):
+        besides = b'"next":true,' if self._work.next_with_answer else b""
+        form = b'{%b"lease_token":"%b",%b' % (besides, token.encode(), self._rng.choice(self._forms))
+        for _ in range(2 if self._rng.random() < self._work.sent_twice else 1):
             answer = self._post("submit", path, form, self.done.submit_ms)
-            if answer.status == 201:
-                self.done.receipts.append(json.loads(answer.body)["receipt"])
+            if answer.status in (200, 201):
+                told = json.loads(answer.body)
+                self._next = told.get("next")
+                if answer.status == 201:
+                    self.done.receipts.append(told["receipt"])
 
     def _post(self, call: str, path: str, body: bytes, times: list[float]) -> HttpAnswer:
         start = time.perf_counter()
