@@ -17,7 +17,7 @@ from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Parameter, PreparedStatement, PreparedUpdate
+from common.database.lookups import Parameter, PreparedInsert, PreparedStatement, PreparedUpdate
 from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
@@ -138,7 +138,7 @@ def _lease(
 ) -> Assignment:
     """Add the lease before its place is taken: it may wait for another request of the same tasker, and must not hold
     a panel meanwhile."""
-    return Assignment.objects.create(
+    return _add_lease(
         panel_id=panel_id,
         image=image,
         tasker=tasker,
@@ -154,6 +154,7 @@ def _lease(
     )
 
 
+_add_lease = PreparedInsert("add_lease", Assignment)
 # For a lease of this very transaction, whose place somebody else was faster to take.
 _forget_lease = PreparedStatement(
     "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Parameter("assignment", BigIntegerField())]

@@ -1,6 +1,6 @@
 """Queries for panels, assignments and images."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -165,8 +165,10 @@ def _level_values(tasker: Tasker, levels: range, passed: Mapping[str, str]) -> d
     return {"tasker": tasker.pk, **since}
 
 
-def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True) -> list[tuple[int, Image]]:
-    """Return (panel id, image) of open panels with a free place and not seen by this tasker, best first.
+def claimable_panels(
+    tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: bool = True
+) -> Iterator[tuple[int, Image]]:
+    """Yield (panel id, image) of open panels with a free place and not seen by this tasker, best first.
 
     What the board waits for first (R19), then fewest missing answers, then oldest; within a block of WINDOW panels each
     tasker has an order of their own (R8). Blocks do not slide, so nobody puts a picture off for ever.
@@ -176,14 +178,15 @@ def claimable_panels(tasker: Tasker, levels: range = ALL_LEVELS, *, from_marks: 
     answers to look at; each is a part of the statement. Without `from_marks` the scan begins at the oldest panel.
     """
     if not levels:
-        return []
+        return
     values = _level_values(tasker, levels, tasker.passed if from_marks else {})
     rows = _candidates(levels, tasker.person is not None).rows(**values, person=tasker.person)
     shuffled = sorted(
         (missing, panel // WINDOW, _rank(tasker.shuffle_seed, panel), panel, picture)
         for panel, missing, *picture in rows
     )
-    return [(panel, Image.from_db(connection.alias, _PICTURE, picture)) for *_, panel, picture in shuffled]
+    for *_, panel, picture in shuffled:
+        yield panel, Image.from_db(connection.alias, _PICTURE, picture)
 
 
 def panels_open_to(tasker: Tasker) -> QuerySet[Panel]:

@@ -15,7 +15,7 @@ from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Parameter, PreparedUpdate
+from common.database.lookups import Parameter, PreparedInsert, PreparedUpdate
 from common.errors import Conflict
 from labeling import selectors, signals
 from labeling.answers import FormAnswers, read_form
@@ -115,7 +115,7 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
     if assignment.known_id is not None:
         assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
     box = answers.outline.box if answers.outline else None
-    response = Response.objects.create(
+    response = _add_response(
         assignment=assignment,
         image_id=assignment.image_id,
         panel=panel,
@@ -147,6 +147,7 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
     return response
 
 
+_add_response = PreparedInsert("add_response", Response)
 _UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
 
 

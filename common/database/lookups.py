@@ -2,8 +2,8 @@
 
 The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
 joins of labeling both take longer than the answer itself. A `PreparedLookup` is an ordinary queryset, a
-`PreparedUpdate` an ordinary `update`, with a `Parameter` wherever a value differs from call to call; a
-`PreparedStatement` is SQL that the ORM cannot write.
+`PreparedUpdate` an ordinary `update`, with a `Parameter` wherever a value differs from call to call; a `PreparedInsert`
+is an ordinary `create`; a `PreparedStatement` is SQL that the ORM cannot write.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.query import get_related_populators
-from django.db.models.sql import UpdateQuery
+from django.db.models.sql import InsertQuery, UpdateQuery
 
 Row = TypeVar("Row", bound=Model)
 Values = tuple[Any, ...]
@@ -148,3 +148,30 @@ class PreparedUpdate:
             query.add_update_values(values)
             self._statement = PreparedStatement(self._name, *query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
         return self._statement.changed(**given)
+
+
+class PreparedInsert(Generic[Row]):
+    """`model.objects.create(**values)`, composed when it is first made. No signal of a save is sent."""
+
+    def __init__(self, name: str, model: type[Row]) -> None:
+        self._name, self._model = name, model
+        self._statement: PreparedStatement | None = None
+
+    def __call__(self, **values: Any) -> Row:
+        """Add a row and return it, with its defaults and its primary key."""
+        if self._statement is None:
+            self._statement = _composed_insert(self._name, self._model)
+        row = self._model(**values)
+        ((row.pk,),) = self._statement.rows(**vars(row))
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+        return row
+
+
+def _composed_insert(name: str, model: type[Model]) -> PreparedStatement:
+    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
+    query = InsertQuery(model)
+    query.insert_values(fields, [model(**{field.attname: Parameter(field.attname, field) for field in fields})])
+    compiler: Any = query.get_compiler(DEFAULT_DB_ALIAS)
+    compiler.returning_fields = [model._meta.pk]
+    ((sql, parameters),) = compiler.as_sql()
+    return PreparedStatement(name, sql, parameters)

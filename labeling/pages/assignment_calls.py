@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from common.domain_clock import domain_now
 from common.errors import DomainError, InvalidInput, WrongFields
 from common.web.body_limits import REPORT_BYTES, SMALL_BYTES, limit_body
+from common.web.direct_view import DirectView
 from common.web.error_status import error_body
 from labeling import leases
 from labeling.access import labeling_tasker, tasker_of
@@ -81,9 +82,8 @@ def response_receipt_json(submitted: SubmittedResponse) -> dict[str, Any]:
     }
 
 
-def _body(request: Request, known: frozenset[str]) -> Mapping[str, Any]:
-    """Return the request's object; unknown fields are refused by name."""
-    data = request.data
+def _body(data: Any, known: frozenset[str]) -> Mapping[str, Any]:
+    """Return the body's object; unknown fields are refused by name."""
     if not isinstance(data, Mapping):
         raise InvalidInput(_("Send a JSON object."), "invalid")
     unknown = {
@@ -136,15 +136,15 @@ def _kind(data: Mapping[str, Any]) -> ReportKind | None:
     return ReportKind(data["kind"])
 
 
-def _claim(request: Request, holding: Collection[UUID], *, now: datetime) -> Assignment | leases.NothingLeft:
-    tasker, policy = labeling_tasker(request.user, now=now), policy_in_force(now).policy
+def _claim(user: Any, holding: Collection[UUID], *, now: datetime) -> Assignment | leases.NothingLeft:
+    tasker, policy = labeling_tasker(user, now=now), policy_in_force(now).policy
     return leases.assignment_next(tasker=tasker, holding=holding, policy=policy, now=now, rng=_random)
 
 
-def _next_json(request: Request, holding: Collection[UUID], *, now: datetime) -> dict[str, Any]:
+def _next_json(user: Any, holding: Collection[UUID], *, now: datetime) -> dict[str, Any]:
     """Return what goes with a receipt: the next picture, or why there is none. The answer is kept in either case."""
     try:
-        found = _claim(request, holding, now=now)
+        found = _claim(user, holding, now=now)
     except DomainError as error:
         return {"next": None, "next_error": error_body(error)}
     if isinstance(found, leases.NothingLeft):
@@ -153,7 +153,7 @@ def _next_json(request: Request, holding: Collection[UUID], *, now: datetime) ->
 
 
 @limit_body(SMALL_BYTES)
-class AssignmentNext(APIView):
+class AssignmentNext(DirectView):
     """The next picture for this tasker."""
 
     @extend_schema(
@@ -171,8 +171,11 @@ class AssignmentNext(APIView):
     )
     def post(self, request: Request) -> Response:
         """Claim the next picture, or get the one already held again."""
-        holding = _holding(_body(request, frozenset({"holding"})))
-        found = _claim(request, holding, now=domain_now())
+        return self.answer(request.user, request.data)
+
+    def answer(self, user: Any, data: Any) -> Response:  # type: ignore[override]
+        """Return the picture, or nothing."""
+        found = _claim(user, _holding(_body(data, frozenset({"holding"}))), now=domain_now())
         if isinstance(found, leases.NothingLeft):
             headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if found.others_hold_some else {}
             return Response(status=status.HTTP_204_NO_CONTENT, headers=headers)
@@ -192,7 +195,7 @@ class AssignmentHeartbeat(APIView):
     def post(self, request: Request, assignment_id: UUID) -> Response:
         """Renew the lease."""
         tasker = tasker_of(request.user)
-        token = _lease_token(_body(request, frozenset({"lease_token"})))
+        token = _lease_token(_body(request.data, frozenset({"lease_token"})))
         now = domain_now()
         policy = policy_in_force(now).policy
         expires_at = leases.assignment_heartbeat(
@@ -214,7 +217,7 @@ class AssignmentRelease(APIView):
     def post(self, request: Request, assignment_id: UUID) -> Response:
         """Give it back; with a `kind` or a `problem` something is wrong with it: an organizer looks at it."""
         tasker = tasker_of(request.user)
-        data = _body(request, frozenset({"lease_token", "problem", "kind"}))
+        data = _body(request.data, frozenset({"lease_token", "problem", "kind"}))
         problem, kind = _problem(data), _kind(data)
         token = _lease_token(data) if "lease_token" in data else None
         given: dict[str, Any] = {"tasker": tasker, "assignment_id": assignment_id, "lease_token": token}
@@ -225,7 +228,7 @@ class AssignmentRelease(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
-class AssignmentResponse(APIView):
+class AssignmentResponse(DirectView):
     """A tasker's answer."""
 
     @extend_schema(
@@ -246,8 +249,12 @@ class AssignmentResponse(APIView):
         With `next` the next picture comes along, as `assignments/next/` would give it after this answer. When the
         reply is lost, the same again returns the same receipt and the same picture.
         """
-        tasker = tasker_of(request.user)
-        data = _body(request, FIELDS | _OF_NEXT)
+        return self.answer(request.user, request.data, assignment_id)
+
+    def answer(self, user: Any, data: Any, assignment_id: UUID) -> Response:  # type: ignore[override]
+        """Return the receipt, and what was asked for besides."""
+        tasker = tasker_of(user)
+        data = _body(data, FIELDS | _OF_NEXT)
         wants_next, holding = _wants_next(data), _holding(data)
         now = domain_now()
         submitted = response_submit(
@@ -260,5 +267,5 @@ class AssignmentResponse(APIView):
         )
         receipt = response_receipt_json(submitted)
         if wants_next:
-            receipt |= _next_json(request, holding, now=domain_now())
+            receipt |= _next_json(user, holding, now=domain_now())
         return Response(receipt, status=status.HTTP_200_OK if submitted.repeated else status.HTTP_201_CREATED)

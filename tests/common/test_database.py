@@ -27,7 +27,13 @@ from common.audit.seals import chain_check, chain_check_periodically, chain_link
 from common.audit.trail import audit
 from common.database.changes import change_mark
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Parameter, PreparedLookup, PreparedStatement, PreparedUpdate
+from common.database.lookups import (
+    Parameter,
+    PreparedInsert,
+    PreparedLookup,
+    PreparedStatement,
+    PreparedUpdate,
+)
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
 from labeling.models import Assignment, Image, Panel, Tasker
 from tests import factories
@@ -284,6 +290,7 @@ received_after = PreparedLookup(
     "test_received_after",
     lambda: Image.objects.filter(received_at__gt=Parameter("moment", models.DateTimeField())).order_by("id")[:2],
 )
+add_panel = PreparedInsert("test_add_panel", Panel)
 start_waiting = PreparedUpdate(
     "test_start_waiting",
     lambda: (
@@ -331,6 +338,22 @@ def test_a_change_tells_how_many_rows_it_changed_and_is_undone_with_its_transact
 
 
 @pytest.mark.both("statements are composed for each database")
+def test_a_row_is_added_with_its_defaults_and_key() -> None:
+    images = [factories.image() for _ in range(2)]
+    given = {"size": 4, "missing": 4, "dealt_at": factories.NOW, "waiting_since": factories.NOW}
+    added = [add_panel(image=image, **given) for image in images]
+    for row, image in zip(added, images, strict=True):
+        kept = Panel.objects.get(image=image)
+        assert {f.attname: getattr(row, f.attname) for f in Panel._meta.concrete_fields} == {
+            f.attname: getattr(kept, f.attname) for f in Panel._meta.concrete_fields
+        }
+    added[0].full_at = factories.NOW
+    added[0].save()
+    assert Panel.objects.count() == 2, "what is saved again is the row that was added"
+    with pytest.raises(IntegrityError), transaction.atomic():
+        add_panel(image=images[0], **given)
+
+
 @pytest.mark.postgres("prepared statements are PostgreSQL's")
 @pytest.mark.django_db(transaction=True)
 def test_each_connection_plans_a_statement_once() -> None:
