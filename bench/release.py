@@ -74,6 +74,7 @@ def _section(week: Week, released: Sequence[dict[str, Any]], copied: Sequence[fl
 def main(out: Path) -> None:
     """Release the week into `out` and print what it took."""
     import django
+    import pandas  # noqa: F401 - a need of the tests alone, which pyarrow loads where it finds it
     import pyarrow.parquet  # noqa: F401 - what libraries take is taken once, whatever the week holds
 
     django.setup()

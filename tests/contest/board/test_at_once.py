@@ -168,6 +168,7 @@ def test_a_motion_that_finds_a_conflict_while_another_about_its_team_is_decided(
         decided = beside(pool, confirm(case, ron, count_of(case).mark))
         assert holds_case.wait(LONG)
         moved = beside(pool, lambda: motion.move(ron))
-        # One after the other: the team has what the second motion asks for.
-        assert (type(decided.result(LONG)), moved.result(LONG)) == (CaseDecision, "entitled_already")
+        assert type(decided.result(LONG)) is CaseDecision
+        # The database chooses who gives way: the second motion finds the first one open, or the team with its grant.
+        assert moved.result(LONG) in ("moved", "entitled_already")
     assert motion.done()
