@@ -1,9 +1,9 @@
 """A view of the API whose ordinary requests are answered without the framework's dispatch.
 
-The dispatch takes about as long as all that PostgreSQL does for a label, and two calls are made for every label. Who is
-signed in, what a body may be and what errors look like are asked of the same classes as in every other call. Whatever
-is out of the ordinary before anything is done, a stranger, a forged request, another method or media type, a body that
-cannot be read, goes to the framework, so that there is one place that refuses it.
+The dispatch takes an eighth of the server's time for a label. Who is signed in, what a body may be and what errors look
+like are asked of the same classes as in every other call. Whatever is out of the ordinary before anything is done, a
+stranger, a forged request, another method or media type, a body that cannot be read, goes to the framework, so that
+there is one place that refuses it.
 """
 
 from io import BytesIO
