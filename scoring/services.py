@@ -85,6 +85,9 @@ def _plan_for(defense: Defense, newest: int, *, policy: Policy, now: datetime, r
 def _plan_round(
     mark: PlanningProgress, number: int, after: int, *, policy: Policy, now: datetime, rng: random.Random
 ) -> int:
+    # Looked at before the lock, which is a write: a sweep with nothing to do must not wake the other workers.
+    if not selectors.pictures_without_run(mark.defense_id, number, after, 1):
+        return 0
     made, fresh = 0, number == policy.evaluation_runs
     while True:
         with transaction.atomic():

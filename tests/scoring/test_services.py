@@ -117,6 +117,17 @@ def test_each_valid_picture_meets_each_defense_in_each_round_once(now: datetime)
     assert len(set(Run.objects.values_list("seed", flat=True))) == 9
 
 
+@pytest.mark.postgres("it numbers the transactions that write")
+@pytest.mark.django_db(transaction=True)
+def test_a_sweep_with_nothing_to_plan_writes_nothing(now: datetime) -> None:
+    """A write would wake the other workers, whose sweeps would wake this one."""
+    assert queued(now, "always-abstain") and Run.objects.exists()
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert cast.plan(now + timedelta(seconds=1)) == 0
+        cursor.execute("SELECT pg_current_xact_id_if_assigned()")
+        assert cursor.fetchone() == (None,)
+
+
 def test_rulings_are_read_in_chunks_and_none_is_passed_over(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "RULINGS_AT_ONCE", 2)
     defenses, early = cast.publish(now, "always-abstain"), rulings(3)
