@@ -6,6 +6,7 @@ stranger, a forged request, another method or media type, a body that cannot be 
 there is one place that refuses it.
 """
 
+from abc import ABC, abstractmethod
 from io import BytesIO
 from typing import Any
 
@@ -38,12 +39,12 @@ class _SignedRequest:
         return getattr(self._request, name)
 
 
-class DirectView(APIView):
+class DirectView(APIView, ABC):
     """A call by POST, with JSON, for whoever is signed in; `answer` says what comes of it."""
 
+    @abstractmethod
     def answer(self, user: Any, data: Any, **values: Any) -> Response:
         """Return the answer to `data`, the body's value; `values` are from the address."""
-        raise NotImplementedError
 
     def dispatch(self, request: HttpRequest, *args: Any, **values: Any) -> HttpResponseBase:
         """Answer an ordinary request; hand any other to the framework."""

@@ -49,7 +49,7 @@ export class Answers {
     this.#parts = parts;
     this.#form = form;
     this.#outbox = new Outbox(parts.device, data.username, {
-      room: () => (data.ahead ? parts.pictures.room : null),
+      room: ({ api }) => (data.ahead && api === data.api ? parts.pictures.room : null),
       next: (assignment) => parts.pictures.add(assignment),
       received: (entry, receipt) => this.#received(entry, receipt),
       refused: (entry, refusal, draft) => this.#refused(entry, refusal, draft),

@@ -10,7 +10,8 @@ import { get, post, Refusal, Unreachable } from "./label_api.js";
 /** @typedef {"network" | "signIn"} WaitsFor */
 /**
  * @typedef {object} OutboxEvents
- * @property {() => string[] | null} room the pictures at hand where another one is wanted with a receipt, else null
+ * @property {(entry: QueuedAnswer) => string[] | null} room the pictures at hand, where another one is wanted with the
+ *   receipt of this answer; else null
  * @property {(next: Assignment) => Promise<void>} next the picture that came with a receipt
  * @property {(entry: QueuedAnswer, receipt: Receipt) => void} received the server has the answer
  * @property {(entry: QueuedAnswer, refusal: Refusal, draft: KeptDraft) => void} refused the server wants it changed
@@ -99,7 +100,7 @@ export class Outbox {
    * @param {boolean} isLast
    */
   async #post(entry, isLast) {
-    const holding = isLast ? this.#on.room() : null;
+    const holding = isLast ? this.#on.room(entry) : null;
     const body = holding ? { ...entry.answer, next: true, holding } : entry.answer;
     const reply = /** @type {{data: AnswerReply}} */ (await post(`${entry.api}${entry.assignment}/response/`, body));
     const { next, ...receipt } = reply.data;

@@ -123,6 +123,28 @@ def test_what_another_account_left_here_is_neither_shown_nor_sent(desk: Desk) ->
     assert [each["account"] for each in desk.kept("outbox")] == ["somebody"]
 
 
+def test_an_answer_of_a_qualification_that_waits_here_asks_for_no_picture(desk: Desk) -> None:
+    """Only the calls of this page know how to bring one."""
+    entry = {
+        "assignment": "other",
+        "api": "/api/v1/qualification/",
+        "answer": {"seconds": 1},
+        "form": {},
+        "revision": 1,
+    }
+    on_device(desk, "tara", ["queue", entry])
+    sent: list[Any] = []
+
+    def receive(route: Route) -> None:
+        sent.append(route.request.post_data_json)
+        route.fulfill(status=201, json={"receipt": "R", "received_at": "2026-11-20T12:00:00Z", "counted": True})
+
+    desk.page.route("**/api/v1/qualification/other/response/", receive)
+    desk.reload()
+    wait_until(desk.page, lambda: desk.kept("outbox") == [])
+    assert sent == [{"seconds": 1}]
+
+
 def test_a_device_that_keeps_nothing_says_so_and_the_page_works(
     pictures: list[Panel], contexts: Any, live_server: Any
 ) -> None:

@@ -94,7 +94,7 @@ def away(tara: Tasker) -> Send:
 
 
 def told(answer: HttpResponse) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body, but for what is encrypted, drawn or timed anew each time."""
+    """Status, headers and body, but for what differs each time: what is encrypted, drawn or a time."""
     text = answer.content.decode()
     for pattern in (r"/pictures/[\w=-]+\.png", r"\d{4}-\d\d-\d\dT[\d:.]+Z", r"[0-9A-F]{4}(-[0-9A-F]{4}){2}"):
         text = re.sub(pattern, "…", text)

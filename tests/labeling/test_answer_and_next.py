@@ -45,7 +45,7 @@ def answer(client: Client, held: dict[str, Any], **besides: Any) -> Any:
 
 
 def without_address(assignment: dict[str, Any]) -> dict[str, Any]:
-    """An assignment as told; the address of its picture is encrypted anew each time, and the lease renewed."""
+    """An assignment as told, but for the picture's address, which is encrypted each time, and the end of the lease."""
     image = {name: value for name, value in assignment["image"].items() if name != "url"}
     return assignment | {"image": image, "expires_at": None}
 

@@ -82,6 +82,11 @@ test("the last answer asks for the next picture where there is room for it, and 
   assert.deepEqual([next, received], [["next", "c"], ["received", "b", "R-2"]], "it is ready before the page goes on");
 });
 
+test("an answer of another page, here a qualification's, asks for no picture", async () => {
+  const { sent } = await send(["a"], [() => receipt(1)], { room: ({ api }) => (api === "/labels/" ? [] : null) });
+  assert.deepEqual(sent, [posted("a")]);
+});
+
 test("a receipt without a picture is a receipt", async () => {
   const { told } = await send(["a"], [() => answered(201, { receipt: "R-1", next: null, retry_after: 10 })], { room: () => [] });
   assert.deepEqual(told[0], ["received", "a", "R-1"]);
