@@ -17,7 +17,7 @@ from django.db.models import BigIntegerField, F, IntegerField
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Parameter, PreparedInsert, PreparedStatement, PreparedUpdate
+from common.database.lookups import Parameter, PreparedInsert, PreparedStatement, PreparedTogether, PreparedUpdate
 from common.errors import Conflict, NotFound
 from labeling import selectors
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState, TieBreak
@@ -69,11 +69,7 @@ def assignment_lease(*, tasker: Tasker, panel: Panel, policy: Policy, now: datet
 def _of_panel(tasker: Tasker, panel: Panel, policy: Policy, now: datetime, rng: Random) -> Assignment | None:
     if not selectors.panels_open_to(tasker).filter(pk=panel.pk).exists():
         return None
-    leased = _lease(tasker, panel.pk, panel.image, 1, policy, now, rng)
-    if _take_place(panel.pk):
-        return leased
-    _forget_lease(assignment=leased.pk)
-    return None
+    return _lease(tasker, panel.pk, panel.image, 1, policy, now, rng)
 
 
 @retry_on_deadlock
@@ -113,15 +109,10 @@ def _claim(tasker: Tasker, slot: int, policy: Policy, now: datetime, rng: Random
     for panel_id, image in _offers(tasker, policy):
         drawn = selectors.gold_for(tasker, image, policy.gold_most_uses, rng) if gold else None
         gold = False
-        if drawn is not None:
-            leased = _lease(tasker, drawn.panel_id, drawn.image, slot, policy, now, rng, drawn.known_id, panel_id)
-            if _use_gold(known=drawn.known_id, most_uses=policy.gold_most_uses) == 1:
-                return leased
-            _forget_lease(assignment=leased.pk)
-        leased = _lease(tasker, panel_id, image, slot, policy, now, rng)
-        if _take_place(panel_id):
+        leased = _lease(tasker, panel_id, drawn.image, slot, policy, now, rng, drawn) if drawn else None
+        leased = leased or _lease(tasker, panel_id, image, slot, policy, now, rng)
+        if leased is not None:
             return leased
-        _forget_lease(assignment=leased.pk)
     return None
 
 
@@ -133,28 +124,37 @@ def _lease(
     policy: Policy,
     now: datetime,
     rng: Random,
-    known_id: int | None = None,
-    stands_for_id: int | None = None,
-) -> Assignment:
-    """Add the lease before its place is taken: it may wait for another request of the same tasker, and must not hold
-    a panel meanwhile."""
-    return _add_lease(
-        panel_id=panel_id,
-        image=image,
-        tasker=tasker,
-        person=tasker.person or tasker.pk,
-        known_id=known_id,
-        stands_for_id=stands_for_id,
-        instructions=selectors.instructions_in_force(now).version,
-        lease_token=secrets.token_hex(16),
-        slot=slot,
-        tie_break=rng.choice(list(TieBreak)),
-        leased_at=now,
-        expires_at=now + timedelta(seconds=policy.lease_seconds),
-    )
+    gold: selectors.GoldPicture | None = None,
+) -> Assignment | None:
+    """Lease a place of the panel, or gold that stands for it; None when others were faster to take what was left.
+
+    The lease is there before its place is taken: it may wait for another request of the same tasker, and must not hold
+    a panel meanwhile.
+    """
+    lease = {
+        "panel_id": gold.panel_id if gold else panel_id,
+        "image": image,
+        "tasker": tasker,
+        "person": tasker.person or tasker.pk,
+        "known_id": gold.known_id if gold else None,
+        "stands_for_id": panel_id if gold else None,
+        "instructions": selectors.instructions_in_force(now).version,
+        "lease_token": secrets.token_hex(16),
+        "slot": slot,
+        "tie_break": rng.choice(list(TieBreak)),
+        "leased_at": now,
+        "expires_at": now + timedelta(seconds=policy.lease_seconds),
+    }
+    if gold:
+        leased, (taken,) = _lease_gold(lease, known=gold.known_id, most_uses=policy.gold_most_uses)
+    else:
+        leased, (taken,) = _lease_place(lease, panel=panel_id)
+    if taken:
+        return leased
+    _forget_lease(assignment=leased.pk)
+    return None
 
 
-_add_lease = PreparedInsert("add_lease", Assignment)
 # For a lease of this very transaction, whose place somebody else was faster to take.
 _forget_lease = PreparedStatement(
     "forget_lease", "DELETE FROM labeling_assignment WHERE id = %s", [Parameter("assignment", BigIntegerField())]
@@ -173,6 +173,20 @@ _use_gold = PreparedUpdate(
     ),
 )
 
+_take_place = PreparedUpdate(
+    "take_place",
+    lambda: (
+        Panel.objects.filter(
+            pk=Parameter("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
+        ),
+        {"leased": F("leased") + 1},
+    ),
+)
+
+_add_lease = PreparedInsert("add_lease", Assignment)
+_lease_gold = PreparedTogether("lease_gold", _add_lease, _use_gold)
+_lease_place = PreparedTogether("lease_place", _add_lease, _take_place)
+
 
 def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
     """Yield what there is for the tasker, best first. A further statement runs only when the one before found nothing.
@@ -184,22 +198,6 @@ def _offers(tasker: Tasker, policy: Policy) -> Iterator[tuple[int, Image]]:
     yield from selectors.claimable_panels(tasker, range(policy.panel_size + 1, LARGEST_PANEL + 1))
     if tasker.passed:
         yield from selectors.claimable_panels(tasker, from_marks=False)
-
-
-def _take_place(panel_id: int) -> bool:
-    """Reserve one free place by a filtered UPDATE; False when somebody else was faster."""
-    return _lease_one(panel=panel_id) == 1
-
-
-_lease_one = PreparedUpdate(
-    "lease_one",
-    lambda: (
-        Panel.objects.filter(
-            pk=Parameter("panel", BigIntegerField()), state=PanelState.OPEN, size__gt=F("answered") + F("leased")
-        ),
-        {"leased": F("leased") + 1},
-    ),
-)
 
 
 def _resume_lapsed(tasker: Tasker, slot: int, policy: Policy, now: datetime) -> Assignment | None:
@@ -234,7 +232,7 @@ def _retake_place(lapsed: Assignment) -> bool:
     """Take the picture's place again, if it is free. Gold has none: it is free where its stand-in would be."""
     if lapsed.known_id is not None:
         return selectors.gold_may_be_free(lapsed, to_resume=True)
-    return _take_place(lapsed.panel_id)
+    return _take_place(panel=lapsed.panel_id) == 1
 
 
 def assignment_heartbeat(

@@ -15,7 +15,7 @@ from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
-from common.database.lookups import Parameter, PreparedInsert, PreparedUpdate
+from common.database.lookups import Parameter, PreparedInsert, PreparedTogether, PreparedUpdate
 from common.errors import Conflict
 from labeling import selectors, signals
 from labeling.answers import FormAnswers, read_form
@@ -115,42 +115,40 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
     if assignment.known_id is not None:
         assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
     box = answers.outline.box if answers.outline else None
-    response = _add_response(
-        assignment=assignment,
-        image_id=assignment.image_id,
-        panel=panel,
-        tasker_id=assignment.tasker_id,
-        place=place,
-        contains_bird=answers.bird,
-        contains_bicycle=answers.bicycle,
-        outline=answers.outline.json if answers.outline else "",
-        box_xmin=box.xmin if box else None,
-        box_ymin=box.ymin if box else None,
-        box_xmax=box.xmax if box else None,
-        box_ymax=box.ymax if box else None,
-        complete=answers.complete,
-        unoccluded=answers.unoccluded,
-        real=answers.real,
-        milliseconds=answers.milliseconds,
-        instructions=assignment.instructions,
-        submitted_at=now,
-        answers_sha256=answers.sha256,
-        receipt=_receipt(assignment, answers, now),
-    )
-    _mark_answered(assignment=assignment.pk, now=now, seems_counted=assignment.seems_counted)
+    answer = {
+        "assignment": assignment,
+        "image_id": assignment.image_id,
+        "panel": panel,
+        "tasker_id": assignment.tasker_id,
+        "place": place,
+        "contains_bird": answers.bird,
+        "contains_bicycle": answers.bicycle,
+        "outline": answers.outline.json if answers.outline else "",
+        "box_xmin": box.xmin if box else None,
+        "box_ymin": box.ymin if box else None,
+        "box_xmax": box.xmax if box else None,
+        "box_ymax": box.ymax if box else None,
+        "complete": answers.complete,
+        "unoccluded": answers.unoccluded,
+        "real": answers.real,
+        "milliseconds": answers.milliseconds,
+        "instructions": assignment.instructions,
+        "submitted_at": now,
+        "answers_sha256": answers.sha256,
+        "receipt": _receipt(assignment, answers, now),
+    }
+    marks = {"assignment": assignment.pk, "now": now, "seems_counted": assignment.seems_counted}
+    if place is not None:
+        return _fill_place(panel, holds_lease, answer, marks, now)
+    response, _ = _keep_without_place(answer, **marks)
     if assignment.known_id is not None:
         mark_gold(response=response, known_id=assignment.known_id, now=now)
-    elif place is not None:
-        _fill_place(panel, holds_lease, now)
     elif holds_lease:
         Panel.objects.filter(pk=panel.pk).update(leased=F("leased") - 1)
     return response
 
 
-_add_response = PreparedInsert("add_response", Response)
 _UNANSWERED = [state for state, following in NEXT_ASSIGNMENT_STATE.items() if AssignmentState.ANSWERED in following]
-
-
 _mark_answered = PreparedUpdate(
     "mark_answered",
     lambda: (
@@ -178,16 +176,20 @@ def _free_place(panel: Panel) -> PanelPlace | None:
     return selectors.first_free_place(panel)
 
 
-def _fill_place(panel: Panel, held_lease: bool, now: datetime) -> None:
+def _fill_place(
+    panel: Panel, held_lease: bool, answer: dict[str, Any], marks: dict[str, Any], now: datetime
+) -> Response:
     panel.answered += 1
     panel.missing -= 1
     panel.leased -= 1 if held_lease else 0
     panel.waiting_since = now
     if panel.missing == 0:
         panel.state, panel.full_at = PanelState.FULL, now
-    _write_progress(panel=panel.pk, **{name: getattr(panel, name) for name in _PROGRESS})
+    progress = {name: getattr(panel, name) for name in _PROGRESS}
+    response, _ = _keep_in_place(answer, **marks, panel=panel.pk, **progress)
     if panel.state == PanelState.FULL:
         signals.panel_full.send(Panel, panel_id=panel.pk)
+    return response
 
 
 _PROGRESS = ("answered", "missing", "leased", "waiting_since", "state", "full_at")
@@ -200,6 +202,9 @@ _write_progress = PreparedUpdate(
         {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
+_add_response = PreparedInsert("add_response", Response)
+_keep_without_place = PreparedTogether("keep_without_place", _add_response, _mark_answered)
+_keep_in_place = PreparedTogether("keep_in_place", _add_response, _mark_answered, _write_progress)
 
 
 def _receipt(assignment: Assignment, answers: FormAnswers, now: datetime) -> str:

@@ -3,7 +3,8 @@
 The ORM writes the SQL of a query anew each time it is asked, and PostgreSQL plans it anew each time it comes; for the
 joins of labeling both take longer than the answer itself. A `PreparedLookup` is an ordinary queryset, a
 `PreparedUpdate` an ordinary `update`, with a `Parameter` wherever a value differs from call to call; a `PreparedInsert`
-is an ordinary `create`; a `PreparedStatement` is SQL that the ORM cannot write.
+is an ordinary `create`; `PreparedTogether` is an insert with the updates that go with it, in one round trip; a
+`PreparedStatement` is SQL that the ORM cannot write.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +53,7 @@ class PreparedStatement:
     """
 
     def __init__(self, name: str, sql: str, parameters: Sequence[Any]) -> None:
-        self.name, self._sql, self._parameters = name, sql, parameters
+        self.name, self.sql, self.parameters = name, sql, parameters
         self._given = [each for each in parameters if isinstance(each, Parameter)]
         self._call = f"EXECUTE {name}" + (f" ({', '.join(['%s'] * len(self._given))})" if self._given else "")
 
@@ -76,14 +77,14 @@ class PreparedStatement:
             cursor.execute(self._call, [each.stored(given, connection) for each in self._given])
         else:
             values = (
-                each.stored(given, connection) if isinstance(each, Parameter) else each for each in self._parameters
+                each.stored(given, connection) if isinstance(each, Parameter) else each for each in self.parameters
             )
-            cursor.execute(self._sql, list(values))
+            cursor.execute(self.sql, list(values))
 
     def _plan(self, connection: Any) -> None:
         planned = _planned.setdefault(connection.connection, set())
         if self.name not in planned:
-            constants = [each for each in self._parameters if not isinstance(each, Parameter)]
+            constants = [each for each in self.parameters if not isinstance(each, Parameter)]
             with connection.wrap_database_errors, connection.connection.cursor() as cursor:
                 cursor.execute(f"PREPARE {self.name} AS {self._numbered()}", constants)
             planned.add(self.name)
@@ -91,8 +92,8 @@ class PreparedStatement:
     def _numbered(self) -> str:
         """Return the SQL with $1, $2, … where a value is given; constants keep their %s."""
         numbers = count(1)
-        marks = [f"${next(numbers)}" if isinstance(each, Parameter) else "%s" for each in self._parameters]
-        first, *others = self._sql.split("%s")
+        marks = [f"${next(numbers)}" if isinstance(each, Parameter) else "%s" for each in self.parameters]
+        first, *others = self.sql.split("%s")
         return first + "".join(mark + text for mark, text in zip(marks, others, strict=True))
 
 
@@ -142,12 +143,16 @@ class PreparedUpdate:
 
     def __call__(self, **given: Any) -> int:
         """Change the rows for these values and return how many there were."""
+        return self.statement().changed(**given)
+
+    def statement(self) -> PreparedStatement:
+        """Return what is executed."""
         if self._statement is None:
             queryset, values = self._compose()
             query: Any = queryset.query.chain(UpdateQuery)
             query.add_update_values(values)
             self._statement = PreparedStatement(self._name, *query.get_compiler(DEFAULT_DB_ALIAS).as_sql())
-        return self._statement.changed(**given)
+        return self._statement
 
 
 class PreparedInsert(Generic[Row]):
@@ -159,12 +164,19 @@ class PreparedInsert(Generic[Row]):
 
     def __call__(self, **values: Any) -> Row:
         """Add a row and return it, with its defaults and its primary key."""
+        row = self.unsaved(**values)
+        ((key,),) = self.statement().rows(**vars(row))
+        return _added(row, key)
+
+    def statement(self) -> PreparedStatement:
+        """Return what is executed."""
         if self._statement is None:
             self._statement = _composed_insert(self._name, self._model)
-        row = self._model(**values)
-        ((row.pk,),) = self._statement.rows(**vars(row))
-        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
-        return row
+        return self._statement
+
+    def unsaved(self, **values: Any) -> Row:
+        """Return the row with its defaults, before it is added."""
+        return self._model(**values)
 
 
 def _composed_insert(name: str, model: type[Model]) -> PreparedStatement:
@@ -175,3 +187,44 @@ def _composed_insert(name: str, model: type[Model]) -> PreparedStatement:
     compiler.returning_fields = [model._meta.pk]
     ((sql, parameters),) = compiler.as_sql()
     return PreparedStatement(name, sql, parameters)
+
+
+def _added(row: Row, key: Any) -> Row:
+    row.pk = key
+    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+    return row
+
+
+class PreparedTogether(Generic[Row]):
+    """An insert and the updates that go with it: one statement of PostgreSQL, elsewhere one after the other.
+
+    The updates begin when the row is there, and none changes what another one changes. Their values and those of the
+    row have different names.
+    """
+
+    def __init__(self, name: str, insert: PreparedInsert[Row], *updates: PreparedUpdate) -> None:
+        self._name, self._insert, self._updates = name, insert, updates
+        self._statement: PreparedStatement | None = None
+
+    def __call__(self, values: dict[str, Any], **given: Any) -> tuple[Row, list[int]]:
+        """Add the row of these values; return it, and how many rows each update changed."""
+        row = self._insert.unsaved(**values)
+        if _connection().vendor != "postgresql":
+            ((key,),) = self._insert.statement().rows(**vars(row))
+            return _added(row, key), [update(**given) for update in self._updates]
+        if self._statement is None:
+            updates = [update.statement() for update in self._updates]
+            self._statement = _composed_together(self._name, self._insert.statement(), updates)
+        ((key, *changed),) = self._statement.rows(**vars(row), **given)
+        return _added(row, key), changed
+
+
+def _composed_together(name: str, insert: PreparedStatement, updates: Sequence[PreparedStatement]) -> PreparedStatement:
+    parts = [f"added AS ({insert.sql})"]
+    # What they ask of the row makes them wait for it: PostgreSQL promises no order to the parts of a WITH.
+    parts += [
+        f"changed_{i} AS ({each.sql} AND EXISTS (SELECT FROM added) RETURNING 1)" for i, each in enumerate(updates)
+    ]
+    counts = [f"(SELECT count(*) FROM changed_{i})" for i in range(len(updates))]
+    sql = f"WITH {', '.join(parts)} SELECT {', '.join(['(SELECT id FROM added)', *counts])}"
+    return PreparedStatement(name, sql, [parameter for each in (insert, *updates) for parameter in each.parameters])
