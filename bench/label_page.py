@@ -112,7 +112,7 @@ def _memory(browser: Browser, page: Site, tasker: int, marks: Sequence[int]) -> 
 
 def _section(plan: PageLoad, found: Measurements) -> Section:
     how = (
-        "A real Chromium (headless, 1366 x 768) on loopback, gunicorn with 2 workers of 4 threads, PostgreSQL with "
+        "A real Chromium (headless, 1366 x 768) on loopback, 2 processes of 16 threads, PostgreSQL with "
         "fsync, static files as deployed, photographs of 299 x 299. Submit to paint is from the time of the Enter key "
         "that submits (three keys a label) to the frame in which Chromium painted the next picture (its own element "
         "timing, in steps of 4 ms); the measure that the page keeps itself is beside it. Bytes are those on the "

@@ -1,4 +1,4 @@
-"""The site as a browser meets it: gunicorn over a filled database, static files as deployed, photographs to label."""
+"""The site as a browser meets it: served over a filled database, static files as deployed, photographs to label."""
 
 import contextlib
 import hashlib
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.labeling_loop import DUE, OURS, fill, migrated
 from bench.machine import ROOT
-from bench.servers import Cluster, WebServer, environment, gunicorn, python
+from bench.servers import Cluster, WebServer, environment, python, serve
 from picture_files.decoding import read_dataset
 from picture_files.png import encode_png
 from tests.services import redis
@@ -66,7 +66,7 @@ def site(cluster: Cluster, name: str, stock: Stock, *, taskers: int = 1) -> Iter
         gold = {"pictures": stock.pictures, "gold": stock.gold, "percent": stock.gold_percent, "due": DUE}
         cluster.execute(_GOLD.format(**gold), name)
         _put_files(Path(folder), stock.pictures, variables)
-        with gunicorn(OURS.application, variables, Path(folder)) as web:
+        with serve(variables, Path(folder)) as web:
             yield Site(web, cluster, name, cookies)
 
 

@@ -1,6 +1,6 @@
 """The labeling loop through the HTTP API against the floor: claim, submit, repeat.
 
-Both run on one PostgreSQL cluster with durable settings and each behind a gunicorn of its own; rounds alternate
+Both run on one PostgreSQL cluster with durable settings and each behind a web server of its own; rounds alternate
 between them and between the sizes, and every ratio is taken within a round. Ends with an audit of every database.
 """
 
@@ -8,8 +8,10 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import isnan
 from statistics import median
 from typing import Any
@@ -19,7 +21,7 @@ from bench.floor.views import SCHEMA
 from bench.load import Done, Work
 from bench.machine import ROOT
 from bench.outcome import Requirement, Section, Table, median_ratio, percentiles
-from bench.servers import Cluster, WebServer, environment, gunicorn, python
+from bench.servers import LABELING_THREADS, Cluster, WebServer, environment, python, serve, serve_floor
 from tests.services import redis
 
 LEAST_OF_FLOOR = 0.5
@@ -49,7 +51,7 @@ class System:
 
     name: str
     settings: str
-    application: str
+    serve: Callable[[Mapping[str, str]], AbstractContextManager[WebServer]]
     schema: str
     empty: str
     fill: str
@@ -63,7 +65,7 @@ class System:
 OURS = System(
     "unanimous",
     "config.settings",
-    "config.wsgi",
+    partial(serve, threads=LABELING_THREADS),
     schema="",
     empty=rows.EMPTY,
     fill=rows.PICTURES,
@@ -76,7 +78,7 @@ OURS = System(
 FLOOR = System(
     "floor",
     "bench.floor.settings",
-    "bench.floor.wsgi",
+    serve_floor,
     schema=SCHEMA,
     empty=rows.FLOOR_EMPTY,
     fill=rows.FLOOR_ITEMS,
@@ -219,7 +221,7 @@ def subjects(cluster: Cluster, plan: LoopPlan) -> Iterator[list[Subject]]:
             for system in (OURS, FLOOR):
                 database = f"{system.name}-{size}"
                 url = cluster.create(database, f"{system.name}-template")
-                web = stack.enter_context(gunicorn(system.application, environment(system.settings, url, broker)))
+                web = stack.enter_context(system.serve(environment(system.settings, url, broker)))
                 found.append(Subject(system, size, pictures, database, cluster, web, cookies[system.name], ahead))
         yield found
 
@@ -276,8 +278,9 @@ def _scene(subject: Subject, plan: LoopPlan, name: str, tabs: int, sent_twice: f
 HOW = (
     "Each tasker submits (two choices, an outline of 8 to 24 corners, three statements) and repeats without a pause. "
     "The next picture comes with the receipt; on the floor a call of its own brings it. PostgreSQL with fsync, one "
-    "cluster for all; gunicorn with 2 workers of 4 threads for each system. The floor is `bench/floor`: Django's own "
-    "middleware and session, plain SQL, no form, no lease time. Rows are medians over the rounds; ratios are medians "
+    "cluster for all. The site has 2 processes of 2 threads, as production gives to the labeling calls. The floor is "
+    "`bench/floor`: Django's own middleware and session, plain SQL, no form, no lease time, under gunicorn with 2 "
+    "workers of 4 threads. Rows are medians over the rounds; ratios are medians "
     "of ratios within a round. `ahead`: one tasker has answered 10,000 pictures that nobody else has."
 )
 _LOOP_HEADINGS = [

@@ -21,7 +21,7 @@ from threading import Event, Thread
 
 from bench.labeling_loop import OURS, migrated
 from bench.outcome import Requirement, Section, Table, percentiles
-from bench.servers import Cluster, WebServer, environment, gunicorn, python
+from bench.servers import Cluster, WebServer, environment, python, serve
 from picture_files.png import encode_png
 from policy.calendar import week_of
 
@@ -188,7 +188,7 @@ def run(cluster: Cluster, plan: UploadPlan = UploadPlan()) -> Section:  # noqa: 
         tokens: list[str] = json.loads(python(["-m", "bench.last_minute", count], variables))
         data = Path(folder) / "data"
         python(["-m", "django", "collectstatic", "--noinput", "-v0"], variables | {"DATA_DIR": str(data)})
-        with gunicorn("bench.shifted", variables | {"BENCH_CLOCK": str(clock.file)}, data) as web:
+        with serve(variables | {"BENCH_CLOCK": str(clock.file)}, data, module="bench.shifted") as web:
             found = _last_minute(web, clock, end, tokens, plan)
         return _section(cluster, found, end, plan)
 
@@ -259,7 +259,7 @@ def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: Upload
     how = (
         f"{plan.teams} teams send {A_DAY} pictures of noise each, and one too many, within the last {plan.seconds:g} s "
         f"of a week, each waiting for its answers; {plan.straddling} more begin before the end and send their last "
-        "byte after it. gunicorn with 2 workers of 4 threads and PostgreSQL on one machine, together with all who "
+        "byte after it. 2 processes of 16 threads and PostgreSQL on one machine, together with all who "
         "send; one reader goes through the public pages meanwhile."
     )
     return Section("Last minute of a week", how, tables, requirements)

@@ -63,7 +63,7 @@ class HttpAnswer(NamedTuple):
 class Connection:
     """One kept-alive HTTP/1.1 connection of a signed-in tasker.
 
-    Opened with its first request: gunicorn keeps a thread waiting for what a new connection has to say.
+    Opened with its first request: the floor's server keeps a thread waiting for what a new connection has to say.
     """
 
     def __init__(self, port: int, cookies: dict[str, str]) -> None:

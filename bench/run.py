@@ -21,7 +21,7 @@ from bench.servers import Cluster, cluster
 
 HERE = Path(__file__).resolve().parent
 LARGE = 500_000
-_LIBRARIES = ("Django", "djangorestframework", "gunicorn", "psycopg2-binary", "pyarrow", "shapely")
+_LIBRARIES = ("Django", "djangorestframework", "granian", "gunicorn", "psycopg2-binary", "pyarrow", "shapely")
 _QUICK_LOOP = labeling_loop.LoopPlan(sizes=(100,), ahead=100, taskers=(4, 1), seconds=0.3, rounds=1, last_pictures=10)
 
 

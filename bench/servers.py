@@ -1,4 +1,4 @@
-"""The servers under load: one PostgreSQL cluster with durable settings, and gunicorn as production runs it."""
+"""The servers under load: one PostgreSQL cluster with durable settings, and the web servers."""
 
 import contextlib
 import os
@@ -6,16 +6,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg2
 
 from bench.machine import ROOT, cpu_seconds, parent_of
+from contest.operations.web_server import web_server_command
 from tests.services import free_port, postgres, wait_for_port
 
 DURABLE = ("fsync=on", "synchronous_commit=on", "shared_buffers=1GB", "max_wal_size=4GB")
-WORKERS, THREADS = 2, 4
+WORKERS, FLOOR_THREADS = 2, 4
+# Of the processes that have the labeling calls to themselves (docs/operations.md).
+LABELING_THREADS = 2
 _TEMPLATE = "unanimous"
 _SECRET = "bench-" + "x" * 60
 
@@ -92,7 +96,7 @@ def python(arguments: Sequence[str], variables: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WebServer:
-    """A running gunicorn."""
+    """A running web server."""
 
     port: int
     pid: int
@@ -102,16 +106,29 @@ class WebServer:
         return cpu_seconds(self.pid)
 
 
-@contextlib.contextmanager
-def gunicorn(application: str, variables: Mapping[str, str], data: Path | None = None) -> Iterator[WebServer]:
-    """Run WSGI `application` with 2 workers of 4 threads each; its logs go to a file, as they would in production.
+def serve(
+    variables: Mapping[str, str], data: Path | None = None, *, threads: int = 16, module: str = "config.wsgi"
+) -> AbstractContextManager[WebServer]:
+    """Run the site, or the WSGI application of another `module`, as production does.
 
     `data` is its DATA_DIR, for what has pictures and static files; without it, it has an empty one.
     """
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", application, "--preload", "--bind", f"127.0.0.1:{port}"]
-    command += ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(THREADS)]
-    command += ["--keep-alive", "60", "--log-level", "warning"]
+    command = web_server_command(port, workers=WORKERS, threads=threads, module=module)
+    return _running(command, port, variables, data)
+
+
+def serve_floor(variables: Mapping[str, str]) -> AbstractContextManager[WebServer]:
+    """Run the floor as Django sites usually are: gunicorn with 2 workers of 4 threads each."""
+    port = free_port()
+    command = [sys.executable, "-m", "gunicorn", "bench.floor.wsgi", "--preload", "--bind", f"127.0.0.1:{port}"]
+    command += ["--workers", str(WORKERS), "--worker-class", "gthread", "--threads", str(FLOOR_THREADS)]
+    return _running([*command, "--keep-alive", "60", "--log-level", "warning"], port, variables, None)
+
+
+@contextlib.contextmanager
+def _running(command: Sequence[str], port: int, variables: Mapping[str, str], data: Path | None) -> Iterator[WebServer]:
+    # Logs go to a file, as they would in production.
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder:
         log = Path(folder) / "log"
         (Path(folder) / "static").mkdir()

@@ -63,7 +63,7 @@ def configure_logs(log_format: str) -> dict[str, Any]:
             "axes": {"level": "WARNING"},
             "botocore": {"level": "WARNING"},
             # The web server's own handlers would write addresses as they are.
-            **{f"gunicorn.{name}": {"handlers": [], "propagate": True} for name in ("error", "access")},
+            **{name: {"handlers": [], "propagate": True} for name in ("_granian", "granian.access")},
         },
     }
     logging.config.dictConfig(configuration)

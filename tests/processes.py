@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import psycopg2
 
+from contest.operations.web_server import web_server_command
 from tests.services import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,8 +72,7 @@ class Deployment:
 
     def start_web(self) -> "subprocess.Popen[bytes]":
         self.manage("collectstatic", "--noinput", "-v", "0")
-        bind = ["--bind", f"127.0.0.1:{self.port}", "--workers", "2", "--threads", "4"]
-        web = self.start(sys.executable, "-m", "gunicorn", "config.wsgi", *bind, log="web.log")
+        web = self.start(*web_server_command(self.port, threads=4), log="web.log")
         wait_for(self.answers, "the web server")
         return web
 

@@ -384,11 +384,8 @@ for address in ADDRESSES:
 """
 # Every kind of logger of this process, each with the secret in another place of the line.
 LOGGERS = """
-from gunicorn.config import Config
-from gunicorn.glogging import Logger
-server = Config()
-server.set("accesslog", "-")
-Logger(server)  # as the web server does before it loads the application
+from granian.log import LogLevels, configure_logging
+configure_logging(LogLevels.info)  # as the web server does before it loads the application
 import logging, django; django.setup()
 import structlog
 from celery.utils.log import get_task_logger
@@ -407,12 +404,12 @@ try:
 except ValueError:
     logging.getLogger("e").exception("traceback")
     structlog.get_logger("f").exception("traceback")
-    logging.getLogger("gunicorn.error").exception("Error handling request %s", link)
+    logging.getLogger("_granian").exception("Error handling request %s", link)
 logging.getLogger("g").warning("too few arguments %s %s", link)
 app.log.setup(loglevel="INFO", redirect_stdouts=True)
 get_task_logger("celery.task.h").warning("task got %s", link)
 logging.getLogger("celery.worker").warning("task got %s", link)
-logging.getLogger("gunicorn.access").info('"GET %s HTTP/1.1" 200', link)
+logging.getLogger("granian.access").info('"GET %s HTTP/1.1" 200', link)
 """
 TASK = """
 import logging, django; django.setup()
@@ -483,8 +480,8 @@ def test_every_logger_masks_every_part_of_its_lines(tmp_path: Path) -> None:
     assert {line["logger"] for line in logged} >= {
         *"abcdefg",
         "django.request",
-        "gunicorn.error",
-        "gunicorn.access",
+        "_granian",
+        "granian.access",
         "celery.task.h",
         "celery.worker",
     }
@@ -571,7 +568,7 @@ def test_what_opens_nothing_stays_readable(line: str) -> None:
 
 @pytest.mark.parametrize("part", ["token=", '"token": "', "a", "join/", "A1-", "%41", "://a:", 'otp"=\\', "cookie:"])
 def test_no_line_takes_long_to_mask(part: str) -> None:
-    """A stranger writes the addresses of requests; gunicorn takes 4 KiB of them."""
+    """A stranger writes the addresses of requests; the web server takes 16 KiB of them."""
     began = time.process_time()
     mask(f"404 % {part * (8192 // len(part))}")
     assert time.process_time() - began < 0.2

@@ -18,6 +18,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.commands import ContestCommand
 from contest.demo.seed import SIGN_INS
 from contest.operations.pipeline import QUEUES
+from contest.operations.web_server import web_server_command
 
 STOP_SECONDS = 10
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -152,11 +153,6 @@ def _refuse_taken_port(port: int) -> None:
             raise CommandError(f"Port {port} is in use: choose another, for example PORT={port + 1}.") from None
 
 
-def _web(port: int) -> list[str]:
-    gunicorn = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"127.0.0.1:{port}", "--workers", "2"]
-    return [*gunicorn, "--threads", "16", "--worker-class", "gthread", "--log-level", "warning"]
-
-
 def _workers() -> dict[str, list[str]]:
     """Return the two workers that sweep by themselves: rulings must not wait for a defense or a release."""
     work = [sys.executable, "manage.py", "work"]
@@ -175,7 +171,7 @@ class Processes:
     """The web server and the workers. A worker that dies is started again: its rows tell it where to go on."""
 
     def __init__(self, port: int, *, behind: bool = True) -> None:
-        self._commands = {"web": _web(port)}
+        self._commands = {"web": web_server_command(port)}
         if behind:
             self._commands |= _celery() if settings.CELERY_BROKER_URL else _workers()
         self._running: dict[str, subprocess.Popen[bytes]] = {}
