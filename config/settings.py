@@ -78,7 +78,7 @@ MIDDLEWARE = [
     "common.audit.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "common.web.content_security_policy.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
     "config.pages.DomainErrorPages",

@@ -112,6 +112,11 @@ def _refuse_too_many_inside(rings: Rings) -> None:
 
 
 def _corner(pair: object, number: int) -> Corner:
+    # Nearly every corner: two floats in bounds. What is not a number is in no bounds.
+    if type(pair) is list and len(pair) == 2 and type(pair[0]) is type(pair[1]) is float:
+        x, y = pair
+        if -FARTHEST_PX <= x <= FARTHEST_PX and -FARTHEST_PX <= y <= FARTHEST_PX:
+            return quantise(x), quantise(y)
     if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(map(_is_number, pair)):
         message = _("Ring %(number)s has a corner that is not [x, y].") % {"number": number}
         raise OutlineError(f"{message} {_SHAPE}", "outline_shape", number)

@@ -36,18 +36,26 @@ class JSONParser(parsers.JSONParser):
             value = super().parse(BytesIO(data), media_type, parser_context)
         except RecursionError:
             raise ParseError(_TOO_DEEP) from None
-        _check(value)
+        _check_depth(value)
+        # In UTF-8, which it is where nothing else is named, neither can be written without one of these.
+        if parser_context is not None or b"\\u" in data or b"\x00" in data:
+            _check_text(value)
         return value
 
 
-def _check(value: Any) -> None:
+def _check_depth(value: Any) -> None:
     level = [value]
     for _ in range(MOST_LEVELS):
-        if any(isinstance(each, str) and _NO_TEXT.search(each) for each in level):
-            raise ParseError("Text holds a NUL character or half of a surrogate pair: take it out.")
-        level = [inner for each in level for inner in _inside(each)]
+        level = [inner for each in level if type(each) in (list, dict) for inner in _inside(each)]
     if level:
         raise ParseError(_TOO_DEEP)
+
+
+def _check_text(value: Any) -> None:
+    for inner in _inside(value):
+        _check_text(inner)
+    if isinstance(value, str) and _NO_TEXT.search(value):
+        raise ParseError("Text holds a NUL character or half of a surrogate pair: take it out.")
 
 
 def _inside(value: Any) -> Iterable[Any]:

@@ -6,7 +6,7 @@ A tasker must learn nothing from an address (R3, R8): neither which picture it i
 import base64
 import hashlib
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -15,13 +15,19 @@ from django.urls import reverse
 from labeling.models import Image
 
 LIFETIME = timedelta(hours=1)
+_TOKEN = "TOKEN"
 _PURPOSE = b"unanimous picture address v1\n"
 
 
 def picture_url(image: Image, *, now: datetime) -> str:
     """Return an address of the image's picture that works for an hour."""
     token = _box().encrypt_at_time(bytes.fromhex(image.pixels_sha256), int(now.timestamp()))
-    return reverse("picture", args=[token.decode("ascii")])
+    return _address().replace(_TOKEN, token.decode("ascii"))
+
+
+@cache
+def _address() -> str:
+    return reverse("picture", args=[_TOKEN])
 
 
 def pixels_hash_of(token: str, *, now: datetime) -> str | None:
