@@ -2,9 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import BigIntegerField
-
-from common.database.lookups import Parameter, PreparedLookup
+from common.database.lookups import PreparedInsert
 from labeling.answers import FormAnswers
 from labeling.enums import Answer
 from labeling.marking import AnswerMarks, RightAnswers, TaskerAnswers, mark
@@ -33,28 +31,21 @@ def marks_of_answers(answers: FormAnswers, known: KnownPicture) -> AnswerMarks:
     return mark(said, known_answers(known))
 
 
-# Planned once, as what an ordinary submit asks for: the time it takes tells nothing (R8).
-_known = PreparedLookup("known_picture", lambda: KnownPicture.objects.filter(pk=Parameter("known", BigIntegerField())))
-
-
-def mark_gold(*, response: Response, known_id: int, now: datetime) -> GoldMark:
+def mark_gold(*, response: Response, known: KnownPicture, answers: FormAnswers, now: datetime) -> GoldMark:
     """Mark a response to a gold picture, in the transaction that keeps it."""
-    (known,) = _known(known=known_id)
-    said = TaskerAnswers(
-        Answer(response.contains_bird),
-        Answer(response.contains_bicycle),
-        iou_percent(response.outline, known.outline),
-        response.complete,
-        response.unoccluded,
-        response.real,
+    marks = marks_of_answers(answers, known)
+    return _add_mark(
+        {
+            "response": response,
+            "known": known,
+            "tasker_id": response.tasker_id,
+            "right": marks.right,
+            "marks": marks.questions,
+            "iou_percent": marks.iou_percent,
+            "marked_at": now,
+        }
     )
-    marks = mark(said, known_answers(known))
-    return GoldMark.objects.create(
-        response=response,
-        known_id=known_id,
-        tasker_id=response.tasker_id,
-        right=marks.right,
-        marks=marks.questions,
-        iou_percent=marks.iou_percent,
-        marked_at=now,
-    )
+
+
+# Prepared, as what an ordinary answer asks for: the time it takes tells nothing (R8).
+_add_mark = PreparedInsert("add_gold_mark", GoldMark)

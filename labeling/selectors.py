@@ -15,7 +15,7 @@ from django.db.models import Q, QuerySet
 from common.database.lookups import Parameter, PreparedLookup, PreparedStatement
 from common.versions import Versions
 from labeling.enums import AssignmentState, KnownUse, PanelState
-from labeling.models import Assignment, Image, InstructionVersion, Panel, PanelPlace, Tasker
+from labeling.models import Assignment, Image, InstructionVersion, Panel, Tasker
 from policy.numbers import LARGEST_PANEL
 from policy.selectors import policy_versions
 
@@ -81,7 +81,7 @@ _own_assignment = PreparedLookup(
     "own_assignment",
     lambda: (
         Assignment.objects.select_for_update(of=("self", "panel"), no_key=True)
-        .select_related("panel", "image", "stands_for")
+        .select_related("panel", "image", "stands_for", "known")
         .filter(public_id=Parameter("public_id", models.UUIDField()), tasker_id=_TASKER)
     ),
 )
@@ -91,20 +91,6 @@ def lock_own_lease(tasker: Tasker, assignment_id: UUID) -> Assignment | None:
     """Lock and return the tasker's own assignment, its panel left alone; None for anybody else's."""
     rows = Assignment.objects.select_for_update(of=("self",), no_key=True)
     return rows.filter(public_id=assignment_id, tasker=tasker).first()
-
-
-def first_free_place(panel: Panel) -> PanelPlace | None:
-    """Return the first place of the panel without an answer."""
-    found = _first_free_place(panel=panel.pk)
-    return found[0] if found else None
-
-
-_first_free_place = PreparedLookup(
-    "first_free_place",
-    lambda: PanelPlace.objects.filter(
-        panel_id=Parameter("panel", models.BigIntegerField()), response__isnull=True
-    ).order_by("number")[:1],
-)
 
 
 # Somebody who may be the same person, or copies, was asked about the picture: on this panel, where linked taskers are

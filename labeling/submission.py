@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import BigIntegerField, BooleanField, DateTimeField, F
+from django.db.models.expressions import RawSQL
 from django.utils.translation import gettext as _
 
 from common.database.deadlocks import retry_on_deadlock
@@ -22,7 +23,7 @@ from labeling.answers import FormAnswers, read_form
 from labeling.enums import NEXT_ASSIGNMENT_STATE, AssignmentState, PanelState, TaskerState
 from labeling.gold import mark_gold
 from labeling.leases import own_assignment
-from labeling.models import Assignment, Panel, PanelPlace, Response, Tasker
+from labeling.models import Assignment, Panel, Response, Tasker
 from policy.enums import OutlineGate
 from policy.numbers import LARGEST_PANEL, Policy
 
@@ -111,7 +112,7 @@ def _repeated(assignment: Assignment, answers: FormAnswers) -> SubmittedResponse
 def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts: bool) -> Response:
     panel = assignment.panel
     holds_lease = assignment.state == AssignmentState.LEASED
-    place = _free_place(panel) if counts and assignment.known_id is None and _has_room(panel, holds_lease) else None
+    takes_place = counts and assignment.known_id is None and _has_room(panel, holds_lease)
     if assignment.known_id is not None:
         assignment.seems_counted = counts and (holds_lease or selectors.gold_may_be_free(assignment))
     box = answers.outline.box if answers.outline else None
@@ -120,7 +121,6 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
         "image_id": assignment.image_id,
         "panel": panel,
         "tasker_id": assignment.tasker_id,
-        "place": place,
         "contains_bird": answers.bird,
         "contains_bicycle": answers.bicycle,
         "outline": answers.outline.json if answers.outline else "",
@@ -138,11 +138,11 @@ def _keep(assignment: Assignment, answers: FormAnswers, now: datetime, *, counts
         "receipt": _receipt(assignment, answers, now),
     }
     marks = {"assignment": assignment.pk, "now": now, "seems_counted": assignment.seems_counted}
-    if place is not None:
+    if takes_place:
         return _fill_place(panel, holds_lease, answer, marks, now)
-    response, _ = _keep_without_place(answer, **marks)
-    if assignment.known_id is not None:
-        mark_gold(response=response, known_id=assignment.known_id, now=now)
+    response, _ = _keep_without_place(answer, **marks, free_place_of=None)
+    if assignment.known is not None:
+        mark_gold(response=response, known=assignment.known, answers=answers, now=now)
     elif holds_lease:
         Panel.objects.filter(pk=panel.pk).update(leased=F("leased") - 1)
     return response
@@ -163,17 +163,10 @@ _mark_answered = PreparedUpdate(
 
 
 def _has_room(panel: Panel, holds_lease: bool) -> bool:
-    return holds_lease or panel.answered + panel.leased < panel.size
-
-
-def _free_place(panel: Panel) -> PanelPlace | None:
-    """Return the first place without an answer; the panel's row is locked, so it stays free until we commit.
-
-    While a report holds the picture nobody new is asked, but who was asked before still counts.
-    """
-    if panel.state not in (PanelState.OPEN, PanelState.HELD):
-        return None
-    return selectors.first_free_place(panel)
+    """Say whether a place is theirs or free. While a report holds the picture nobody new is asked, but who was asked
+    before still counts."""
+    waits = panel.state in (PanelState.OPEN, PanelState.HELD)
+    return waits and (holds_lease or panel.answered + panel.leased < panel.size)
 
 
 def _fill_place(
@@ -186,7 +179,9 @@ def _fill_place(
     if panel.missing == 0:
         panel.state, panel.full_at = PanelState.FULL, now
     progress = {name: getattr(panel, name) for name in _PROGRESS}
-    response, _ = _keep_in_place(answer, **marks, panel=panel.pk, **progress)
+    response, _ = _keep_in_place(answer, **marks, free_place_of=panel.pk, panel=panel.pk, **progress)
+    if response.place_id is None:
+        raise RuntimeError(f"panel {panel.pk} misses answers and has no free place")
     if panel.state == PanelState.FULL:
         signals.panel_full.send(Panel, panel_id=panel.pk)
     return response
@@ -202,7 +197,13 @@ _write_progress = PreparedUpdate(
         {field.name: Parameter(field.name, field) for field in Panel._meta.concrete_fields if field.name in _PROGRESS},
     ),
 )
-_add_response = PreparedInsert("add_response", Response)
+# The first place without an answer; the panel's row is locked, so it stays free until the answer is kept.
+_FREE_PLACE = """
+    SELECT place.id FROM labeling_panelplace place LEFT JOIN labeling_response r ON r.place_id = place.id
+    WHERE place.panel_id = %s AND r.id IS NULL ORDER BY place.number LIMIT 1"""
+_add_response = PreparedInsert(
+    "add_response", Response, place_id=RawSQL(_FREE_PLACE, [Parameter("free_place_of", BigIntegerField())])
+)
 _keep_without_place = PreparedTogether("keep_without_place", _add_response, _mark_answered)
 _keep_in_place = PreparedTogether("keep_in_place", _add_response, _mark_answered, _write_progress)
 

@@ -156,43 +156,48 @@ class PreparedUpdate:
 
 
 class PreparedInsert(Generic[Row]):
-    """`model.objects.create(**values)`, composed when it is first made. No signal of a save is sent."""
+    """`model.objects.create(**values)`, composed when it is first made. No signal of a save is sent.
 
-    def __init__(self, name: str, model: type[Row]) -> None:
-        self._name, self._model = name, model
+    `looked_up` are columns whose value the database finds while it adds the row, each by an expression with Parameters.
+    """
+
+    def __init__(self, name: str, model: type[Row], **looked_up: Expression) -> None:
+        self._name, self._model, self._looked_up = name, model, looked_up
         self._statement: PreparedStatement | None = None
+        self.returned = ("id", *looked_up)
 
-    def __call__(self, **values: Any) -> Row:
-        """Add a row and return it, with its defaults and its primary key."""
-        row = self.unsaved(**values)
-        ((key,),) = self.statement().rows(**vars(row))
-        return _added(row, key)
+    def __call__(self, values: dict[str, Any], **given: Any) -> Row:
+        """Add a row of these values; return it with its defaults, its primary key and what was looked up."""
+        row = self.unsaved(values)
+        (returned,) = self.statement().rows(**vars(row), **given)
+        return self.added(row, returned)
 
     def statement(self) -> PreparedStatement:
         """Return what is executed."""
         if self._statement is None:
-            self._statement = _composed_insert(self._name, self._model)
+            self._statement = self._composed()
         return self._statement
 
-    def unsaved(self, **values: Any) -> Row:
+    def _composed(self) -> PreparedStatement:
+        fields = {field.attname: field for field in self._model._meta.concrete_fields}
+        values = {name: Parameter(name, field) for name, field in fields.items() if not field.primary_key}
+        query = InsertQuery(self._model)
+        query.insert_values([fields[name] for name in values], [self._model(**values | self._looked_up)])
+        compiler: Any = query.get_compiler(DEFAULT_DB_ALIAS)
+        compiler.returning_fields = [fields[name] for name in self.returned]
+        ((sql, parameters),) = compiler.as_sql()
+        return PreparedStatement(self._name, sql, parameters)
+
+    def unsaved(self, values: dict[str, Any]) -> Row:
         """Return the row with its defaults, before it is added."""
         return self._model(**values)
 
-
-def _composed_insert(name: str, model: type[Model]) -> PreparedStatement:
-    fields = [field for field in model._meta.concrete_fields if not field.primary_key]
-    query = InsertQuery(model)
-    query.insert_values(fields, [model(**{field.attname: Parameter(field.attname, field) for field in fields})])
-    compiler: Any = query.get_compiler(DEFAULT_DB_ALIAS)
-    compiler.returning_fields = [model._meta.pk]
-    ((sql, parameters),) = compiler.as_sql()
-    return PreparedStatement(name, sql, parameters)
-
-
-def _added(row: Row, key: Any) -> Row:
-    row.pk = key
-    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
-    return row
+    def added(self, row: Row, returned: Values) -> Row:
+        """Return the row as it is kept."""
+        for name, value in zip(self.returned, returned, strict=True):
+            setattr(row, name, value)
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+        return row
 
 
 class PreparedTogether(Generic[Row]):
@@ -208,23 +213,24 @@ class PreparedTogether(Generic[Row]):
 
     def __call__(self, values: dict[str, Any], **given: Any) -> tuple[Row, list[int]]:
         """Add the row of these values; return it, and how many rows each update changed."""
-        row = self._insert.unsaved(**values)
         if _connection().vendor != "postgresql":
-            ((key,),) = self._insert.statement().rows(**vars(row))
-            return _added(row, key), [update(**given) for update in self._updates]
+            return self._insert(values, **given), [update(**given) for update in self._updates]
+        row = self._insert.unsaved(values)
         if self._statement is None:
-            updates = [update.statement() for update in self._updates]
-            self._statement = _composed_together(self._name, self._insert.statement(), updates)
-        ((key, *changed),) = self._statement.rows(**vars(row), **given)
-        return _added(row, key), changed
+            self._statement = self._composed()
+        (values_found,) = self._statement.rows(**vars(row), **given)
+        number = len(self._insert.returned)
+        return self._insert.added(row, values_found[:number]), list(values_found[number:])
 
-
-def _composed_together(name: str, insert: PreparedStatement, updates: Sequence[PreparedStatement]) -> PreparedStatement:
-    parts = [f"added AS ({insert.sql})"]
-    # What they ask of the row makes them wait for it: PostgreSQL promises no order to the parts of a WITH.
-    parts += [
-        f"changed_{i} AS ({each.sql} AND EXISTS (SELECT FROM added) RETURNING 1)" for i, each in enumerate(updates)
-    ]
-    counts = [f"(SELECT count(*) FROM changed_{i})" for i in range(len(updates))]
-    sql = f"WITH {', '.join(parts)} SELECT {', '.join(['(SELECT id FROM added)', *counts])}"
-    return PreparedStatement(name, sql, [parameter for each in (insert, *updates) for parameter in each.parameters])
+    def _composed(self) -> PreparedStatement:
+        insert, updates = self._insert.statement(), [update.statement() for update in self._updates]
+        parts = {"added": insert.sql}
+        for number, update in enumerate(updates):
+            # What they ask of the row makes them wait for it: PostgreSQL promises no order to the parts of a WITH.
+            parts[f"changed_{number}"] = f"{update.sql} AND EXISTS (SELECT FROM added) RETURNING 1"
+        named = ", ".join(f"{name} AS ({sql})" for name, sql in parts.items())
+        counts = [f"(SELECT count(*) FROM changed_{number})" for number in range(len(updates))]
+        sql = f"WITH {named} SELECT {', '.join([*self._insert.returned, *counts])} FROM added"
+        return PreparedStatement(
+            self._name, sql, [parameter for each in (insert, *updates) for parameter in each.parameters]
+        )

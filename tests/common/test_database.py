@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, models, transaction
+from django.db.models.expressions import RawSQL
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 
@@ -32,6 +33,7 @@ from common.database.lookups import (
     PreparedInsert,
     PreparedLookup,
     PreparedStatement,
+    PreparedTogether,
     PreparedUpdate,
 )
 from common.models import AuditCheck, AuditEntry, AuditPlace, AuditSeal, AuditUnsealed, HourCount
@@ -298,6 +300,13 @@ start_waiting = PreparedUpdate(
         {"leased": models.F("leased") + 1, "waiting_since": Parameter("now", models.DateTimeField())},
     ),
 )
+start_waiting_too = PreparedUpdate(
+    "test_start_waiting_too",
+    lambda: (
+        Panel.objects.filter(pk=Parameter("other_panel", models.BigIntegerField())),
+        {"leased": models.F("leased") + 1},
+    ),
+)
 
 
 @pytest.mark.both("statements are composed for each database")
@@ -341,7 +350,7 @@ def test_a_change_tells_how_many_rows_it_changed_and_is_undone_with_its_transact
 def test_a_row_is_added_with_its_defaults_and_key() -> None:
     images = [factories.image() for _ in range(2)]
     given = {"size": 4, "missing": 4, "dealt_at": factories.NOW, "waiting_since": factories.NOW}
-    added = [add_panel(image=image, **given) for image in images]
+    added = [add_panel({"image": image, **given}) for image in images]
     for row, image in zip(added, images, strict=True):
         kept = Panel.objects.get(image=image)
         assert {f.attname: getattr(row, f.attname) for f in Panel._meta.concrete_fields} == {
@@ -351,7 +360,33 @@ def test_a_row_is_added_with_its_defaults_and_key() -> None:
     added[0].save()
     assert Panel.objects.count() == 2, "what is saved again is the row that was added"
     with pytest.raises(IntegrityError), transaction.atomic():
-        add_panel(image=images[0], **given)
+        add_panel({"image": images[0], **given})
+
+
+add_next_panel = PreparedInsert(
+    "test_add_next_panel",
+    Panel,
+    number=RawSQL(
+        "SELECT 1 + count(*) FROM labeling_panel WHERE image_id = %s", [Parameter("of_image", models.BigIntegerField())]
+    ),
+)
+add_and_wait = PreparedTogether("test_add_and_wait", add_next_panel, start_waiting, start_waiting_too)
+
+
+@pytest.mark.both("one statement or several")
+def test_a_row_and_its_updates_come_together_or_not_at_all(now: datetime) -> None:
+    first, second = factories.panel(), factories.panel()
+    values = {"image": first.image, "size": 4, "missing": 4, "dealt_at": now, "waiting_since": now}
+    row, changed = add_and_wait(values, of_image=first.image_id, panel=first.pk, now=now, other_panel=-1)
+    assert (changed, row.number) == ([1, 0], first.number + 1), "what the database looked up is in the row"
+    row.refresh_from_db()
+    first.refresh_from_db()
+    assert (row.number, first.leased, first.waiting_since) == (first.number + 1, 1, now)
+    wrong = values | {"image": second.image, "size": 1}  # a panel has three places or more
+    with pytest.raises(IntegrityError), transaction.atomic():
+        add_and_wait(wrong, of_image=second.image_id, panel=second.pk, now=now, other_panel=first.pk)
+    second.refresh_from_db()
+    assert (second.leased, Panel.objects.filter(image=second.image).count()) == (0, 1)
 
 
 @pytest.mark.postgres("prepared statements are PostgreSQL's")
