@@ -60,7 +60,7 @@ class Stock:
 def site(cluster: Cluster, name: str, stock: Stock, *, taskers: int = 1) -> Iterator[Site]:
     """Run the site over a database of its own."""
     with tempfile.TemporaryDirectory(prefix="unanimous-bench-") as folder, redis() as broker:
-        cookies = migrated(cluster, OURS, taskers)
+        cookies = migrated(cluster, OURS, taskers)["cookies"]
         variables = environment(OURS.settings, cluster.create(name, f"{OURS.name}-template"), broker)
         fill(cluster, name, OURS, stock.pictures)
         gold = {"pictures": stock.pictures, "gold": stock.gold, "percent": stock.gold_percent, "due": DUE}

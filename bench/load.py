@@ -24,7 +24,7 @@ _ASK_AGAIN_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What to do: each of `cookies` is one signed-in tasker with `tabs` browser tabs.
+    """What to do: each of `sign_ins` is one tasker with `tabs` browser tabs: the cookies, or the `token` of a program.
 
     With `next_with_answer` an answer asks for the next picture. A tab sends a submission twice with the chance
     `sent_twice`. With `until_empty` the work ends when nothing is left for anybody, otherwise after `seconds` or as
@@ -32,7 +32,7 @@ class Work:
     """
 
     port: int
-    cookies: list[dict[str, str]]
+    sign_ins: list[dict[str, str]]
     seconds: float
     tabs: int = 1
     sent_twice: float = 0.0
@@ -66,14 +66,12 @@ class Connection:
     Opened with its first request: the floor's server keeps a thread waiting for what a new connection has to say.
     """
 
-    def __init__(self, port: int, cookies: dict[str, str]) -> None:
+    def __init__(self, port: int, sign_in: dict[str, str]) -> None:
         self._port = port
         self._opened: socket.socket | None = None
-        cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
-        self._headers = (
-            f"Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {cookie}\r\n"
-            f"X-CSRFToken: {cookies['csrftoken']}\r\nContent-Type: application/json\r\nContent-Length: "
-        ).encode()
+        headers = {"Host": f"127.0.0.1:{port}", **_signed_in(port, sign_in), "Content-Type": "application/json"}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._headers = f"{lines}Content-Length: ".encode()
 
     def post(self, path: str, body: bytes) -> HttpAnswer:
         """Send `body` as JSON and return the answer."""
@@ -103,6 +101,13 @@ class Connection:
             self._opened.close()
 
 
+def _signed_in(port: int, sign_in: dict[str, str]) -> dict[str, str]:
+    if "token" in sign_in:
+        return {"Authorization": f"Token {sign_in['token']}"}
+    cookie = "; ".join(f"{name}={value}" for name, value in sign_in.items())
+    return {"Origin": f"http://127.0.0.1:{port}", "Cookie": cookie, "X-CSRFToken": sign_in["csrftoken"]}
+
+
 def _content_length(head: bytes, status: int) -> int:
     if status == 204:
         return 0
@@ -113,8 +118,8 @@ def _content_length(head: bytes, status: int) -> int:
 class Tab:
     """One browser tab: claims, submits, and remembers what it was told and how long that took."""
 
-    def __init__(self, work: Work, cookies: dict[str, str], seed: int, forms: list[bytes]) -> None:
-        self._connection = Connection(work.port, cookies)
+    def __init__(self, work: Work, sign_in: dict[str, str], seed: int, forms: list[bytes]) -> None:
+        self._connection = Connection(work.port, sign_in)
         self._rng, self._forms, self._work = Random(seed), forms, work
         self._next: dict[str, str] | None = None  # the assignment that came with the answer before
         self.done, self.answers = Done(), Counter[str]()
@@ -157,8 +162,8 @@ class Tab:
 def work_through(work: Work, ready: Callable[[], None]) -> Done:
     """Do the work in this process; `ready` is called when every tab has labeled once and blocks until the start."""
     forms = [members(Random(seed)) for seed in range(FORMS)]
-    browsers = [cookies for cookies in work.cookies for _ in range(work.tabs)]
-    tabs = [Tab(work, cookies, seed, forms) for seed, cookies in enumerate(browsers)]
+    browsers = [sign_in for sign_in in work.sign_ins for _ in range(work.tabs)]
+    tabs = [Tab(work, sign_in, seed, forms) for seed, sign_in in enumerate(browsers)]
     warmed = [] if work.until_empty else _warmed_up(tabs)
     ready()
     start, cpu = time.perf_counter(), time.process_time()

@@ -1,4 +1,4 @@
-"""Signed-in taskers for a database that has been migrated: `python -m bench.taskers COUNT` prints their cookies.
+"""Signed-in taskers for a database that has been migrated: `python -m bench.taskers COUNT` prints how they sign in.
 
 Run with the settings and the DATABASE_URL of the project or of the floor; a copy of the database keeps them signed in.
 """
@@ -13,14 +13,15 @@ from django.apps import apps
 from django.conf import settings
 
 
-def cookies_of(count: int) -> list[dict[str, str]]:
-    """Make `count` users, taskers where there are such, and return the cookies of a browser of each."""
+def sign_ins(count: int) -> dict[str, list[dict[str, str]]]:
+    """Make `count` users, taskers where there are such: the cookies of a browser of each, and a token on our site."""
     from django.contrib.auth.models import User
 
     users = [User.objects.create(username=f"bench-{number}", password="!") for number in range(1, count + 1)]
-    if apps.is_installed("labeling"):
+    ours = apps.is_installed("labeling")
+    if ours:
         _register(users)
-    return [_signed_in(user) for user in users]
+    return {"cookies": [_signed_in(user) for user in users], "tokens": [_token(user) for user in users if ours]}
 
 
 def _register(users: list[Any]) -> None:
@@ -31,6 +32,14 @@ def _register(users: list[Any]) -> None:
 
     for user in users:
         tasker_register(user=user, state=TaskerState.QUALIFIED, now=timezone.now(), rng=Random(user.pk))
+
+
+def _token(user: Any) -> dict[str, str]:
+    from django.utils import timezone
+
+    from accounts.tokens import issue_token
+
+    return {"token": issue_token(user, now=timezone.now())}
 
 
 def _signed_in(user: Any) -> dict[str, str]:
@@ -49,4 +58,4 @@ def _signed_in(user: Any) -> dict[str, str]:
 
 if __name__ == "__main__":
     django.setup()
-    print(json.dumps(cookies_of(int(sys.argv[1]))))
+    print(json.dumps(sign_ins(int(sys.argv[1]))))
