@@ -272,6 +272,14 @@ def test_whoever_pauses_or_leaves_gives_back_what_they_hold(tara: Tasker, otto: 
     assert Assignment.objects.get(state=AssignmentState.LEASED).tasker == otto
 
 
+def test_an_answer_ends_its_own_lease_alone(tara: Tasker, otto: Tasker, now: datetime) -> None:
+    mine, others = lease(tara, now), lease(otto, now)
+    next_one = lease(tara, now, holding=[mine.public_id])
+    submit(mine, now)
+    states = {each.pk: each.state for each in Assignment.objects.all()}
+    assert states == {mine.pk: "answered", others.pk: "leased", next_one.pk: "leased"}
+
+
 def test_who_is_late_finds_the_places_taken_and_the_answer_is_kept(now: datetime) -> None:
     panel, later = factories.panel(), now + timedelta(hours=1)
     late, *others = people(*"abcd")

@@ -187,14 +187,21 @@ def _exchange(mutant: Mutant) -> None:
 
 
 def _assign_changed(module: ModuleType, tree: ast.Module) -> None:
-    """Assign anew the one value that the mutant changes; who imported it from the module keeps the old one."""
+    """Assign anew the value that the mutant changes, and what the module makes of it; who imported one of them keeps
+    the old one."""
     original = ast.parse(Path(str(module.__file__)).read_text())
+    changed: set[str] = set()
     for before, after in zip(original.body, tree.body, strict=True):
-        if ast.dump(before) != ast.dump(after):
-            try:
-                exec(compile(ast.Module([after], []), str(module.__file__), "exec"), vars(module))
-            except Exception as error:  # the module could not be imported like this: nobody would miss that
-                raise Noticed from error
+        names = (
+            [each for each in ast.walk(after) if isinstance(each, ast.Name)] if isinstance(after, ast.Assign) else []
+        )
+        if ast.dump(before) == ast.dump(after) and changed.isdisjoint(each.id for each in names):
+            continue
+        changed.update(each.id for each in names if isinstance(each.ctx, ast.Store))
+        try:
+            exec(compile(ast.Module([after], []), str(module.__file__), "exec"), vars(module))
+        except Exception as error:  # the module could not be imported like this: nobody would miss that
+            raise Noticed from error
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -28,6 +28,7 @@ SURVIVORS: dict[str, str] = {
     ),
     "labeling/dealing.py <module>: 500 is 501": _NUMBER,
     "labeling/leases.py <module>: 500 is 501": _NUMBER,
+    "labeling/leases.py <module>: True is False (2)": "without slots the class does the same",
     "labeling/leases.py <module>: 5 is 6": _NUMBER,
     "labeling/submission.py <module>: 10 is 11": "a margin, far longer than a transaction stays open",
     "labeling/dealing.py _deal: True is False (2)": _POSTGRES,
