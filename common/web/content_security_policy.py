@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 
 
 class CSPMiddleware(middleware.CSPMiddleware):
-    """As the library's, which composes the same header anew for every answer."""
+    """Does what the library does, which composes the same header again for every answer."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Add the site's policy; where a view changed it, or used a nonce, the library does."""

@@ -2,7 +2,7 @@
 
 import sys
 
-# As gunicorn's defaults had it: 16 KiB for all of a request's headers.
+# 16 KiB for a request's line and headers together; 30 s for the answers under way at the end.
 _LIMITS = ["--http1-buffer-size", "16384", "--workers-kill-timeout", "30"]
 # A thread keeps its database connection, and what is prepared there, as long as it lives.
 _THREADS = ["--blocking-threads-idle-timeout", "600"]

@@ -187,7 +187,7 @@ def _exchange(mutant: Mutant) -> None:
 
 
 def _assign_changed(module: ModuleType, tree: ast.Module) -> None:
-    """Assign anew the value that the mutant changes, and what the module makes of it; who imported one of them keeps
+    """Run again the assignment that the mutant changes, and those that use its value; who imported one of them keeps
     the old one."""
     original = ast.parse(Path(str(module.__file__)).read_text())
     changed: set[str] = set()
