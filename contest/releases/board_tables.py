@@ -6,7 +6,7 @@ answer shall read what was argued (R8). Motions and examinations are of the week
 voted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 
@@ -16,10 +16,10 @@ from contest.core.enums import RELEASED_ORIGINS, CaseKind, CaseState
 from contest.core.models import Case
 from contest.core.week_pictures import images_of_week
 from contest.prizes.models import Examination
-from contest.releases.tables import Row, by_bytes, stream
+from contest.releases.table_files import Row, by_bytes
 from policy.calendar import Week
 
-Rows = Iterator[Row]
+Rows = Iterable[Row]
 # How a decision is counted, in the columns of cases and of motions.
 _COUNTED = ("votes", "quorum", "recused")
 # Pictures that are in the release of their week.
@@ -84,13 +84,13 @@ def _appeal_rows(week: Week) -> Rows:
         "public_id", "image__public_id", "ruling__number", "side", "team__public_id", "defense__public_id", "sent_at",
         "argument", "marks", "case__public_id",
     )  # fmt: skip
-    return stream(rows.values_list(*columns))
+    return rows.values_list(*columns)
 
 
 def _statement_rows(week: Week) -> Rows:
     rows = AppealStatement.objects.filter(case__in=decisions_on_pictures(week).values("case"))
     ordered = rows.order_by(by_bytes("case__public_id"), by_bytes("team__public_id"))
-    return stream(ordered.values_list("case__public_id", "team__public_id", "sent_at", "words"))
+    return ordered.values_list("case__public_id", "team__public_id", "sent_at", "words")
 
 
 def _case_rows(week: Week) -> Rows:
@@ -99,7 +99,7 @@ def _case_rows(week: Week) -> Rows:
         "case__policy__version", "decided_at", "policy__version", "outcome", "label", "reasons", "explanation",
         *_COUNTED, "ruling__number", "panel__number", "case__closed_at", "case__result__number",
     )  # fmt: skip
-    return stream(decisions_on_pictures(week).order_by(by_bytes("case__public_id")).values_list(*columns))
+    return decisions_on_pictures(week).order_by(by_bytes("case__public_id")).values_list(*columns)
 
 
 def _motion_rows(week: Week) -> Rows:
@@ -107,10 +107,10 @@ def _motion_rows(week: Week) -> Rows:
         "case__public_id", "case__motion", "case__subject", "case__details", "case__reason", "case__opened_at",
         "case__policy__version", "decided_at", "policy__version", "outcome", "explanation", *_COUNTED,
     )  # fmt: skip
-    return stream(motions_of(week).order_by(by_bytes("case__public_id")).values_list(*columns))
+    return motions_of(week).order_by(by_bytes("case__public_id")).values_list(*columns)
 
 
 def _examination_rows(week: Week) -> Rows:
     """Say what was confirmed for whose award and when; by how many members follows, by whom is nowhere."""
     rows = examinations().filter(within(week, "at")).order_by("pk")
-    return stream(rows.values_list("pk", "defense__public_id", "image__public_id", "ruling__number", "at"))
+    return rows.values_list("pk", "defense__public_id", "image__public_id", "ruling__number", "at")

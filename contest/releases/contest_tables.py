@@ -4,7 +4,7 @@ Each states what happened in its week, as it stood when that was over: what is d
 and makes no errata of this one. All functions run inside `contest.releases.snapshot.snapshot`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -22,14 +22,14 @@ from contest.defenses.models import DefenseEntry
 from contest.ledger.models import LedgerEntry
 from contest.releases.board_tables import board_rows, decided_motions, examinations, teams_named_by_board, within
 from contest.releases.files import ReleaseFolder
-from contest.releases.tables import Row, by_bytes, stream, write_table
+from contest.releases.table_files import Row, by_bytes, stream, write_table
 from contest.teams.models import Association, AssociationMistake
 from labeling.models import Panel
 from policy.calendar import Week
 from scoring.enums import RunState, TrialKind
 from scoring.models import Trial
 
-Rows = Iterator[Row]
+Rows = Iterable[Row]
 
 
 def write_contest_tables(folder: ReleaseFolder, week: Week) -> dict[str, int]:
@@ -100,13 +100,13 @@ def _known_by_week_end(week: Week, moment: str, column: str = "") -> Case:
 def _provenance_rows(week: Week) -> Rows:
     columns = ("public_id", "pk", "source", "source_id", "licence", "author", "original_sha256", "original_format")
     rows = images_of_week(week).order_by(by_bytes("public_id"))
-    return stream(rows.values_list(*columns, "label_from"))
+    return rows.values_list(*columns, "label_from")
 
 
 def _panel_rows(week: Week) -> Rows:
     rows = Panel.objects.filter(image__in=images_of_week(week)).order_by(by_bytes("image__public_id"), "number")
     columns = ("image__public_id", "number", "size", "state", "dealt_at", "full_at", "joined", "joined_at")
-    return stream(rows.values_list(*columns))
+    return rows.values_list(*columns)
 
 
 def _attack_rows(week: Week) -> Rows:
@@ -161,13 +161,13 @@ def _merged_into(teams: set[int], week: Week) -> set[int]:
 def _team_rows(week: Week) -> Rows:
     merged = (_known_by_week_end(week, "merged_at", "merged_into__public_id"), _known_by_week_end(week, "merged_at"))
     rows = Team.objects.filter(pk__in=_teams_of(week)).order_by(by_bytes("public_id"))
-    return stream(rows.values_list("public_id", "pk", "name", "created_at", *merged))
+    return rows.values_list("public_id", "pk", "name", "created_at", *merged)
 
 
 def _association_rows(week: Week) -> Rows:
     rows = Association.objects.filter(team__in=_teams_of(week), since__lt=week.end).order_by("pk")
     until, mistaken = _known_by_week_end(week, "until"), _known_by_week_end(week, "mistake__declared_at")
-    return stream(rows.values_list("pk", "team__public_id", "since", until, "declared_at", mistaken))
+    return rows.values_list("pk", "team__public_id", "since", until, "declared_at", mistaken)
 
 
 def _eligibility_rows(week: Week) -> Rows:
@@ -175,7 +175,7 @@ def _eligibility_rows(week: Week) -> Rows:
     done = Trial.objects.filter(kind=TrialKind.PRIVATE, state=RunState.FINISHED, finished_at__lt=week.end)
     columns = ("pk", "defense__public_id", "number", "private_set__number", "finished_at", "totals")
     rows = done.filter(defense__published_at__isnull=False).order_by("pk")
-    return stream(rows.values_list(*columns))
+    return rows.values_list(*columns)
 
 
 # Stakes, decisions, money --------------------------------------------------------------------------------------------
@@ -183,12 +183,12 @@ def _eligibility_rows(week: Week) -> Rows:
 
 def _decision_rows(week: Week) -> Rows:
     columns = ("pk", "kind", "subject", "details", "reason", "policy__version", "decided_at", "case__public_id")
-    return stream(decisions_of(week).order_by("pk").values_list(*columns))
+    return decisions_of(week).order_by("pk").values_list(*columns)
 
 
 def _batch_rows(week: Week) -> Rows:
     rows = StakeBatch.objects.filter(within(week, "staked_at")).order_by("pk")
-    return stream(rows.values_list("pk", "public_id", "decision", "criteria", "staked_at"))
+    return rows.values_list("pk", "public_id", "decision", "criteria", "staked_at")
 
 
 _STAKE_MOMENTS = ("staked_at", "clock_from", "ended_at")
@@ -210,13 +210,13 @@ def _stake_rows(week: Week) -> Rows:
         _known_by_week_end(week, "clock_from"), _known_by_week_end(week, "ended_at"),
         _known_by_week_end(week, "ended_at", "end"),
     )  # fmt: skip
-    return stream(_stakes_of(week).order_by("pk").values_list(*columns))
+    return _stakes_of(week).order_by("pk").values_list(*columns)
 
 
 def _award_rows(week: Week) -> Rows:
     columns = ("pk", "stake", "stake__defense__public_id", "decision", "cents", "statement", "conditions", "awarded_at")
     rows = Award.objects.filter(within(week, "awarded_at")).order_by("pk")
-    return stream(rows.values_list(*columns))
+    return rows.values_list(*columns)
 
 
 _PLACE = ("kind", "team__public_id", "stake")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 # What is being written, how many rows or files of it are done, and how many there will be where that is known.
 Progress: TypeAlias = Callable[[str, int, int | None], None]
@@ -48,6 +48,21 @@ class HashingFile(io.RawIOBase):
         return self._digest.hexdigest()
 
 
+class _Lines:
+    """Lines of a file being written, counted. `write` takes one line."""
+
+    def __init__(self, write: Callable[[Any], Any], name: str, progress: Progress) -> None:
+        self._write, self._name, self._progress = write, name, progress
+        self.done = 0
+
+    def write(self, line: Any) -> None:
+        """Write the next line."""
+        self._write(line)
+        self.done += 1
+        if self.done % _ROWS_PER_REPORT == 0:
+            self._progress(self._name, self.done, None)
+
+
 class ReleaseFolder:
     """A folder being filled. `hashes` is path -> SHA-256 of every file but the pictures.
 
@@ -63,35 +78,40 @@ class ReleaseFolder:
         self._written = written
 
     @contextmanager
-    def text(self, name: str) -> Iterator[io.TextIOWrapper]:
-        """Open a new UTF-8 file with LF line ends; its hash is known when the block ends."""
+    def file(self, name: str) -> Iterator[BinaryIO]:
+        """Open a new file of lines; its hash is known when the block ends."""
         raw = HashingFile(self.path / name)
-        with io.TextIOWrapper(io.BufferedWriter(raw, _BUFFER), encoding="utf-8", newline="") as file:
+        with io.BufferedWriter(raw, _BUFFER) as file:
             yield file
         self.hashes[name] = raw.sha256()
         self._written(name)
+
+    @contextmanager
+    def text(self, name: str) -> Iterator[io.TextIOWrapper]:
+        """Open a new UTF-8 file with LF line ends; its hash is known when the block ends."""
+        with self.file(name) as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+            yield text
 
     def table(self, name: str, headings: Iterable[Sequence[str]], rows: Iterable[Sequence[str]]) -> int:
         """Write a CSV file (RFC 4180, LF) and return how many rows it has below its headings."""
         with self.text(name) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerows(headings)
-            return self._counted(name, rows, writer.writerow)
+            lines = _Lines(writer.writerow, name, self.progress)
+            for row in rows:
+                lines.write(row)
+        self.progress(name, lines.done, lines.done)
+        return lines.done
 
-    def lines(self, name: str, header: Sequence[str], lines: Iterable[str]) -> int:
-        """Write a CSV file whose lines are given ready, and return how many there are below the header."""
-        with self.text(name) as file:
-            file.write(",".join(header) + "\n")
-            return self._counted(name, lines, file.write)
-
-    def _counted(self, name: str, items: Iterable[Any], write: Callable[[Any], Any]) -> int:
-        done = 0
-        for done, item in enumerate(items, start=1):  # noqa: B007 - the count outlives the loop
-            write(item)
-            if done % _ROWS_PER_REPORT == 0:
-                self.progress(name, done, None)
-        self.progress(name, done, done)
-        return done
+    def lines(self, name: str, header: Sequence[str], write_lines: Callable[["_Lines"], None]) -> int:
+        """Write a CSV file whose lines are written by `write_lines`, in bytes and one a call, and return how many there
+        are below the header."""
+        with self.file(name) as file:
+            file.write((",".join(header) + "\n").encode())
+            lines = _Lines(file.write, name, self.progress)
+            write_lines(lines)
+        self.progress(name, lines.done, lines.done)
+        return lines.done
 
     def binary(self, name: str, data: bytes) -> str:
         """Write a new file and return its SHA-256; who asks keeps it (there may be a hundred thousand)."""

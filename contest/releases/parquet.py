@@ -1,11 +1,11 @@
 """`responses.parquet`: the rows of `responses.csv`, typed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -15,6 +15,8 @@ _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
 
 # A row group is held in memory until it is written; fewer, larger ones pack better.
 _BYTES_IN_GROUP = 4 * 2**20
+# Many times the longest line: an outline has at most 1,000 corners.
+_BYTES_READ = 2**20
 
 SCHEMA = pa.schema(
     [
@@ -37,42 +39,41 @@ SCHEMA = pa.schema(
 )
 
 
-class ResponsesFile:
-    """The file being written."""
+def write_parquet(table: Path, path: Path) -> None:
+    """Write the rows of `table`, a `responses.csv`, into the new file `path`."""
+    # The default pool keeps what it once had; this one gives it back.
+    pool = pa.system_memory_pool()
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd", memory_pool=pool) as writer:
+        for group in _groups(_batches(table, pool)):
+            writer.write_table(group, row_group_size=group.num_rows or None)
+    # Freed is not yet given back: without this it stays with the process while the pictures are copied.
+    pool.release_unused()
 
-    def __init__(self, path: Path) -> None:
-        # The default pool keeps what it once had; this one gives it back.
-        self._pool = pa.system_memory_pool()
-        self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd", memory_pool=self._pool)
-        self._waiting: list[pa.RecordBatch] = []
 
-    def __enter__(self) -> "ResponsesFile":
-        return self
+def _batches(table: Path, pool: pa.MemoryPool) -> Iterator[pa.RecordBatch]:
+    rows = pyarrow.csv.open_csv(
+        table,
+        pyarrow.csv.ReadOptions(use_threads=False, block_size=_BYTES_READ),
+        pyarrow.csv.ParseOptions(newlines_in_values=True),
+        pyarrow.csv.ConvertOptions(
+            column_types=SCHEMA, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+        memory_pool=pool,
+    )
+    last = SCHEMA.get_field_index("void_reason")
+    for batch in rows:
+        # Without the apostrophe that keeps a spreadsheet from taking free text for a formula.
+        reasons = pc.replace_substring_regex(batch.column(last), "^'", "", memory_pool=pool)
+        yield pa.RecordBatch.from_arrays([*batch.columns[:last], reasons], schema=SCHEMA)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._write_group()
-        self._writer.close()
-        # Freed is not yet given back: without this it stays with the process while the pictures are copied.
-        self._pool.release_unused()
 
-    def write(self, columns: Sequence[Sequence[Any]]) -> None:
-        """Write rows: a sequence of values for each column, boxes in hundredths, time in milliseconds."""
-        arrays = [self._array(values, field) for values, field in zip(columns, SCHEMA, strict=True)]
-        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
-        if sum(batch.nbytes for batch in self._waiting) >= _BYTES_IN_GROUP:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        table = pa.Table.from_batches(self._waiting, schema=SCHEMA)
-        self._writer.write_table(table, row_group_size=table.num_rows or None)
-        self._waiting = []
-
-    def _array(self, values: Sequence[Any], field: pa.Field) -> pa.Array:
-        if not pa.types.is_decimal(field.type):
-            return pa.array(values, field.type, memory_pool=self._pool)
-        # The same integers, read with the point two or three digits further left: exact, and no Decimal object made.
-        integers = pa.array(values, pa.int64(), memory_pool=self._pool)
-        return integers.cast(pa.decimal128(19, 0), memory_pool=self._pool).view(field.type)
+def _groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Gather batches into row groups; one without rows where there is no batch."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.nbytes for each in waiting) >= _BYTES_IN_GROUP:
+            yield pa.Table.from_batches(waiting, schema=SCHEMA)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting, schema=SCHEMA)

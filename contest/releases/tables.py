@@ -3,21 +3,18 @@
 All functions run inside `snapshot`, so that the files agree with each other whatever happens meanwhile.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Collate
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
+from django.db.models.functions import Cast, Coalesce, Concat
 
 from adjudication.enums import Verdict
 from adjudication.models import Ruling
-from adjudication.schema import cells, release_tables
+from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.selectors import rulings_in_force
 from adjudication.verifier.derived import (
@@ -33,21 +30,14 @@ from contest.core.breaks import all_breaks, mistakes_outside
 from contest.core.models import Attack, Break, Release
 from contest.core.week_pictures import images_of_week, in_week_release
 from contest.releases.files import ReleaseFolder
+from contest.releases.table_files import Row, by_bytes, stream, write_table
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
 from labeling.models import Image, PanelPlace, Report, Response
 from policy.calendar import Week
 from scoring.enums import DefenseAnswer
-from scoring.models import Defense, Prediction
+from scoring.models import Defense, Prediction, RunItem
 from scoring.selectors import DEFENSE_FAULT, official_predictions, places_in_force
-
-if TYPE_CHECKING:
-    from contest.releases.parquet import ResponsesFile
-
-# Rows that are in memory at once.
-CHUNK = 1_000
-
-Row = tuple[Any, ...]
 
 
 def _published_responses(week: Week) -> QuerySet[Response]:
@@ -71,16 +61,6 @@ def _released_before_more_taskers(week: Week) -> Q:
     return Q(Exists(told), Exists(ruled_upon)) | surplus
 
 
-def by_bytes(field: str) -> Collate:
-    """Sort a text column by its bytes, whatever language the database was set up in."""
-    return Collate(F(field), "C" if connection.vendor == "postgresql" else "BINARY")
-
-
-def stream(rows: QuerySet[Any, Any]) -> Iterator[Any]:
-    """Read rows a CHUNK at a time."""
-    return rows.iterator(chunk_size=CHUNK)
-
-
 def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
     return {
@@ -97,27 +77,21 @@ def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
     }
 
 
-def write_table(folder: ReleaseFolder, name: str, rows: Iterable[Row]) -> int:
-    """Write rows of values in the order of the table's columns; returns how many there are."""
-    return folder.table(name, [release_tables.header(name)], release_tables.written(name, rows))
-
-
 def pixel_hashes_of(week: Week) -> Iterator[str]:
     """Yield the pixel hash of every image of the week, in ascending order."""
     return stream(images_of_week(week).order_by(by_bytes("pixels_sha256")).values_list("pixels_sha256", flat=True))
 
 
-def _image_rows(week: Week) -> Iterator[Row]:
+def _image_rows(week: Week) -> QuerySet[Image, Row]:
     # Attacks of later weeks may still be under embargo, also those on a picture of this one (R24).
     sent = Attack.objects.filter(
         image=OuterRef("pk"), received_at__gte=week.start, received_at__lt=week.end, withdrawn_at__isnull=True
     )
     first = sent.order_by("received_at", "pk")
-    team = Subquery(first.values("team__public_id")[:1])
+    file = Concat(Value(f"{form.PICTURES}/"), "pixels_sha256", Value(".png"))
+    columns = ("public_id", "pixels_sha256", "width", "height", file, "origin", Value(week.name))
     rows = images_of_week(week).order_by(by_bytes("public_id"))
-    columns = ("public_id", "pixels_sha256", "width", "height", "origin", team, "received_at")
-    for name, sha, width, height, origin, *sender_and_time in stream(rows.values_list(*columns)):
-        yield name, sha, width, height, form.picture_file(sha), origin, week.name, *sender_and_time
+    return rows.values_list(*columns, Subquery(first.values("team__public_id")[:1]), "received_at")
 
 
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
@@ -134,58 +108,33 @@ _RESPONSE = (
     *_BOX,
     *_STATEMENTS,
     "milliseconds",
-    "place_id",
+    "counted",
     "voided__voiding__reason",
 )
+_COUNTED = Q(place__isnull=False, voided__isnull=True)
+
+
+def _response_rows(week: Week) -> QuerySet[Response, Row]:
+    return _published_responses(week).order_by("pk").annotate(counted=_COUNTED).values_list(*_RESPONSE)
 
 
 def _write_responses(folder: ReleaseFolder, week: Week) -> int:
-    """Write `responses.csv` and `responses.parquet` in one pass."""
+    """Write `responses.csv`, and `responses.parquet` from it."""
     # Imported here: pyarrow is large, and the pages only ask this package what a release still waits for.
-    from contest.releases.parquet import ResponsesFile
+    from contest.releases.parquet import write_parquet
 
-    rows = stream(_published_responses(week).order_by("pk").values_list(*_RESPONSE))
-    with ResponsesFile(folder.path / form.PARQUET) as parquet:
-        number = folder.lines(form.RESPONSES, release_tables.header(form.RESPONSES), _response_lines(rows, parquet))
+    number = write_table(folder, form.RESPONSES, _response_rows(week))
+    write_parquet(folder.path / form.RESPONSES, folder.path / form.PARQUET)
     folder.add(form.PARQUET)
     return number
 
 
-def _response_lines(rows: Iterator[Row], parquet: "ResponsesFile") -> Iterator[str]:
-    while chunk := list(islice(rows, CHUNK)):
-        parquet.write(_typed_columns(chunk))
-        yield from map(_response_line, chunk)
+class _ShareField(TextField):  # type: ignore[type-arg]  # Django itself takes no arguments
+    """A share in lowest terms as the database writes it: a text there, a fraction here."""
 
-
-def _typed_columns(chunk: Sequence[Row]) -> list[Sequence[Any]]:
-    columns: list[Sequence[Any]] = list(zip(*chunk, strict=True))
-    outline, counted = _RESPONSE.index("outline"), _RESPONSE.index("place_id")
-    columns[outline] = [text or None for text in columns[outline]]
-    reasons = columns[counted + 1]
-    places = zip(columns[counted], reasons, strict=True)
-    columns[counted] = [place is not None and reason is None for place, reason in places]
-    return columns
-
-
-def _response_line(row: Row) -> str:
-    """One line of CSV, put together by hand for speed: an outline is the only cell with a comma, and has no quote."""
-    (pk, image, panel, tasker, submitted, bird, bicycle, outline, xmin, ymin, xmax, ymax, complete, unoccluded, real,
-     spent, place, void) = row  # fmt: skip
-    drawn = f'"{outline}"' if outline else ""
-    box = f"{cells.pixels(xmin)},{cells.pixels(ymin)},{cells.pixels(xmax)},{cells.pixels(ymax)}"
-    said = f"{cells.boolean(complete)},{cells.boolean(unoccluded)},{cells.boolean(real)}"
-    counted = cells.boolean(place is not None and void is None)
-    return (
-        f"{pk},{image},{panel},{tasker},{cells.time(submitted)},{bird},{bicycle},{drawn},{box},{said},"
-        f"{cells.seconds(spent)},{counted},{_cell(void) if void else ''}\n"
-    )
-
-
-def _cell(value: str) -> str:
-    """Free text as a cell of a line that is put together by hand."""
-    written = io.StringIO()
-    csv.writer(written, lineterminator="").writerow([cells.text(value)])
-    return written.getvalue()
+    def from_db_value(self, value: str | None, *_: Any) -> Fraction | None:
+        """Read the fraction; None where there is none."""
+        return cells.share_from(value or "")
 
 
 _RULING = (
@@ -197,18 +146,20 @@ _RULING = (
     "verdict",
     "label",
     "reasons",
-    "smallest_box_numerator",
-    "smallest_box_denominator",
+    "smallest_box_fraction",
     "policy__version",
     "explanation",
     "response_ids",
 )
 
 
-def _ruling_rows(week: Week) -> Iterator[Row]:
+def _ruling_rows(week: Week) -> QuerySet[Ruling, Row]:
+    part, whole = (Cast(f"smallest_box_{each}", TextField()) for each in ("numerator", "denominator"))
+    share = Concat(part, Value("/"), whole, output_field=_ShareField())
     rows = Ruling.objects.filter(in_week_release(week, "image__")).order_by(by_bytes("image__public_id"), "number")
-    for *ruled, part, whole, policy, why, ids in stream(rows.values_list(*_RULING)):
-        yield *ruled, Fraction(part, whole) if whole else None, policy, why, ids
+    return rows.annotate(
+        smallest_box_fraction=Case(When(smallest_box_denominator__isnull=False, then=share))
+    ).values_list(*_RULING)
 
 
 def _prediction_rows(week: Week) -> Iterator[Row]:
@@ -226,13 +177,13 @@ def _answer(value: int) -> str:
     return DefenseAnswer(value).name.lower()
 
 
-def _fault_rows(week: Week) -> Iterator[Row]:
+def _fault_rows(week: Week) -> QuerySet[RunItem, Row]:
     columns = ("defense__public_id", "image__public_id", "round", "run__fault", "run__attempt", "run__finished_at")
     rows = places_in_force().filter(
         DEFENSE_FAULT, in_week_release(week, "image__"), defense__published_at__isnull=False
     )
     ordered = rows.order_by(by_bytes("defense__public_id"), by_bytes("image__public_id"), "round")
-    return stream(ordered.values_list(*columns))
+    return ordered.values_list(*columns)
 
 
 def _break_rows(week: Week) -> Iterator[Row]:
@@ -281,7 +232,7 @@ def _with_proof(rows: QuerySet[Break]) -> Iterator[Row]:
         yield *named, _answer(answer), found
 
 
-def _defense_rows() -> Iterator[Row]:
+def _defense_rows() -> QuerySet[Defense, Row]:
     """The published defenses, those that are retired too: what a week says of them must not depend on a later one.
 
     What a team said when it handed one in is empty for one that nobody did.
@@ -292,7 +243,7 @@ def _defense_rows() -> Iterator[Row]:
         "entry__licence", "entry__training_code", "entry__opened_at", "entry__withdrawn_at",
     )  # fmt: skip
     rows = Defense.objects.filter(published_at__isnull=False).order_by(by_bytes("public_id"))
-    return stream(rows.values_list(*columns))
+    return rows.values_list(*columns)
 
 
 def _write_derived(folder: ReleaseFolder, week: Week) -> int:

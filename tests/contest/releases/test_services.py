@@ -380,7 +380,7 @@ def test_the_chain_does_not_fork(contest: cast.Contest, out: Path, tmp_path: Pat
 def test_progress_is_told_to_the_end(contest: cast.Contest, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a release that is read and written in the smallest pieces, as large ones are in larger ones."""
     for name, size in (
-        ("tables.CHUNK", 2),
+        ("table_files.CHUNK", 2),
         ("folders._NAMES", 2),
         ("archive._CHUNK", 1 << 10),
         ("files._ROWS_PER_REPORT", 2),
