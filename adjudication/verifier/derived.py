@@ -87,18 +87,29 @@ def _folder(responses: Sequence[CountedResponse]) -> Label:
     return Label.BIRD if birds >= bicycles else Label.BICYCLE
 
 
+_FLAGS = {None: "", True: "TRUE", False: "FALSE"}
+
+
 def _tasker_cells(response: CountedResponse) -> list[str]:
-    statements = (response.complete, response.unoccluded, response.real)
-    flags = ("" if said is None else "TRUE" if said else "FALSE" for said in statements)
-    return [response.tasker_id, response.bird, response.bicycle, _box_json(response.box), *flags]
+    _, _, tasker, bird, bicycle, box, complete, unoccluded, real, _ = response
+    return [tasker, bird, bicycle, _box_json(box), _FLAGS[complete], _FLAGS[unoccluded], _FLAGS[real]]
 
 
 def _box_json(box: Box | None) -> str:
     """The box in pixels; an empty object where there is none, because the original's reader parses every cell."""
     if box is None:
         return "{}"
-    sides = {"x": box.xmin, "y": box.ymin, "width": box.xmax - box.xmin, "height": box.ymax - box.ymin}
-    return "{" + ", ".join(f'"{name}": {coordinate_text(side)}' for name, side in sides.items()) + "}"
+    x, y, width, height = _sides(box)
+    return f'{{"x": {x}, "y": {y}, "width": {width}, "height": {height}}}'
+
+
+def _sides(box: Box) -> tuple[str, str, str, str]:
+    """Left, top, width and height in pixels."""
+    left, top, right, bottom = box.xmin, box.ymin, box.xmax, box.ymax
+    return _pixels(left), _pixels(top), _pixels(right - left), _pixels(bottom - top)
+
+
+_pixels = lru_cache(1 << 15)(coordinate_text)  # sides repeat
 
 
 def outline_box(outline: str) -> Box:
@@ -171,11 +182,10 @@ def _coco_image(number: int, picture: ReleasedPicture) -> str:
 def _annotation(image: int, category: int, response: CountedResponse, box: Box) -> str:
     # Without the brackets around its corners, a ring is what COCO calls a polygon.
     polygons = response.outline.replace("],[", ",")[1:-1]
-    sides = (box.xmin, box.ymin, box.xmax - box.xmin, box.ymax - box.ymin)
     return (
         f'{{"id": {response.response_id}, "image_id": {image}, "category_id": {category}, '
         f'"segmentation": {polygons}, "area": {_area(response.outline)}, '
-        f'"bbox": [{",".join(map(coordinate_text, sides))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
+        f'"bbox": [{",".join(_sides(box))}], "iscrowd": 0, "tasker_id": "{response.tasker_id}"}}'
     )
 
 

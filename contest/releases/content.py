@@ -16,6 +16,7 @@ from contest.releases.archive import Archive, PackedFile, deflate, stored_file
 from contest.releases.contest_tables import write_contest_tables
 from contest.releases.files import Progress, ReleaseFolder, sync_folder
 from contest.releases.manifest import manifest_text
+from contest.releases.snapshot import Snapshot
 from picture_files.store import PictureStore, picture_key, picture_store
 from policy.calendar import Week
 
@@ -94,20 +95,27 @@ class ReleaseContent:
             yield each.path, PackedFile(self.path / each.path, False, each.crc, each.size, each.size)
 
 
-def write_week(workplace: Path, week: Week, packer: Executor, progress: Progress) -> ReleaseContent:
-    """Write the rows of `week` below `workplace`, inside the snapshot; `packer` packs each file once it is complete."""
+def write_week(workplace: Path, week: Week, view: Snapshot, packer: Executor, progress: Progress) -> ReleaseContent:
+    """Write the rows of `week` below `workplace`, as `view` has them; `packer` packs the files afterwards, while the
+    pictures are copied."""
     path = workplace / "folder"
     (path / form.PICTURES).mkdir(parents=True)
-    packed: dict[str, Future[PackedFile]] = {}
-
-    def written(name: str) -> None:
-        packed[name] = packer.submit(deflate, path / name, workplace / f"{name}.packed")
-
-    folder = ReleaseFolder(path, progress, written)
-    rows = tables.write_table_files(folder, week) | write_contest_tables(folder, week)
+    folder = ReleaseFolder(path, progress)
+    counts: dict[str, int] = {}
+    # The derived files are Python's work, the tables PostgreSQL's.
+    for rows in view.read(
+        lambda: tables.write_table_files(folder, week),
+        lambda: tables.write_derived_files(folder, week),
+        lambda: write_contest_tables(folder, week),
+    ):
+        counts |= {name.partition(".")[0]: number for name, number in rows.items()}
     with (workplace / "wanted").open("w", encoding="ascii") as wanted:
         wanted.writelines(f"{sha256}\n" for sha256 in tables.pixel_hashes_of(week))
-    counts = {name.partition(".")[0]: number for name, number in rows.items()}
+    packed = {
+        name: packer.submit(deflate, path / name, workplace / f"{name}.packed")
+        for name in folder.hashes
+        if name != form.PARQUET  # which is packed inside
+    }
     return ReleaseContent(path, folder.hashes, packed, counts, workplace / "pictures")
 
 

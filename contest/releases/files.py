@@ -64,18 +64,12 @@ class _Lines:
 
 
 class ReleaseFolder:
-    """A folder being filled. `hashes` is path -> SHA-256 of every file but the pictures.
+    """A folder being filled, also from several threads. `hashes` is path -> SHA-256 of every file but the pictures."""
 
-    `written` is called with the name of each text file when it is complete.
-    """
-
-    def __init__(
-        self, path: Path, progress: Progress = lambda *_: None, written: Callable[[str], None] = lambda _: None
-    ) -> None:
+    def __init__(self, path: Path, progress: Progress = lambda *_: None) -> None:
         self.path = path
         self.hashes: dict[str, str] = {}
         self.progress = progress
-        self._written = written
 
     @contextmanager
     def file(self, name: str) -> Iterator[BinaryIO]:
@@ -84,7 +78,6 @@ class ReleaseFolder:
         with io.BufferedWriter(raw, _BUFFER) as file:
             yield file
         self.hashes[name] = raw.sha256()
-        self._written(name)
 
     @contextmanager
     def text(self, name: str) -> Iterator[io.TextIOWrapper]:

@@ -155,12 +155,12 @@ def release_copy(released: ReleaseResult, out: Path) -> ReleaseResult:
 def _write_content(
     workplace: Path, week: Week, packer: Executor, incomplete: bool, progress: Progress
 ) -> tuple[ReleaseContent, dict[str, Any]]:
-    with snapshot():
+    with snapshot() as view:
         facts = _facts(week)
         if any(facts["waiting"].values()) and not incomplete:
             raise _under_way(week, facts["waiting"])
         _refuse_ahead(week)
-        content = write_week(workplace, week, packer, progress)
+        content = write_week(workplace, week, view, packer, progress)
     copy_pictures(workplace, content, progress)
     return content, facts
 

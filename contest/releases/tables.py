@@ -33,7 +33,7 @@ from contest.releases.files import ReleaseFolder
 from contest.releases.table_files import Row, by_bytes, stream, write_table
 from labeling.enums import Label, PanelState
 from labeling.geometry import Box
-from labeling.models import Image, PanelPlace, Report, Response
+from labeling.models import Image, PanelPlace, Report, Response, VoidedResponse
 from policy.calendar import Week
 from scoring.enums import DefenseAnswer
 from scoring.models import Defense, Prediction, RunItem
@@ -62,7 +62,7 @@ def _released_before_more_taskers(week: Week) -> Q:
 
 
 def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
-    """Write every file of the release that is made of rows. Returns table -> number of rows, for the manifest."""
+    """Write the tables about pictures and defenses. Returns table -> number of rows, for the manifest."""
     return {
         form.IMAGES: write_table(folder, form.IMAGES, _image_rows(week)),
         form.RESPONSES: _write_responses(folder, week),
@@ -73,7 +73,6 @@ def write_table_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
         form.UNPROVED: write_table(folder, form.UNPROVED, _unproved_rows(week)),
         form.MISTAKES: write_table(folder, form.MISTAKES, _mistake_rows(week)),
         form.DEFENSES: write_table(folder, form.DEFENSES, _defense_rows()),
-        form.TASKER_DATA: _write_derived(folder, week),
     }
 
 
@@ -246,14 +245,14 @@ def _defense_rows() -> QuerySet[Defense, Row]:
     return rows.values_list(*columns)
 
 
-def _write_derived(folder: ReleaseFolder, week: Week) -> int:
-    """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the rows of the latter."""
+def write_derived_files(folder: ReleaseFolder, week: Week) -> dict[str, int]:
+    """Write `annotations.coco.json` and `tasker_data.csv` in one pass. Returns the number of rows of the latter."""
     annotations = Annotations()
     with folder.text(form.COCO) as coco:
         coco.writelines(coco_head(week.name, form.RULE_BOOK_VERSION, _valid_pictures(week)))
         number = folder.table(form.TASKER_DATA, TASKER_DATA_HEADINGS, _derived_rows(week, annotations, coco))
         coco.write(COCO_TAIL)
-    return number
+    return {form.TASKER_DATA: number}
 
 
 def _derived_rows(week: Week, annotations: Annotations, coco: TextIO) -> Iterator[Sequence[str]]:
@@ -264,33 +263,33 @@ def _derived_rows(week: Week, annotations: Annotations, coco: TextIO) -> Iterato
             yield row
 
 
-def _pictures(images: QuerySet[Image]) -> Iterator[tuple[int, ReleasedPicture]]:
+def _valid_pictures(week: Week) -> Iterator[ReleasedPicture]:
+    valid = rulings_in_force().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
+    rows = images_of_week(week).filter(Exists(valid)).order_by(by_bytes("public_id"))
+    columns = ("public_id", "pixels_sha256", "width", "height")
+    return (ReleasedPicture(*row) for row in stream(rows.values_list(*columns)))
+
+
+def _pictures(week: Week) -> Iterator[tuple[int, ReleasedPicture]]:
     """Yield (row number, picture) by image id."""
-    holds = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
-    newest = {
-        "newest_label": Subquery(holds.values("label")[:1]),
-        "newest_ids": Subquery(holds.values("response_ids")[:1]),
-    }
-    columns = ("pk", "public_id", "pixels_sha256", "width", "height", *newest)
-    rows = images.annotate(**newest).order_by(by_bytes("public_id")).values_list(*columns)
+    newest = Ruling.objects.filter(image=OuterRef("pk")).order_by("-number")
+    ruled = {column: Subquery(newest.values(column)[:1]) for column in ("label", "response_ids")}
+    columns = ("pk", "public_id", "pixels_sha256", "width", "height", *ruled)
+    rows = images_of_week(week).annotate(**ruled).order_by(by_bytes("public_id")).values_list(*columns)
     for pk, name, sha, width, height, label, ids in stream(rows):
         counted = None if ids is None else frozenset(ids)
         yield pk, ReleasedPicture(name, sha, width, height, Label(label) if label else None, counted)
 
 
-def _valid_pictures(week: Week) -> Iterator[ReleasedPicture]:
-    valid = rulings_in_force().filter(verdict=Verdict.VALID, image=OuterRef("pk"))
-    return (picture for _, picture in _pictures(images_of_week(week).filter(Exists(valid))))
-
-
 def _pictures_with_responses(week: Week) -> Iterator[tuple[ReleasedPicture, list[CountedResponse]]]:
     """Yield every picture with its counted responses, by image id and response id."""
     columns = ("image_id", "pk", "panel__number", "tasker__public_id", "contains_bird", "contains_bicycle")
-    rows = _published_responses(week).filter(place__isnull=False, voided__isnull=True)
+    voided = VoidedResponse.objects.filter(response=OuterRef("pk"))
+    rows = _published_responses(week).filter(~Exists(voided), place__isnull=False)
     rows = rows.order_by(by_bytes("image__public_id"), "pk")
     responses = groupby(stream(rows.values_list(*columns, *_BOX, *_STATEMENTS, "outline")), key=itemgetter(0))
     image, group = next(responses, (None, iter(())))
-    for pk, picture in _pictures(images_of_week(week)):
+    for pk, picture in _pictures(week):
         # Both come in the same order, so the next responses are this picture's or a later one's.
         if pk != image:
             yield picture, []

@@ -5,6 +5,7 @@ import threading
 import tracemalloc
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from contest.core.publication import published_images
 from contest.core.week_pictures import images_of_week
 from contest.core.weeks import week_at
 from contest.ledger.services import pool_deposit
-from contest.releases import archive, builds, folders, services, tables
+from contest.releases import archive, builds, folders, services, table_files
 from contest.releases.builds import due_weeks_release
 from contest.releases.models import ReleaseBuild
 from contest.releases.selectors import unreleased_weeks
@@ -207,12 +208,24 @@ def test_only_one_of_two_at_the_same_moment_joins_the_chain(tmp_path: Path) -> N
 def test_a_snapshot_does_not_see_what_happens_meanwhile() -> None:
     factories.policy_version()
     factories.image(received_at=cast.MONDAY)
-    with snapshot():
+    with snapshot() as view:
         assert images_of_week(WEEK).count() == 1
         if connection.vendor == "postgresql":  # the other database lies in this process's memory during tests
             at_once(lambda: factories.image(received_at=cast.MONDAY))
-        assert images_of_week(WEEK).count() == 1
+        assert view.read(*[images_of_week(WEEK).count] * 3) == [1, 1, 1]
     assert Image.objects.count() == (2 if connection.vendor == "postgresql" else 1)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.both("steps read at once from connections of their own there, one after the other on SQLite")
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_a_step_that_fails_fails_the_reading(failing: int) -> None:
+    def step(number: int) -> None:
+        if number == failing:
+            Image.objects.get()
+
+    with pytest.raises(Image.DoesNotExist), snapshot() as view:
+        view.read(*(partial(step, number) for number in range(3)))
 
 
 @pytest.mark.django_db(transaction=True)
@@ -267,7 +280,7 @@ def _peak(name: str, out: Path) -> int:
 @pytest.mark.long("memory at size")
 def test_memory_does_not_grow_with_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Buffers as in a release of a hundred thousand pictures would hide what a few hundred of them take.
-    for module, name, size in ((tables, "CHUNK", 50), (folders, "_NAMES", 50), (archive, "_CHUNK", 1 << 12)):
+    for module, name, size in ((table_files, "CHUNK", 50), (folders, "_NAMES", 50), (archive, "_CHUNK", 1 << 12)):
         monkeypatch.setattr(module, name, size)
     factories.policy_version()
     for number, weeks in ((1, 3), (50, 2), (350, 1), (350, 0)):
