@@ -19,7 +19,7 @@ from bench.label_gold import Calls, chance_of_slower
 from bench.label_hand import BrowserMemory, Hand, HandTimings, Traffic, Wire, chromium, memory_of, signed_in
 from bench.label_site import Site, Stock, site
 from bench.machine import commit
-from bench.outcome import Requirement, Section, Table, percentiles, put_section
+from bench.outcome import Figure, Section, Table, percentiles, record_sections
 from bench.servers import Cluster, cluster
 
 TITLE = "The labeling page"
@@ -123,7 +123,7 @@ def _section(plan: PageLoad, found: Measurements) -> Section:
         f"Measured at {commit()}, load average before and after {_loads(found)}."
     )
     tables = [_paint_table(plan, found), _traffic_table(found), _memory_table(found), _gold_table(found)]
-    return Section(TITLE, how, tables, _requirements(plan, found), {"plan": asdict(plan), "found": asdict(found)})
+    return Section(TITLE, how, tables, _figures(plan, found), {"plan": asdict(plan), "found": asdict(found)})
 
 
 def _loads(found: Measurements) -> str:
@@ -181,7 +181,7 @@ def _told(found: Measurements) -> list[tuple[str, list[float], list[float], floa
     return [(call, ones, others, chance_of_slower(ones, others)) for call, ones, others in pairs]
 
 
-def _requirements(plan: PageLoad, found: Measurements) -> list[Requirement]:
+def _figures(plan: PageLoad, found: Measurements) -> list[Figure]:
     first, last = found.memory[0], found.memory[-1]
     growth = (last.data_bytes / first.data_bytes - 1) * 100
     held = f"after {last.labels} labels, over {first.labels}"
@@ -189,16 +189,14 @@ def _requirements(plan: PageLoad, found: Measurements) -> list[Requirement]:
     p95 = percentiles(found.paced.key_to_paint)[1]
     page_kb = found.cold.before_picture / 1000
     return [
-        Requirement.at_most("submit to paint at a human pace, p95", p95, MOST_MS, " ms"),
-        Requirement.at_most("the page before the picture, nothing cached", page_kb, MOST_KB, " kB"),
-        Requirement.at_most(f"growth of the heap, compiled code aside, {held}", growth, MOST_HEAP_PERCENT, " %"),
-        Requirement.at_most(f"more nodes {held}", last.nodes - first.nodes, MOST_NODES),
-        Requirement.at_most(f"more listeners {held}", last.listeners - first.listeners, MOST_LISTENERS),
-        Requirement.at_most("answers given and not kept", abs(lost), 0),
+        Figure.at_most("submit to paint at a human pace, p95", p95, MOST_MS, " ms"),
+        Figure.at_most("the page before the picture, nothing cached", page_kb, MOST_KB, " kB"),
+        Figure.at_most(f"growth of the heap, compiled code aside, {held}", growth, MOST_HEAP_PERCENT, " %"),
+        Figure.at_most(f"more nodes {held}", last.nodes - first.nodes, MOST_NODES),
+        Figure.at_most(f"more listeners {held}", last.listeners - first.listeners, MOST_LISTENERS),
+        Figure.at_most("answers given and not kept", abs(lost), 0),
         *(
-            Requirement.at_most(
-                f"medians of gold and ordinary apart, {call}", _apart(gold, others), MOST_TOLD_MS, " ms"
-            )
+            Figure.at_most(f"medians of gold and ordinary apart, {call}", _apart(gold, others), MOST_TOLD_MS, " ms")
             for call, gold, others, _ in _told(found)
         ),
     ]
@@ -209,16 +207,14 @@ def _apart(ones: Sequence[float], others: Sequence[float]) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure this page alone and put its section where the others are; 1 when a requirement is missed."""
+    """Measure this page alone and put its section where the others are; 1 when something failed."""
     parser = ArgumentParser(prog="python -m bench.label_page", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a few labels: shows that it runs, measures nothing")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent, help="the folder of the results")
     options = parser.parse_args(arguments)
     with cluster() as servers:
         section = run(servers, QUICK if options.quick else PageLoad())
-    put_section(options.out, section)
-    print(section.markdown())
-    return 0 if all(each.kept for each in section.requirements) else 1
+    return record_sections(options.out, [section])
 
 
 if __name__ == "__main__":

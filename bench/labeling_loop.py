@@ -20,11 +20,12 @@ from bench import rows
 from bench.floor.views import SCHEMA
 from bench.load import Done, Work
 from bench.machine import ROOT
-from bench.outcome import Requirement, Section, Table, median_ratio, percentiles
+from bench.outcome import Figure, Section, Table, median_ratio, percentiles
 from bench.servers import LABELING_THREADS, Cluster, WebServer, environment, python, serve, serve_floor
 from tests.services import redis
 
 LEAST_OF_FLOOR = MOST_OF_FLOOR = 1.0
+FLOOR_WORDS = "bare Django and SQL, two requests"
 MOST_GROWTH = 1.1
 JUDGED_SIZE = "5000"
 AHEAD = "ahead"
@@ -255,7 +256,7 @@ def run(cluster: Cluster, plan: LoopPlan) -> Section:
     tables = [_loop_table(found, crowd) for crowd in plan.crowds]
     tables += [_ratio_table(found, plan), _scene_table(scenes), _audit_table(audits)]
     data = {"plan": asdict(plan), "rounds": _raw(found), "audits": audits}
-    return Section("The labeling loop", HOW, tables, _requirements(found, plan, audits), data)
+    return Section("The labeling loop", HOW, tables, _figures(found, plan, audits), data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,18 +378,19 @@ def _audit_table(audits: dict[str, dict[str, int]]) -> Table:
     return Table("Audit in SQL", ["after", "found"], lines)
 
 
-def _requirements(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[str, int]]) -> list[Requirement]:
+def _figures(found: Sequence[Subject], plan: LoopPlan, audits: dict[str, dict[str, int]]) -> list[Figure]:
     sizes, kept = _sizes(found), []
     for crowd in (crowd for crowd in plan.crowds if JUDGED_SIZE in sizes and crowd.taskers > 1):
         share, cpu = (_of_floor(found, JUDGED_SIZE, crowd, name) for name in ("labels_per_second", "cpu_ms"))
-        kept.append(Requirement.at_least(f"labels/s over the floor's, 5,000 pictures, {crowd}", share, LEAST_OF_FLOOR))
-        kept.append(Requirement.at_most(f"CPU a label over the floor's, 5,000 pictures, {crowd}", cpu, MOST_OF_FLOOR))
+        words = f"5,000 pictures, {crowd}"
+        kept.append(Figure.at_least(f"labels/s, {words}", share, LEAST_OF_FLOOR, floor=FLOOR_WORDS))
+        kept.append(Figure.at_most(f"CPU a label, {words}", cpu, MOST_OF_FLOOR, floor=FLOOR_WORDS))
     for size in (size for size in sizes if size not in (sizes[0], JUDGED_SIZE)):
         for crowd in plan.crowds:
             words = f"CPU a label over that of {sizes[0]} pictures, {size}, {crowd}"
-            kept.append(Requirement.at_most(words, _growth(found, OURS, size, crowd), MOST_GROWTH))
+            kept.append(Figure.at_most(words, _growth(found, OURS, size, crowd), MOST_GROWTH))
     wrong = sum(sum(audit.values()) for audit in audits.values())
-    return [*kept, Requirement.at_most("found by the audits", wrong, 0)]
+    return [*kept, Figure.at_most("found by the audits", wrong, 0)]
 
 
 def _raw(found: Sequence[Subject]) -> list[dict[str, Any]]:

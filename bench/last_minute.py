@@ -20,7 +20,7 @@ from random import Random
 from threading import Event, Thread
 
 from bench.labeling_loop import OURS, migrated
-from bench.outcome import Requirement, Section, Table, percentiles
+from bench.outcome import Figure, Section, Table, percentiles
 from bench.servers import Cluster, WebServer, environment, python, serve
 from picture_files.png import encode_png
 from policy.calendar import week_of
@@ -250,11 +250,11 @@ def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: Upload
             [_page_row(page, found) for page in PAGES if page in found.page_ms],
         ),
     ]
-    requirements = [
-        Requirement.at_least("uploads received, with a row", len(set(recorded) & set(found.receipts)), wanted),
-        Requirement.at_most("receipts with a time before the last byte or after the answer", outside, 0),
-        Requirement.at_least("that straddle the end, in the next week", _next_week(found, week), plan.straddling),
-        *(Requirement.at_most(name, count, 0) for name, count in audit.items()),
+    figures = [
+        Figure.at_least("uploads received, with a row", len(set(recorded) & set(found.receipts)), wanted),
+        Figure.at_most("receipts with a time before the last byte or after the answer", outside, 0),
+        Figure.at_least("that straddle the end, in the next week", _next_week(found, week), plan.straddling),
+        *(Figure.at_most(name, count, 0) for name, count in audit.items()),
     ]
     how = (
         f"{plan.teams} teams send {A_DAY} pictures of noise each, and one too many, within the last {plan.seconds:g} s "
@@ -262,7 +262,7 @@ def _section(cluster: Cluster, found: UploadResults, end: datetime, plan: Upload
         "byte after it. 2 processes of 16 threads and PostgreSQL on one machine, together with all who "
         "send; one reader goes through the public pages meanwhile."
     )
-    return Section("Last minute of a week", how, tables, requirements)
+    return Section("Last minute of a week", how, tables, figures)
 
 
 def _page_row(page: str, found: UploadResults) -> list[object]:

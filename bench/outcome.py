@@ -1,30 +1,53 @@
-"""What a benchmark found: tables, and requirements with what was measured beside them."""
+"""What a benchmark found: tables, and figures with their goals."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+# A ratio that is this much worse than the one in results.json fails, also where its goal is met.
+MOST_LOST = 0.15
+_HOW = "Written by `make bench`. Ratios count: they are taken within one run."
+
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    """One promise: `measured` against `limit`, in words a reader can check."""
+class Figure:
+    """One figure and its goal. Where it is a ratio, `floor` says what it is over; `more` says which way is better."""
 
-    promise: str
-    measured: str
-    kept: bool
-
-    @classmethod
-    def at_least(cls, promise: str, measured: float, limit: float, unit: str = "") -> "Requirement":
-        """Promise that `measured` does not fall below `limit`."""
-        return cls(f"{promise}: at least {limit:,g}{unit}", f"{measured:,.4g}{unit}", measured >= limit)
+    what: str
+    measured: float
+    goal: float
+    more: bool
+    unit: str = ""
+    floor: str = ""
 
     @classmethod
-    def at_most(cls, promise: str, measured: float, limit: float, unit: str = "") -> "Requirement":
-        """Promise that `measured` does not exceed `limit`."""
-        return cls(f"{promise}: at most {limit:,g}{unit}", f"{measured:,.4g}{unit}", measured <= limit)
+    def at_least(cls, what: str, measured: float, goal: float, unit: str = "", *, floor: str = "") -> "Figure":
+        """Return a figure that shall not fall below `goal`."""
+        return cls(what, measured, goal, more=True, unit=unit, floor=floor)
+
+    @classmethod
+    def at_most(cls, what: str, measured: float, goal: float, unit: str = "", *, floor: str = "") -> "Figure":
+        """Return a figure that shall not exceed `goal`."""
+        return cls(what, measured, goal, more=False, unit=unit, floor=floor)
+
+    @property
+    def met(self) -> bool:
+        """Say whether the goal is met."""
+        return self.measured >= self.goal if self.more else self.measured <= self.goal
+
+    def is_worse_than(self, before: float) -> bool:
+        """Say whether it is a ratio that lost more than MOST_LOST of what it was."""
+        kept = self.measured / before if self.more else before / self.measured
+        return bool(self.floor) and kept < 1 - MOST_LOST
+
+    def row(self) -> list[str]:
+        """Return its row in the table of all figures."""
+        measured = f"{self.measured:,.4g}{self.unit}"
+        goal = f"{'at least' if self.more else 'at most'} {self.goal:,g}{self.unit}"
+        return [self.what, self.floor, measured, goal, "yes" if self.met else "**NO**"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,50 +77,73 @@ class Section:
     title: str
     how: str
     tables: Sequence[Table]
-    requirements: Sequence[Requirement]
+    figures: Sequence[Figure]
     data: dict[str, Any] = field(default_factory=dict)
 
-    def markdown(self) -> str:
-        """Return the section of the report."""
-        parts = [f"## {self.title}", self.how, *(table.markdown() for table in self.tables)]
-        promises = Table("Required", ["what", "measured", ""], [_row(each) for each in self.requirements])
-        return "\n\n".join([*parts, promises.markdown()] if self.requirements else parts)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        requirements = [
-            {"promise": each.promise, "measured": each.measured, "kept": each.kept} for each in self.requirements
-        ]
-        tables = [
-            {"title": table.title, "headings": list(table.headings), "rows": [list(row) for row in table.rows]}
-            for table in self.tables
-        ]
-        return {"title": self.title, "requirements": requirements, "tables": tables, **self.data}
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that was measured: about which machine and libraries, and the sections in their order.
+
+    It is kept as results.json, from which results.md is written.
+    """
+
+    machine: dict[str, str]
+    sections: Sequence[Section]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Report":
+        """Return the report in `folder`; an empty one where there is none."""
+        path = folder / "results.json"
+        kept = json.loads(path.read_text()) if path.exists() else {"machine": {}, "sections": []}
+        sections = []
+        for each in kept["sections"]:
+            tables = [Table(**table) for table in each.pop("tables")]
+            figures = [Figure(**figure) for figure in each.pop("figures")]
+            sections.append(Section(tables=tables, figures=figures, **each))
+        return cls(kept["machine"], sections)
+
+    def failures(self, before: "Report") -> list[str]:
+        """Return which goals are missed, and which ratios are much worse than in an earlier report."""
+        earlier = {(section.title, each.what): each.measured for section in before.sections for each in section.figures}
+        found = []
+        for section in self.sections:
+            for each in section.figures:
+                was = earlier.get((section.title, each.what))
+                if not each.met:
+                    found.append(f"{section.title}: {each.what} is {each.row()[2]}, not {each.row()[3]}")
+                elif was is not None and each.is_worse_than(was):
+                    found.append(f"{section.title}: {each.what} is {each.row()[2]}, and was {was:,.4g}")
+        return found
+
+    def table(self) -> Table:
+        """Return the one table of all figures."""
+        rows = [[section.title, *each.row()] for section in self.sections for each in section.figures]
+        return Table("Figures", ["benchmark", "figure", "floor or peer", "ratio, or measured", "goal", "met"], rows)
+
+    def write(self, folder: Path) -> None:
+        """Write results.json and results.md into `folder`."""
+        (folder / "results.json").write_text(json.dumps(asdict(self), indent=1) + "\n")
+        parts = ["# Benchmarks", _HOW, self.table().markdown()]
+        parts.append(Table("Machine", ["what", ""], list(self.machine.items())).markdown())
+        for section in self.sections:
+            parts += [f"## {section.title}", section.how, *(table.markdown() for table in section.tables)]
+        (folder / "results.md").write_text("\n\n".join(parts) + "\n")
 
 
-def _row(requirement: Requirement) -> list[str]:
-    return [requirement.promise, requirement.measured, "kept" if requirement.kept else "**MISSED**"]
+def record(folder: Path, report: Report) -> int:
+    """Put a report in place of the one in `folder`, print its figures and what failed, and return the exit status."""
+    failures = report.failures(Report.read(folder))
+    report.write(folder)
+    print("\n\n".join([report.table().markdown(), *failures, str(folder / "results.md")]))
+    return 1 if failures else 0
 
 
-def verdict(missed: Sequence[str]) -> str:
-    """Return the line of a report that tells whether all promises were kept."""
-    return f"Missed: {'; '.join(missed)}." if missed else "Every requirement is kept."
-
-
-def put_section(folder: Path, section: Section) -> None:
-    """Put a section that was measured alone into results.json and results.md, in place of the one of its title."""
-    results = json.loads((folder / "results.json").read_text())
-    others = [each for each in results["sections"] if each["title"] != section.title]
-    results["sections"] = [*others, section.to_json()]
-    requirements = [each for part in results["sections"] for each in part["requirements"]]
-    results["kept"] = all(each["kept"] for each in requirements)
-    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    head, *parts = (folder / "results.md").read_text().rstrip("\n").split("\n\n## ")
-    introduction = head.split("\n\n")
-    introduction[2] = verdict([each["promise"] for each in requirements if not each["kept"]])
-    parts = [part for part in parts if not part.startswith(f"{section.title}\n")]
-    written = ["\n\n".join(introduction), *(f"## {part}" for part in parts), section.markdown()]
-    (folder / "results.md").write_text("\n\n".join(written) + "\n")
+def record_sections(folder: Path, sections: Sequence[Section]) -> int:
+    """Put sections that were measured alone in the place of those of their titles; return the exit status."""
+    before = Report.read(folder)
+    others = [each for each in before.sections if each.title not in {section.title for section in sections}]
+    return record(folder, Report(before.machine, [*others, *sections]))
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, float, float]:

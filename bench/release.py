@@ -16,11 +16,12 @@ from typing import Any
 import psycopg2
 
 from bench.machine import forget_peak_memory, peak_memory_mb
-from bench.outcome import Requirement, Section, Table, median_ratio
+from bench.outcome import Figure, Section, Table, median_ratio
 from bench.servers import Cluster
 from bench.week import Week
 
-LEAST_PER_SECOND = 20_000
+LEAST_PER_SECOND = 60_000
+LEAST_OF_COPY = 0.16
 MOST_GROWTH_MB = 60
 _COPY = "COPY (SELECT * FROM labeling_response ORDER BY id) TO STDOUT WITH CSV"
 
@@ -56,16 +57,17 @@ def _section(week: Week, released: Sequence[dict[str, Any]], copied: Sequence[fl
         ["and pictures, manifest, zip", median(each["seconds"] for each in released), "", f"{growth:.0f}"],
     ]
     table = Table("Release", ["what", "seconds", "responses/s", "memory growth MiB"], rows)
-    ratio = Table("Ratio", ["what", ""], [["tables over COPY, seconds", median_ratio(tables, copied)]])
+    share = median_ratio(copied, tables)
     return Section(
         "The weekly release",
         f"`release_week` of {week.responses:,} responses to {week.pictures:,} tiny pictures, in a new process with its "
         "libraries loaded; COPY is PostgreSQL handing out the same answers. Each picture is a file that is brought to "
         "the disk by itself, so that part depends on the disk and is told apart.",
-        [table, ratio],
+        [table],
         [
-            Requirement.at_least("responses/s into all tables", speed, LEAST_PER_SECOND),
-            Requirement.at_most("memory growth of the whole release", growth, MOST_GROWTH_MB, " MiB"),
+            Figure.at_least("responses/s into all tables", speed, LEAST_PER_SECOND),
+            Figure.at_least("responses/s into all tables, share", share, LEAST_OF_COPY, floor="COPY of the answers"),
+            Figure.at_most("memory growth of the whole release", growth, MOST_GROWTH_MB, " MiB"),
         ],
         {"released": list(released), "copied_seconds": list(copied)},
     )

@@ -1,7 +1,6 @@
 """The benchmarks run, and what they measure is what they say: also in containers and without, and in a browser. How
 fast is for `make bench` alone."""
 
-import json
 import mmap
 import os
 import subprocess
@@ -17,7 +16,7 @@ from bench.forms import IMAGE_SIZE, form
 from bench.label_gold import chance_of_slower
 from bench.label_hand import Traffic, _pairs
 from bench.networks import CNN, RESNET50, Bare, build, source, weights
-from bench.outcome import Requirement, Section, median_ratio, percentiles, put_section
+from bench.outcome import Figure, Report, Section, median_ratio, percentiles, record, record_sections
 from bench.servers import Cluster
 from labeling.answers import read_form
 from policy.enums import OutlineGate
@@ -66,21 +65,53 @@ def test_a_peak_of_memory_is_forgotten() -> None:
 def test_percentiles_and_ratios() -> None:
     assert percentiles([float(n) for n in range(100)]) == (50, 95, 99)
     assert median_ratio([2, 30, 8], [1, 10, 4]) == 2, "of pairs, not of medians"
-    assert Requirement.at_least("speed", 5, 5).kept and not Requirement.at_most("cost", 5.1, 5).kept
+    assert Figure.at_least("speed", 5, 5).met and not Figure.at_most("cost", 5.1, 5).met
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "failures"),
+    [
+        (Figure.at_least("speed", 2, 1, floor="bare"), Figure.at_least("speed", 1.71, 1, floor="bare"), []),
+        (
+            Figure.at_least("speed", 2, 1, floor="bare"),
+            Figure.at_least("speed", 1.69, 1, floor="bare"),
+            ["Loop: speed is 1.69, and was 2"],
+        ),
+        (
+            Figure.at_most("cost", 1, 2, floor="bare"),
+            Figure.at_most("cost", 1.2, 2, floor="bare"),
+            ["Loop: cost is 1.2, and was 1"],
+        ),
+        (Figure.at_most("page", 10, 20, " kB"), Figure.at_most("page", 19, 20, " kB"), []),  # no ratio
+        (
+            Figure.at_most("page", 10, 20, " kB"),
+            Figure.at_most("page", 21, 20, " kB"),
+            ["Loop: page is 21 kB, not at most 20 kB"],
+        ),
+        (Figure.at_least("other", 9, 1, floor="bare"), Figure.at_least("speed", 1, 1, floor="bare"), []),  # new
+    ],
+)
+def test_a_missed_goal_and_a_ratio_that_fell_fail(
+    before: Figure, now: Figure, failures: list[str], tmp_path: Path
+) -> None:
+    record(tmp_path, Report({}, [Section("Loop", "how", [], [before])]))
+    later = Report({}, [Section("Loop", "how", [], [now])])
+    assert later.failures(Report.read(tmp_path)) == failures
+    assert record(tmp_path, later) == bool(failures)
 
 
 @pytest.mark.postgres("measured on the database of a contest")
 def test_all_of_them_run_at_tiny_size_and_the_audits_find_nothing(tmp_path: Path) -> None:
     run.main(["--quick", "--out", str(tmp_path)])
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert [section["title"] for section in results["sections"]] == [
+    sections = Report.read(tmp_path).sections
+    assert [section.title for section in sections] == [
         *("The rules", "The labeling loop", "The weekly release", "The verifier"),
         *("What if", "Last minute of a week"),
         *("Scoring", "The wire alone", "Cost per picture", "Killed scorers"),
     ]
-    assert results["sections"][-1]["requirements"][0]["kept"], "the same answers, killed or not"
-    assert all(each["kept"] for each in results["sections"][4]["requirements"]), results["sections"][4]
-    loop = results["sections"][1]
+    assert all(each.met for each in sections[-1].figures), "the same answers, killed or not"
+    assert all(each.met for each in sections[5].figures), sections[5]
+    loop = sections[1].data
     assert {"one tab", "two tabs", "sent twice", "two tabs, sent twice"} <= set(loop["audits"])
     assert all(found == 0 for audit in loop["audits"].values() for found in audit.values()), loop["audits"]
     assert all(each["answers"]["submit 201"] > 0 for each in loop["rounds"])
@@ -114,27 +145,20 @@ def test_the_chance_of_being_slower() -> None:
 
 
 def test_a_section_measured_alone_takes_the_place_of_its_former_self(tmp_path: Path) -> None:
-    other = Section("Other", "how", [], [Requirement("other", "1", kept=True)])
-    (tmp_path / "results.json").write_text(json.dumps({"kept": True, "sections": [other.to_json()]}))
-    (tmp_path / "results.md").write_text(
-        f"# Benchmarks\n\nWritten.\n\nEvery requirement is kept.\n\n{other.markdown()}\n"
-    )
-    for how, kept in (("first", False), ("second", True)):
-        put_section(tmp_path, Section("Page", how, [], [Requirement("page", how, kept)]))
-        text = (tmp_path / "results.md").read_text()
-        assert text.split("\n\n")[2] == ("Every requirement is kept." if kept else "Missed: page.")
-        assert json.loads((tmp_path / "results.json").read_text())["kept"] is kept
+    other = Section("Other", "how", [], [Figure.at_most("other", 1, 1)])
+    record(tmp_path, Report({"cores": "2"}, [Section("Page", "first", [], [Figure.at_most("page", 2, 1)]), other]))
+    assert record_sections(tmp_path, [Section("Page", "second", [], [Figure.at_most("page", 1, 1)])]) == 0
+    text = (tmp_path / "results.md").read_text()
     assert (text.count("## Page"), text.count("## Other"), "first" in text) == (1, 1, False)
+    assert "| Page | page |  | 1 | at most 1 | yes |" in text and "| cores | 2 |" in text
 
 
 @pytest.mark.browser
 @pytest.mark.postgres("measured on the database of a contest")
 def test_a_few_labels_keep_the_limits_that_do_not_depend_on_the_machine(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_text('{"sections": []}')
-    (tmp_path / "results.md").write_text("# Benchmarks\n\nWritten.\n\nEvery requirement is kept.\n")
     label_page.main(["--quick", "--out", str(tmp_path)])
-    (section,) = json.loads((tmp_path / "results.json").read_text())["sections"]
-    plan, found = section["plan"], section["found"]
+    (section,) = Report.read(tmp_path).sections
+    plan, found = section.data["plan"], section.data["found"]
     for pace in ("paced", "hurried"):
         taken = found[pace]["key_to_paint"]
         assert len(taken) == len(found[pace]["own"]) == plan[pace], "the page leaves none out of its own measure"
@@ -186,7 +210,7 @@ def test_the_wire_into_a_container(containers: Any, engine_address: str, monkeyp
     before = {image.id for image in containers.images.list(all=True)}
     section = scoring.wire(NOWHERE, scoring.QUICK)
     assert section.data["pictures_per_second"].keys() == {16}
-    assert [each.promise for each in section.requirements] == ["pictures/s in batches of 16: at least 8,000"]
+    assert [each.what for each in section.figures] == ["pictures/s in batches of 16"]
     left = {image.id for image in containers.images.list(all=True)}
     assert (containers.containers.list(all=True), left) == ([], before), "the image is taken away again"
 
@@ -195,18 +219,18 @@ def test_without_an_engine_it_says_so_and_requires_nothing(monkeypatch: pytest.M
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.setenv(VARIABLE, "none")
     section = scoring.wire(NOWHERE, scoring.QUICK)
-    assert section.how == f"Not measured: {VARIABLE} is none." and not section.requirements
+    assert section.how == f"Not measured: {VARIABLE} is none." and not section.figures
 
 
 def test_ratios_are_of_pairs_and_the_other_bare_pass_is_not_held_to_anything() -> None:
     ways = ("bare", "bare, memory kept", "worker, answers", "worker, rows")
-    times = {way: [share, 10 * share] for way, share in zip(ways, (10.0, 1.0, 9.6, 5.0), strict=True)}
+    times = {way: [share, 10 * share] for way, share in zip(ways, (1.0, 10.0, 9.6, 5.0), strict=True)}
     found = {"device": "cpu", "networks": {CNN: times, RESNET50: times}}
     section = scoring.judged(found, scoring.Engine("", "no engine"), scoring.QUICK)
-    assert [(each.promise, each.kept) for each in section.requirements] == [
-        ("demo-cnn, worker, answers, over bare: at least 0.95", True),
-        ("demo-cnn, worker, rows, over bare: at least 0.95", False),
-        ("resnet50, worker, answers, over bare: at least 0.95", True),
-        ("resnet50, worker, rows, over bare: at least 0.95", False),
+    assert [(each.what, each.floor, each.goal, each.met) for each in section.figures] == [
+        ("pictures/s, demo-cnn, worker, answers", "bare, memory kept", 0.95, True),
+        ("pictures/s, demo-cnn, worker, rows", "bare, memory kept", 0.95, False),
+        ("pictures/s, resnet50, worker, answers", "bare, memory kept", 0.95, True),
+        ("pictures/s, resnet50, worker, rows", "bare, memory kept", 0.95, False),
     ]
     assert "Nothing was measured in containers: no engine." in section.how
