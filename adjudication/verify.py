@@ -10,7 +10,10 @@ line. Exit status: 0 nothing differs, 1 something does, 2 the folder is no relea
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -36,7 +39,6 @@ from adjudication.verifier.chain import check_chain
 from adjudication.verifier.derived import (
     COCO_TAIL,
     TASKER_DATA_HEADINGS,
-    TASKERS_IN_A_ROW,
     Annotations,
     ReleasedPicture,
     coco_head,
@@ -47,9 +49,9 @@ from adjudication.verifier.ledger_checks import check_ledger
 from adjudication.verifier.manifest_checks import check_manifest, check_waiting
 from adjudication.verifier.panels import Panels, counted_ids, read_panels
 from adjudication.verifier.picture_checks import check_attacks, check_origins
-from adjudication.verifier.pictures import check_images, check_pictures
+from adjudication.verifier.pictures import PictureCheck, check_images, picture_processes
 from adjudication.verifier.policies import check_zones, read_policies
-from adjudication.verifier.release import Release, earlier_releases
+from adjudication.verifier.release import Release, earlier_releases, sizes_of
 from adjudication.verifier.release_reader import (
     Manifest,
     NotARelease,
@@ -82,15 +84,17 @@ def verify(
 ) -> Findings:
     """Check the release in `folder`; raises NotARelease. `pictures=False` leaves the picture files unread."""
     findings, folder = Findings(), folder.resolve()
-    manifest = read_manifest(folder, findings)
-    findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
-    try:
-        _check(folder, manifest, previous, pictures, findings, progress)
-    except NotARelease:
-        raise  # this release, or the one that `previous` names, cannot be read
-    except Exception as error:
-        # No check fails on anything that is known; what nobody thought of is a difference and ends no mirror.
-        findings.add(form.MANIFEST, "release", f"a check ended early: {error!r}", "a release that can be checked")
+    with picture_processes(folder) if pictures else nullcontext() as processes:
+        manifest = read_manifest(folder, findings)
+        findings.figures.append(printable(f"{manifest.name}: SHA-256 of the manifest {manifest.sha256}"))
+        look = partial(PictureCheck, folder, manifest, processes=processes) if pictures else None
+        try:
+            _check(folder, manifest, previous, look, findings, progress)
+        except NotARelease:
+            raise  # this release, or the one that `previous` names, cannot be read
+        except Exception as error:
+            # No check fails on anything that is known; what nobody thought of is a difference and ends no mirror.
+            findings.add(form.MANIFEST, "release", f"a check ended early: {error!r}", "a release that can be checked")
     return findings
 
 
@@ -98,7 +102,7 @@ def _check(
     folder: Path,
     manifest: Manifest,
     previous: Path | None,
-    pictures: bool,
+    look: Callable[[Sequence[Row]], PictureCheck] | None,
     findings: Findings,
     progress: Progress,
 ) -> None:
@@ -108,8 +112,11 @@ def _check(
     check_files(folder, manifest, findings)
     memory, tables = RowMemory(), {}
     names = release_tables.tables_of(manifest.revision)
+    tables[form.IMAGES] = read_table(folder, form.IMAGES, findings, revision=manifest.revision, memory=memory)
+    pictures = look(tables[form.IMAGES]) if look is not None else None
     for number, name in enumerate(names, start=1):
-        tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
+        if name not in tables:
+            tables[name] = read_table(folder, name, findings, revision=manifest.revision, memory=memory)
         findings.rows[name] = len(tables[name])
         progress("tables read", number, len(names))
     earlier = earlier_releases(manifest, folder.resolve().parent, previous, most=memory.left)
@@ -123,17 +130,17 @@ def _check(
     if form.AUDIT in tables:
         check_audit(release, findings)
         check_publications(release, findings)
-    if pictures:
-        check_pictures(folder, manifest, tables[form.IMAGES], findings, progress)
+    if pictures is not None:
+        pictures.finish(findings, progress)
     _note_what_waits(manifest, findings)
 
 
 def _check_rows(release: Release, findings: Findings) -> None:
     manifest, tables, policies = release.manifest, release.tables, release.policies.named
     images, defenses = release.by(form.IMAGES, "image_id"), release.by(form.DEFENSES, "defense_id")
-    panels = read_responses(tables[form.RESPONSES], images, findings)
+    panels = read_responses(tables[form.RESPONSES], release.sizes, findings)
     read_panels(release.rows(form.PANELS), manifest, panels)
-    newest = check_rulings(tables[form.RULINGS], images, panels, policies, manifest, findings)
+    newest = check_rulings(tables[form.RULINGS], release.sizes, panels, policies, manifest, findings)
     check_answers(release, findings)
     predictions = read_predictions(tables[form.PREDICTIONS], images, defenses, findings)
     faults = read_faults(tables[form.FAULTS], images, defenses, predictions, findings)
@@ -155,51 +162,75 @@ def _check_rows(release: Release, findings: Findings) -> None:
         check_ledger(release, findings)
     if form.CASES in tables:
         check_board(release, findings)
-    for name, pieces in _derived(manifest, images, newest, panels).items():
-        compare_text(release.folder, name, pieces, findings)
-    pictures = (_picture(row, newest.get(image_id), panels) for image_id, row in images.items())
-    tasker_rows = sum(len(each.heard(panels.of(each.image_id))) == TASKERS_IN_A_ROW for each in pictures)
-    _check_counts(manifest, tables, tasker_rows, findings)
+    pictures = _Pictures(images, newest, panels)
+    rows = _Counted(pictures.tasker_data())
+    compare_text(release.folder, form.TASKER_DATA, csv_text(chain(TASKER_DATA_HEADINGS, rows)), findings)
+    compare_text(release.folder, form.COCO, pictures.coco(manifest), findings)
+    _check_counts(manifest, tables, rows.total(), findings)
 
 
 def derived_files(folder: Path) -> dict[str, str]:
     """Return what `tasker_data.csv` and the annotations of a release have to be, by name; raises NotARelease."""
     manifest = read_manifest(folder)
-    read = {
-        name: read_table(folder, name, Findings(), revision=manifest.revision)
+    images, responses, rulings = (
+        read_table(folder, name, Findings(), revision=manifest.revision)
         for name in (form.IMAGES, form.RESPONSES, form.RULINGS)
-    }
-    images = {row["image_id"]: row for row in read[form.IMAGES]}
-    newest = {row["image_id"]: row for row in read[form.RULINGS]}
-    panels = read_responses(read[form.RESPONSES], images, Findings())
-    return {name: "".join(pieces) for name, pieces in _derived(manifest, images, newest, panels).items()}
-
-
-def _derived(
-    manifest: Manifest, images: Mapping[str, Row], newest: Mapping[str, Row], panels: Panels
-) -> dict[str, Iterable[str]]:
-    """Write `tasker_data.csv` and the annotations again; returns the text of each in pieces: it may be long."""
-
-    def pictures() -> Iterator[ReleasedPicture]:
-        return (_picture(row, newest.get(image_id), panels) for image_id, row in images.items())
-
-    rows = (tasker_data_row(each, panels.of(each.image_id)) for each in pictures())
-    annotations = Annotations()
-    coco = (
-        coco_head(manifest.values["week"], manifest.rule_book, (each for each in pictures() if each.label is not None)),
-        (annotations.of(each, panels.of(each.image_id)) for each in pictures()),
-        (COCO_TAIL,),
     )
+    by_image = {row["image_id"]: row for row in images}
+    newest = {row["image_id"]: row for row in rulings}
+    panels = read_responses(responses, sizes_of(images), Findings())
+    pictures = _Pictures(by_image, newest, panels)
     return {
-        form.TASKER_DATA: csv_text(row for row in chain(TASKER_DATA_HEADINGS, rows) if row is not None),
-        form.COCO: chain.from_iterable(coco),
+        form.TASKER_DATA: "".join(csv_text(chain(TASKER_DATA_HEADINGS, pictures.tasker_data()))),
+        form.COCO: "".join(pictures.coco(manifest)),
     }
 
 
-def _picture(row: Row, ruling: Row | None, panels: Panels) -> ReleasedPicture:
-    label = Label(ruling["label"]) if ruling and ruling["label"] else None
-    counted = frozenset(counted_ids(ruling, panels)) if ruling else None
-    return ReleasedPicture(row["image_id"], row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
+@dataclass(frozen=True)
+class _Pictures:
+    """What `tasker_data.csv` and the annotations are written from again: images, the rulings that hold, answers."""
+
+    images: Mapping[str, Row]
+    newest: Mapping[str, Row]
+    panels: Panels
+
+    def tasker_data(self) -> Iterator[list[str]]:
+        """Yield the rows of `tasker_data.csv` below its headings."""
+        for image_id in self.images:
+            row = tasker_data_row(self._picture(image_id), self.panels.of(image_id))
+            if row is not None:
+                yield row
+
+    def coco(self, manifest: Manifest) -> Iterator[str]:
+        """Yield the text of the annotations in pieces: it may be long."""
+        valid = [image_id for image_id in self.images if image_id in self.newest and self.newest[image_id]["label"]]
+        yield from coco_head(manifest.values["week"], manifest.rule_book, map(self._picture, valid))
+        annotations = Annotations()
+        for image_id in valid:
+            yield annotations.of(self._picture(image_id), self.panels.of(image_id))
+        yield COCO_TAIL
+
+    def _picture(self, image_id: str) -> ReleasedPicture:
+        row, ruling = self.images[image_id], self.newest.get(image_id)
+        label = Label(ruling["label"]) if ruling and ruling["label"] else None
+        counted = frozenset(counted_ids(ruling, self.panels)) if ruling else None
+        return ReleasedPicture(image_id, row["sha256_pixels"], int(row["width"]), int(row["height"]), label, counted)
+
+
+class _Counted(Iterator[list[str]]):
+    """Rows, and how many they are."""
+
+    def __init__(self, rows: Iterator[list[str]]) -> None:
+        self._rows, self._number = rows, 0
+
+    def __next__(self) -> list[str]:
+        row = next(self._rows)
+        self._number += 1
+        return row
+
+    def total(self) -> int:
+        """Return how many rows there are, those too that nobody took."""
+        return self._number + sum(1 for _ in self._rows)
 
 
 def _check_counts(

@@ -36,6 +36,26 @@ def _is_below(pid: int, root: int, parents: dict[int, int]) -> bool:
     return pid == root
 
 
+def memory_mb(root: int) -> float:
+    """Return what process `root` and all processes below it hold of memory, in MiB; shared pages count once."""
+    parents = {int(folder.name): _parent(folder) for folder in Path("/proc").iterdir() if folder.name.isdigit()}
+    return sum(_share_kib(pid) for pid in parents if _is_below(pid, root, parents)) / 1024
+
+
+def _parent(folder: Path) -> int:
+    stat = _stat(folder)
+    return int(stat[_STAT_PARENT]) if stat else 0
+
+
+def _share_kib(pid: int) -> int:
+    """Return the memory of a process, of shared pages its share; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
 def parent_of(pid: int) -> int:
     """Return the process that started `pid`."""
     return int(_stat(Path(f"/proc/{pid}"))[_STAT_PARENT])

@@ -35,7 +35,7 @@ def benchmarks(*, large: bool, quick: bool) -> list[Callable[[Cluster], Section]
             lambda _: rules.run(500, 1),
             partial(labeling_loop.run, plan=_QUICK_LOOP),
             partial(release.run, pictures=60, rounds=1),
-            partial(verify.run, pictures=60, full_size=2, rounds=1),
+            partial(verify.run, pictures=60, full_size=2, large=150, rounds=1),
             partial(what_if.run, pictures=60, rounds=1),
             partial(last_minute.run, plan=last_minute.QUICK),
             *(partial(each, plan=scoring.QUICK) for each in scoring.BENCHMARKS),

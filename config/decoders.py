@@ -181,6 +181,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "scoring/reference/picture_statistics.py:load",
     ),
     "written here, not read": (
+        "adjudication/verifier/panels.py:Panels.ids",
+        "adjudication/verifier/panels.py:Panels.panel",
         "adjudication/zipapp.py:build_zipapp",
         "contest/demo/programs.py:tar_of",
         "contest/demo/programs.py:zip_of",
@@ -206,7 +208,8 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
     "a release that somebody checks on a machine of their own; it costs nobody else": (
         "adjudication/verifier/audit.py:_public",
         "adjudication/schema/cells.py:json_from",
-        "adjudication/verifier/release_reader.py:_csv_lines",
+        "adjudication/verifier/release_reader.py:_csv_cells",
+        "adjudication/verifier/rows.py:cells_of",
         "adjudication/verifier/votes.py:value_of",
     ),
     "runs on the machine of the one whose file it is": (

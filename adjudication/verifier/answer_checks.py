@@ -3,70 +3,86 @@
 Pure: standard library only.
 """
 
+from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from adjudication.enums import CaseOutcome, DecidedBy
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.moments import is_before
+from adjudication.verifier.panels import PanelKey, panel_key
 from adjudication.verifier.release import Release
-from adjudication.verifier.rows import Row
+from adjudication.verifier.rows import Row, RowIndex
 from labeling.enums import Answer, PanelState
 from labeling.outline_gate import class_to_outline
 from policy.enums import OutlineGate
 
 _STATEMENTS = ("complete", "unoccluded", "real")
 _WITH_ALL = (PanelState.FULL, PanelState.SETTLED)
-Panels = Mapping[tuple[str, str], Row]
 
 
 def check_answers(release: Release, findings: Findings) -> None:
     """Check each answer against its panel and against the questions that were asked."""
-    panels = {(row["image_id"], row["panel"]): row for row in release.rows(form.PANELS)}
-    gates = {each.policy.outline_gate for each in release.policies.named.values()}
-    # picture and panel of each counted answer -> whether one of them came when the panel was full
-    full: dict[tuple[str, str], bool] = {}
+    rows = release.rows(form.PANELS)
+    panels = RowIndex(rows, {panel_key(row["image_id"], int(row["panel"])): at for at, row in enumerate(rows)})
+    gates = frozenset(each.policy.outline_gate for each in release.policies.named.values())
+    # panel of each counted answer -> whether one of them came when the panel was full
+    full: dict[PanelKey, bool] = {}
+    ids = array("Q")
     for row in release.rows(form.RESPONSES):
-        if row["void_reason"] and row["counted"] == "true":
+        ids.append(int(row["response_id"]))
+        counted = row["counted"] == "true"
+        if counted and row["void_reason"]:
             findings.add(form.RESPONSES, row, row["counted"], "false for a voided answer", column="counted", rule="R6")
-        _check_questions(row, gates, findings)
-        panel = panels.get((row["image_id"], row["panel"]))
+        if counted:
+            _check_questions(row, gates, findings)
+        key = panel_key(row["image_id"], int(row["panel"]))
+        panel = panels.get(key)
         if panel is None:
             if form.PANELS in release.tables:
                 findings.add(
                     form.RESPONSES, row, row["panel"], f"a panel of the picture in {form.PANELS}", column="panel"
                 )
             continue
-        if is_before(row["submitted_at"], panel["dealt_at"]):
-            words = f"not before {panel['dealt_at']}, when its panel was dealt"
-            findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
-        if row["counted"] == "true":
-            key = (row["image_id"], row["panel"])
+        _check_times(row, panel, findings)
+        if counted:
             full[key] = full.get(key, False) or row["submitted_at"] == panel["full_at"]
-            if panel["full_at"] and is_before(panel["full_at"], row["submitted_at"]):
-                words = f"not after {panel['full_at']}, when its panel was full"
-                findings.add(form.RESPONSES, row, row["submitted_at"], words, column="submitted_at")
     _check_panels(release, full, findings)
-    _check_rulings(panels, release, findings)
+    _check_rulings(panels, ids, release, findings)
 
 
-def _check_questions(row: Row, gates: Collection[OutlineGate], findings: Findings) -> None:
+def _check_times(row: Row, panel: Row, findings: Findings) -> None:
+    """No answer comes before its panel was dealt, and no counted one after it was full (R7)."""
+    at, dealt_at, full_at = row["submitted_at"], panel["dealt_at"], panel["full_at"]
+    if is_before(at, dealt_at):
+        words = f"not before {dealt_at}, when its panel was dealt"
+        findings.add(form.RESPONSES, row, at, words, column="submitted_at")
+    if full_at and row["counted"] == "true" and is_before(full_at, at):
+        words = f"not after {full_at}, when its panel was full"
+        findings.add(form.RESPONSES, row, at, words, column="submitted_at")
+
+
+def _check_questions(row: Row, gates: frozenset[OutlineGate], findings: Findings) -> None:
     """Questions 3 and 4 are answered exactly where they were asked (R10, R12). What does not count is left out: of
     gold, another policy may have asked."""
-    if row["counted"] != "true":
-        return
-    bird, bicycle = Answer(row["contains_bird"]), Answer(row["contains_bicycle"])
-    asked = {class_to_outline(bird, bicycle, gate) is not None for gate in gates}
+    asked = _asked(row["contains_bird"], row["contains_bicycle"], gates)
     for column in _STATEMENTS:
         if asked and bool(row[column]) not in asked:
             follows = "an answer, as it was asked" if True in asked else "nothing, as it was not asked"
             findings.add(form.RESPONSES, row, row[column], follows, column=column)
-    if row["outline"] and asked == {False}:
+    if asked == {False} and row["outline"]:
         findings.add(form.RESPONSES, row, row["outline"], "nothing, as it was not asked", column="outline", rule="R10")
 
 
-def _check_panels(release: Release, full: Mapping[tuple[str, str], bool], findings: Findings) -> None:
+@lru_cache(1 << 10)
+def _asked(bird: str, bicycle: str, gates: frozenset[OutlineGate]) -> frozenset[bool]:
+    """Return whether the class was to be outlined, by each of the gates."""
+    return frozenset(class_to_outline(Answer(bird), Answer(bicycle), gate) is not None for gate in gates)
+
+
+def _check_panels(release: Release, full: Mapping[PanelKey, bool], findings: Findings) -> None:
     """Panels are numbered without a gap, full where they say so, and joined by as many as the board asked for."""
     asked = _case_times_by_panel(release)
     numbers: dict[str, int] = {}
@@ -76,7 +92,7 @@ def _check_panels(release: Release, full: Mapping[tuple[str, str], bool], findin
         if bool(row["full_at"]) != (row["state"] in _WITH_ALL):
             follows = "a time" if row["state"] in _WITH_ALL else "no time"
             findings.add(form.PANELS, row, row["full_at"], f"{follows}, as it is {row['state']}", column="full_at")
-        if row["full_at"] and not full.get((row["image_id"], row["panel"]), True):
+        if row["full_at"] and not full.get(panel_key(row["image_id"], int(row["panel"])), True):
             findings.add(form.PANELS, row, row["full_at"], "the time of one of its answers", column="full_at")
         if row.get("joined", "0") != "0" and row["state"] == PanelState.SETTLED:
             # A case is published when it is closed, which may be after the ruling on its panel.
@@ -95,10 +111,10 @@ def _case_times_by_panel(release: Release) -> dict[tuple[str, str], list[str]]:
     return asked
 
 
-def _check_rulings(panels: Panels, release: Release, findings: Findings) -> None:
-    """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16)."""
+def _check_rulings(panels: Mapping[PanelKey, Row], ids: Sequence[int], release: Release, findings: Findings) -> None:
+    """A ruling comes after what it counts and after the ruling before it, under the policy of its time (R7, R16).
+    `ids` are those of the answers, in their order."""
     responses = release.rows(form.RESPONSES)
-    ids = [int(row["response_id"]) for row in responses]
 
     def submitted(response_id: str) -> str:
         at = bisect_left(ids, int(response_id or 0))
@@ -113,7 +129,7 @@ def _check_rulings(panels: Panels, release: Release, findings: Findings) -> None
             words = f"not before {first}, what it is about"
             findings.add(form.RULINGS, row, row["decided_at"], words, column="decided_at")
         before = row
-        panel = panels.get((row["image_id"], row["panel"]))
+        panel = panels.get(panel_key(row["image_id"], int(row["panel"])))
         at = panel["dealt_at"] if panel is not None and row["decided_by"] == DecidedBy.RULES else row["decided_at"]
         held = release.policies.at(at)
         known = held is not None and (panel is not None or row["decided_by"] != DecidedBy.RULES)

@@ -51,7 +51,7 @@ def check_board(release: Release, findings: Findings) -> None:
     # Few pictures come before the board.
     pictures = {row["image_id"] for file in _OF_PICTURES for row in tables[file]}
     rulings: dict[str, dict[str, Row]] = defaultdict(dict)
-    for row in tables[form.RULINGS]:
+    for row in tables[form.RULINGS] if pictures else ():
         if row["image_id"] in pictures:
             rulings[row["image_id"]][row["number"]] = row
     record = _Record(
@@ -61,7 +61,11 @@ def check_board(release: Release, findings: Findings) -> None:
         findings,
         release.by(form.IMAGES, "image_id"),
         rulings,
-        {(row["image_id"], row["panel"]): row for row in tables[form.PANELS] if row["image_id"] in pictures},
+        {
+            (row["image_id"], row["panel"]): row
+            for row in (tables[form.PANELS] if pictures else ())
+            if row["image_id"] in pictures
+        },
         {row["case_id"]: row for row in tables[form.CASES]},
         frozenset(row["team_id"] for row in tables[form.TEAMS]),
         frozenset(row["defense_id"] for row in tables[form.DEFENSES]),

@@ -3,7 +3,7 @@
 Pure: standard library only.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import singledispatch
 from typing import TypeAlias
 
@@ -19,20 +19,19 @@ Check: TypeAlias = Callable[[Row], str | None]
 
 
 def check_bounds(release: Release, findings: Findings) -> None:
-    """Check every bound of every column that the release has."""
+    """Check every bound of every column that the release has. Each row is looked at once, and what was found is in the
+    order of the bounds."""
     for file, declared in tables_of(release.manifest.revision).items():
         rows = release.rows(file)
-        for name, column in declared.items():
-            for bound in column.bounds if rows else ():
-                for row, follows in _wrong(_check_of(bound, file, name, release), rows):
-                    findings.add(file, row, row[name], follows, column=name)
-
-
-def _wrong(check: Check, rows: Iterable[Row]) -> Iterator[tuple[Row, str]]:
-    for row in rows:
-        follows = check(row)
-        if follows is not None:
-            yield row, follows
+        bounds = [(name, bound) for name, column in declared.items() for bound in column.bounds if rows]
+        checks = [(name, _check_of(bound, file, name, release), Findings()) for name, bound in bounds]
+        for row in rows if checks else ():
+            for name, check, found in checks:
+                follows = check(row)
+                if follows is not None:
+                    found.add(file, row, row[name], follows, column=name)
+        for _, _, found in checks:
+            findings.extend(found)
 
 
 @singledispatch
@@ -49,6 +48,8 @@ def _(bound: columns.NamesRow, file: str, name: str, release: Release) -> Check:
     before = release.earlier_by(bound.table, bound.column) if bound.earlier else {}
 
     def check(row: Row) -> str | None:
+        if row[name] in here:
+            return None
         for cell in row[name].split(";"):
             if cell and cell not in here and cell not in before and not unknown:
                 return f"a row of {bound.table}"

@@ -4,6 +4,7 @@ Pure: standard library only.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from sys import intern
 from typing import TypeAlias
 
 from adjudication.rules import is_confident_mistake
@@ -41,7 +42,7 @@ def read_predictions(
         elif row["defense_digest"] != defenses[row["defense_id"]]["digest"]:
             digest = defenses[row["defense_id"]]["digest"]
             findings.add(form.PREDICTIONS, row, f"digest {row['defense_digest']}", digest)
-        rounds = predictions.setdefault((row["defense_id"], row["image_id"]), {})
+        rounds = predictions.setdefault((intern(row["defense_id"]), intern(row["image_id"])), {})
         if int(row["round"]) in rounds:
             findings.add(form.PREDICTIONS, row, f"round {row['round']} again", "one answer in each round")
         rounds[int(row["round"])] = row
@@ -59,7 +60,7 @@ def read_faults(
     """Check every fault by itself and gather them: where one is, no prediction is (R30)."""
     faults: Faults = set()
     for row in rows:
-        defense_id, image_id, number = row["defense_id"], row["image_id"], int(row["round"])
+        defense_id, image_id, number = intern(row["defense_id"]), intern(row["image_id"]), int(row["round"])
         if image_id not in images:
             findings.add(form.FAULTS, row, f"image {image_id}", "an image of this release")
         if defense_id not in defenses:
@@ -77,7 +78,7 @@ def pictures_with_gaps(release: Release, predictions: Predictions, faults: Fault
     in_force = [row["defense_id"] for row in release.rows(form.DEFENSES) if not row["retired_at"]]
     rounds = min((each.policy.evaluation_runs for each in release.policies.named.values()), default=0)
     expected = [(defense_id, number) for defense_id in in_force for number in range(1, rounds + 1)]
-    holds = {row["image_id"]: row["label"] for row in release.rows(form.RULINGS)}
+    holds = {row["image_id"]: row["label"] for row in (release.rows(form.RULINGS) if expected else ())}
     valid = (image_id for image_id, label in holds.items() if label)
     return [gap for image_id in valid if (gap := _first_gap(image_id, expected, predictions, faults))]
 
@@ -111,8 +112,13 @@ def pictures_outside(tables: Mapping[str, Sequence[Row]], manifest: Manifest) ->
     """
     if manifest.rule_book == _ALL_BREAK or form.PROVENANCE not in tables:
         return frozenset()
-    known_from = {row["image_id"]: row["label_from"] for row in tables[form.PROVENANCE]}
-    origins = {row["image_id"]: row["origin"] for row in tables[form.IMAGES]}
+    origins = {intern(row["image_id"]): intern(row["origin"]) for row in tables[form.IMAGES]}
+    attacked = {row["image_id"] for row in tables[form.ATTACKS]}
+    known_from = {
+        row["image_id"]: row["label_from"]
+        for row in (tables[form.PROVENANCE] if attacked else ())
+        if row["image_id"] in attacked
+    }
     sent = {
         row["image_id"]
         for row in tables[form.ATTACKS]
@@ -133,7 +139,12 @@ def check_breaks(
 
     A picture of `outside` breaks nothing.
     """
-    labels = {(row["image_id"], row["number"]): row["label"] for row in rulings}
+    broken = {row["image_id"] for row in rows}
+    labels = {
+        (row["image_id"], row["number"]): row["label"]
+        for row in (rulings if broken else ())
+        if row["image_id"] in broken
+    }
     recorded: set[tuple[str, str]] = set()
     seen: set[tuple[str, str, str]] = set()
     for row in rows:

@@ -117,10 +117,9 @@ def outline_box(outline: str) -> Box:
 
     Exact: a published coordinate has at most eleven digits, and a float keeps fifteen apart.
     """
-    rings = _numbers(outline)
-    left, right = min(min(xs) for xs, _ in rings), max(max(xs) for xs, _ in rings)
-    top, bottom = min(min(ys) for _, ys in rings), max(max(ys) for _, ys in rings)
-    return Box(*map(_hundredths, (left, top, right, bottom)))
+    numbers = list(map(float, outline.replace("[", "").replace("]", "").split(",")))
+    xs, ys = numbers[0::2], numbers[1::2]
+    return Box(_hundredths(min(xs)), _hundredths(min(ys)), _hundredths(max(xs)), _hundredths(max(ys)))
 
 
 @lru_cache(1 << 14)  # sides repeat: one number is held for all boxes, not four for each

@@ -81,6 +81,12 @@ class Findings:
         if recorded != follows:
             self.add(file, row, recorded, follows, column=column, rule=rule)
 
+    def extend(self, others: "Findings") -> None:
+        """Add the differences that others hold, behind those that are here."""
+        room = _MOST_DIFFERENCES - len(self.found)
+        self.found += others.found[:room]
+        self.not_kept += len(others.found[room:]) + others.not_kept
+
     def all_differences(self) -> list[str]:
         """Return the differences as sentences, with a last one on those that were not kept."""
         more = f"{self.not_kept:,} more differences are not listed"

@@ -4,6 +4,7 @@ Pure: standard library only.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from adjudication.schema import cells
@@ -87,31 +88,29 @@ def _check_place(release: Release, findings: Findings) -> None:
             findings.add(form.MANIFEST, "week_start", values["week_start"], words, rule="R23")
 
 
-_USED = (
-    (form.RULINGS, ("policy_version",)),
-    (form.ATTACKS, ("policy_version",)),
-    (form.DECISIONS, ("policy_version",)),
-    (form.CASES, ("policy_version", "opened_policy_version")),
-    (form.MOTIONS, ("policy_version", "opened_policy_version")),
-)
-
-
-_UNTIL = (
-    (form.RULINGS, "decided_at"),
-    (form.CASES, "decided_at"),
-    (form.PREDICTIONS, "predicted_at"),
-    (form.FAULTS, "at"),
-)
+# Table -> the columns that name versions of the policy, and the one with the time until which they were needed.
+_WITH_POLICIES: Mapping[str, tuple[tuple[str, ...], str]] = {
+    form.RULINGS: (("policy_version",), "decided_at"),
+    form.ATTACKS: (("policy_version",), ""),
+    form.DECISIONS: (("policy_version",), ""),
+    form.CASES: (("policy_version", "opened_policy_version"), "decided_at"),
+    form.MOTIONS: (("policy_version", "opened_policy_version"), ""),
+    form.PREDICTIONS: ((), "predicted_at"),
+    form.FAULTS: ((), "at"),
+}
 
 
 def _check_policies(release: Release, findings: Findings) -> None:
     """Every version that is used is there, and no other than those in force from the first panel to the last ruling or
     decision on the pictures, or answer to them (R7): an unused one could ask for fewer rounds."""
     end = release.manifest.values["week_end"]
-    used = {row[name] for file, names in _USED for row in release.rows(file) for name in names if row.get(name)}
-    first = min([end, *(row["dealt_at"] for row in release.rows(form.PANELS))])
-    last = (row[moment] for file, moment in _UNTIL for row in release.rows(file))
-    needed = used | release.policies.between(first, max([end, *last]))
+    used, last = set[str](), end
+    for file, (names, moment) in _WITH_POLICIES.items():
+        for row in release.rows(file):
+            used.update(row[name] for name in names if row.get(name))
+            last = max(last, row[moment] if moment else "")
+    first = min((row["dealt_at"] for row in release.rows(form.PANELS)), default=end)
+    needed = used | release.policies.between(min(first, end), last)
     for version in sorted(needed ^ release.policies.named.keys(), key=lambda each: (len(each), each)):
         recorded = "a policy" if version in release.policies.named else "no such policy"
         follows = "one for each that was in force or used, and no other"

@@ -4,24 +4,31 @@ fresh panel.
 Pure: standard library only.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from struct import Struct
+from sys import intern
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from adjudication.enums import DecidedBy
+from adjudication.schema import cells
 from adjudication.schema import release_format as form
 from adjudication.verifier.derived import CountedResponse
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest
 from adjudication.verifier.rows import Row
-from labeling.enums import PanelState
+from labeling.enums import Answer, PanelState
+from labeling.geometry import Box
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
 # The revision of the format up to which a ruling names no responses: then each panel was ruled upon once.
 _WITHOUT_IDS = 2
 _ASKED = (PanelState.OPEN, PanelState.HELD)
-# image, panel -> the newest ruling of the rules on it
-Ruled = dict[tuple[str, int], Row]
+# What a panel is held by: its image where it is the first one, image and number otherwise.
+PanelKey: TypeAlias = str | tuple[str, int]
+# Panel -> how many answers the newest ruling of the rules on it counted, and by which policy.
+Ruled: TypeAlias = dict[PanelKey, tuple[int, str]]
+Shared = TypeVar("Shared", bound=Hashable)
 
 
 class PanelPlaces(NamedTuple):
@@ -38,25 +45,70 @@ class PanelPlaces(NamedTuple):
         return self.size - self.joined
 
 
-@dataclass
+# How an answer of a full panel is held: its id, its box, the number of its row, of its tasker, of its cells below.
+_HELD = Struct("<Q4q2I5B")
+_NO_BOX = (-1, -1, -1, -1)
+_ANSWERS = tuple(each.value for each in Answer)
+_ANSWER_NUMBER = {answer: number for number, answer in enumerate(_ANSWERS)}
+_STATEMENTS = (None, False, True)
+_STATEMENT_NUMBER = {cells.boolean(each): number for number, each in enumerate(_STATEMENTS)}
+
+
+class _HeldResponse(CountedResponse):
+    """A counted response whose outline is read from its row."""
+
+    __slots__ = ()
+
+    @property
+    def outline(self) -> str:
+        """Return the published text."""
+        rows, number = cast(Any, self[-1])
+        return str(rows[number]["outline"])
+
+
 class Panels:
     """Counted responses by image and panel, by their ids; and, since the third revision, the panels themselves."""
 
-    counted: dict[tuple[str, int], list[CountedResponse]] = field(default_factory=dict)
-    seats: dict[tuple[str, int], PanelPlaces] = field(default_factory=dict)
-    # Few pictures have another panel than the first.
-    _others: dict[str, list[int]] = field(default_factory=dict)
+    def __init__(self, responses: Sequence[Row]) -> None:
+        """Begin without any panel; `responses` are the rows that are counted by their numbers."""
+        self._responses = responses
+        # Most panels are the first of their image and are held by that alone.
+        self._counted: dict[PanelKey, bytes] = {}
+        self._seats: dict[PanelKey, PanelPlaces] = {}
+        self._taskers: dict[str, int] = {}
+        self._tasker_ids: list[str] = []
+        # Few pictures have another panel than the first.
+        self._others: dict[str, list[int]] = {}
 
-    def add(self, image_id: str, response: CountedResponse) -> bool:
-        """Add a counted response to its panel; False where no panel has so many places."""
-        panel = self.counted.get((image_id, response.panel))
-        if panel is None:
-            panel = self.counted[image_id, response.panel] = []
-            if response.panel != 1:
-                self._others.setdefault(image_id, []).append(response.panel)
-        if len(panel) == LARGEST_PANEL:
+    def tasker_number(self, tasker_id: str) -> int:
+        """Return a number that stands for a tasker."""
+        number = self._taskers.setdefault(intern(tasker_id), len(self._taskers))
+        if number == len(self._tasker_ids):
+            self._tasker_ids.append(tasker_id)
+        return number
+
+    def add(self, number: int, row: Row, box: Box | None) -> bool:
+        """Add a counted response, the row of this number, to its panel; False where no panel has so many places."""
+        image_id, panel = row["image_id"], int(row["panel"])
+        key = panel_key(image_id, panel)
+        before = self._counted.get(key)
+        if before is None:
+            before = b""
+            if panel != 1:
+                self._others.setdefault(image_id, []).append(panel)
+        if len(before) == LARGEST_PANEL * _HELD.size:
             return False
-        panel.append(response)
+        self._counted[key] = before + _HELD.pack(
+            int(row["response_id"]),
+            *((box.xmin, box.ymin, box.xmax, box.ymax) if box is not None else _NO_BOX),
+            number,
+            self.tasker_number(row["tasker_id"]),
+            _ANSWER_NUMBER[row["contains_bird"]],
+            _ANSWER_NUMBER[row["contains_bicycle"]],
+            _STATEMENT_NUMBER[row["complete"]],
+            _STATEMENT_NUMBER[row["unoccluded"]],
+            _STATEMENT_NUMBER[row["real"]],
+        )
         return True
 
     def of(self, image_id: str) -> list[CountedResponse]:
@@ -66,21 +118,79 @@ class Panels:
 
     def panel(self, image_id: str, panel: int) -> list[CountedResponse]:
         """The counted responses of one panel, by id: the order in which its places were filled."""
-        return self.counted.get((image_id, panel), [])
+        found: list[CountedResponse] = []
+        for pk, xmin, ymin, xmax, ymax, row, tasker, bird, bicycle, *statements in _HELD.iter_unpack(
+            self._counted.get(panel_key(image_id, panel), b"")
+        ):
+            complete, unoccluded, real = (_STATEMENTS[each] for each in statements)
+            box = Box(xmin, ymin, xmax, ymax) if xmin >= 0 else None
+            found.append(
+                _HeldResponse(
+                    pk,
+                    panel,
+                    self._tasker_ids[tasker],
+                    _ANSWERS[bird],
+                    _ANSWERS[bicycle],
+                    box,
+                    complete,
+                    unoccluded,
+                    real,
+                    cast(Any, (self._responses, row)),
+                )
+            )
+        return found
+
+    def counted(self, image_id: str, panel: int) -> int:
+        """Return how many responses of a panel are counted."""
+        return len(self._counted.get(panel_key(image_id, panel), b"")) // _HELD.size
+
+    def ids(self, image_id: str, panel: int) -> list[int]:
+        """Return the ids of the counted responses of one panel, in their order."""
+        return [each[0] for each in _HELD.iter_unpack(self._counted.get(panel_key(image_id, panel), b""))]
 
     def numbers(self, image_id: str) -> list[int]:
         """Return the panels of an image that may have counted responses."""
         return [1, *self._others.get(image_id, ())]
 
+    def sizes(self) -> Iterator[tuple[str, int, int]]:
+        """Yield image, panel, and how many responses of it are counted, as they came."""
+        for key, held in self._counted.items():
+            yield *_named(key), len(held) // _HELD.size
+
+    def seat(self, image_id: str, panel: int, seats: PanelPlaces) -> None:
+        """Note what the release says of a panel."""
+        self._seats[panel_key(image_id, panel)] = _shared(seats)
+
+    def seats(self) -> Iterator[tuple[str, int, PanelPlaces]]:
+        """Yield image, panel, and what the release says of it."""
+        for key, seats in self._seats.items():
+            yield *_named(key), seats
+
     def seats_of(self, image_id: str, panel: int) -> PanelPlaces | None:
         """What the release says of a panel; None where it does not, as before the third revision."""
-        return self.seats.get((image_id, panel))
+        return self._seats.get(panel_key(image_id, panel))
 
     def withheld(self, image_id: str, panel: int) -> bool:
         """Say whether the answers of a panel stay out because more taskers are being asked on it (R8)."""
         seats = self.seats_of(image_id, panel)
         waits = seats is not None and seats.joined > 0 and seats.state in _ASKED
-        return waits and not self.panel(image_id, panel)
+        return waits and not self.counted(image_id, panel)
+
+
+@lru_cache(1 << 10)
+def _shared(value: Shared) -> Shared:
+    """Return one object for all equal values: there are few different ones, and many that hold them."""
+    return value
+
+
+def panel_key(image_id: str, panel: int) -> PanelKey:
+    """Return what a panel is held by."""
+    image_id = intern(image_id)
+    return image_id if panel == 1 else (image_id, panel)
+
+
+def _named(key: PanelKey) -> tuple[str, int]:
+    return (key, 1) if isinstance(key, str) else key
 
 
 def read_panels(rows: Sequence[Row], manifest: Manifest, panels: Panels) -> None:
@@ -88,14 +198,14 @@ def read_panels(rows: Sequence[Row], manifest: Manifest, panels: Panels) -> None
     if manifest.revision > _WITHOUT_IDS:
         for row in rows:
             seats = PanelPlaces(int(row["size"]), int(row["joined"]), row["joined_at"], row["state"])
-            panels.seats[row["image_id"], int(row["panel"])] = seats
+            panels.seat(row["image_id"], int(row["panel"]), seats)
 
 
 def counted_ids(ruling: Row, panels: Panels) -> list[int]:
     """Return the responses that a ruling counted: those it names, or before the third revision all of its panel."""
     named = ruling.get("response_ids")
     if named is None:
-        return [each.response_id for each in panels.panel(ruling["image_id"], int(ruling["panel"]))]
+        return panels.ids(ruling["image_id"], int(ruling["panel"]))
     return [int(each) for each in named.split(";") if each]
 
 
@@ -115,21 +225,21 @@ def check_counted(rulings: Sequence[Row], panels: Panels, manifest: Manifest, fi
 
 def _check_of_rules(row: Row, previous: Mapping[str, str], ruled: Ruled, panels: Panels, findings: Findings) -> None:
     key = (row["image_id"], int(row["panel"]))
-    seats, earlier = panels.seats_of(*key), ruled.get(key)
+    seats, earlier = panels.seats_of(*key), ruled.get(panel_key(*key))
     if seats is None:
         return  # there is no such panel, which is found elsewhere
     _differs(row, "panel", row["panel"], str(max(int(row["panel"]), int(previous.get("panel", 1)))), findings)
     number = len(counted_ids(row, panels))
-    least = seats.dealt if earlier is None else len(counted_ids(earlier, panels)) + 1
+    least = seats.dealt if earlier is None else earlier[0] + 1
     most = seats.dealt if earlier is None else seats.size
     if not least <= number <= most:
         findings.add(form.RULINGS, row, f"{number} responses counted", f"{_from_to(least, most)} of panel {key[1]}")
     if earlier is not None:
-        _differs(row, "policy_version", row["policy_version"], earlier["policy_version"], findings)
+        _differs(row, "policy_version", row["policy_version"], earlier[1], findings)
     if not panels.withheld(*key):
-        first = (str(each.response_id) for each in panels.panel(*key)[:number])
+        first = map(str, panels.ids(*key)[:number])
         _differs(row, "response_ids", row["response_ids"], ";".join(first), findings)
-    ruled[key] = row
+    ruled[panel_key(*key)] = _shared((number, row["policy_version"]))
 
 
 def _check_of_board(row: Row, previous: Mapping[str, str], findings: Findings) -> None:
@@ -152,11 +262,11 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
     `sizes` are those that the policies name: a picture's first panel has one of them, the board chooses for later ones.
     """
     newest: dict[str, int] = {}
-    for image_id, number in panels.seats:
+    for image_id, number, _ in panels.seats():
         newest[image_id] = max(number, newest.get(image_id, number))
-    for image_id, number, seats in _all(panels):
+    for image_id, number, seats in panels.seats():
         asked_for = sizes if number == 1 else range(SMALLEST_PANEL, LARGEST_PANEL + 1)
-        if (image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > LARGEST_PANEL):
+        if panel_key(image_id, number) in ruled and (seats.dealt not in asked_for or seats.size > LARGEST_PANEL):
             recorded = f"{seats.size} places, {seats.joined} of them later"
             findings.add(form.PANELS, _row(image_id, number), recorded, "as many as the policy or the board asks for")
         for recorded, follows in _impossible(panels, (image_id, number, seats), newest[image_id]):
@@ -165,11 +275,6 @@ def check_panels(panels: Panels, ruled: Ruled, sizes: Collection[int], manifest:
 
 
 _Panel = tuple[str, int, PanelPlaces]
-
-
-def _all(panels: Panels) -> Iterator[_Panel]:
-    for (image_id, number), seats in panels.seats.items():
-        yield image_id, number, seats
 
 
 def _row(image_id: str, number: int) -> str:
@@ -183,28 +288,28 @@ def _impossible(panels: Panels, panel: _Panel, newest: int) -> Iterator[tuple[st
         yield f"{seats.joined} joined at {seats.joined_at or 'no time'}", "a time exactly when others joined"
     if number != newest and seats.state != PanelState.SETTLED:
         yield f"state {seats.state}", f"settled, as panel {newest} follows"
-    answers = len(panels.panel(image_id, number))
+    answers = panels.counted(image_id, number)
     if (answers >= seats.size) == (seats.state in _ASKED):
         yield f"state {seats.state}", f"another one with {answers} of {seats.size} answers"
 
 
 def _check_waiting(panels: Panels, ruled: Ruled, manifest: Manifest, findings: Findings) -> None:
     """No more panels are without answers, or without their ruling, than the manifest says."""
-    asked = [each for each in _all(panels) if each[2].state in _ASKED]
+    asked = [each for each in panels.seats() if each[2].state in _ASKED]
     if len(asked) > manifest.waiting("answers", "report") + manifest.kept_out:
         _add(findings, asked, "taskers being asked", "as many as the manifest says")
-    late = [each for each in _all(panels) if each[2].state == PanelState.FULL]
+    late = [each for each in panels.seats() if each[2].state == PanelState.FULL]
     if len(late) > manifest.waiting("ruling"):
         _add(findings, late, "no ruling over all its answers", "one, or as many as the manifest says")
-    ready = [each for each in late if _count_of_counted(each, ruled, panels) >= each[2].size]
+    ready = [each for each in late if _counted(each, ruled) >= each[2].size]
     _add(findings, ready, "a ruling to come", "settled, as all its answers are ruled upon")
     others = [
         each
-        for each in _all(panels)
-        if each[2].state != PanelState.FULL and _count_of_counted(each, ruled, panels) < _to_count(each[2])
+        for each in panels.seats()
+        if each[2].state != PanelState.FULL and _counted(each, ruled) < _to_count(each[2])
     ]
     _add(findings, others, "no ruling", "a ruling over all its answers")
-    withheld = [each for each in asked if each[:2] in ruled and panels.withheld(*each[:2])]
+    withheld = [each for each in asked if panel_key(*each[:2]) in ruled and panels.withheld(*each[:2])]
     if len(withheld) > manifest.waiting("answers", "report"):
         _add(findings, withheld, "no answers", "the answers that were ruled upon")
 
@@ -214,9 +319,9 @@ def _add(findings: Findings, found: list[_Panel], recorded: str, follows: str) -
         findings.add(form.PANELS, _row(image_id, number), recorded, follows)
 
 
-def _count_of_counted(panel: _Panel, ruled: Ruled, panels: Panels) -> int:
-    ruling = ruled.get(panel[:2])
-    return len(counted_ids(ruling, panels)) if ruling is not None else 0
+def _counted(panel: _Panel, ruled: Ruled) -> int:
+    counted, _ = ruled.get(panel_key(*panel[:2]), (0, ""))
+    return counted
 
 
 def _to_count(seats: PanelPlaces) -> int:

@@ -5,22 +5,30 @@ Pure: standard library only.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from sys import intern
+from typing import NamedTuple, TypeAlias
 
 from adjudication.schema import release_format as form
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.release_reader import Manifest, check_hash
 from adjudication.verifier.rows import Row
-from adjudication.verifier.untrusted_files import MOST_PICTURE_BYTES, UnreadableFile, is_regular, read_bytes
+from adjudication.verifier.untrusted_files import (
+    MOST_PICTURE_BYTES,
+    UnreadableFile,
+    is_regular,
+    read_bytes,
+    sizes_in,
+)
 from picture_files.png import PictureDamaged, png_identity
 
 # Below this many, starting processes takes longer than looking.
 _FEW = 100
-_AT_ONCE = 16
+_AT_ONCE = 64
 # All processes together hold files of so many bytes.
 _MOST_HELD_BYTES = 1 << 26
 
@@ -29,41 +37,99 @@ class PictureFile(NamedTuple):
     """What one file is. `sha256` is empty where it cannot be read. `pixels` is empty and `problem` says why where it
     is no canonical picture."""
 
-    path: str
     sha256: str
     pixels: str
     size: str
     problem: str
 
 
-def check_pictures(
-    folder: Path, manifest: Manifest, images: list[Row], findings: Findings, progress: Callable[[str, int, int], None]
-) -> None:
-    """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
-    rows = {row["file"]: row for row in images}
-    listed = {path: sha for path, sha in manifest.files.items() if path.startswith(f"{form.PICTURES}/")}
-    for path in sorted(listed.keys() - rows.keys()):
-        findings.add(form.IMAGES, path, "no row", "a row for every picture")
-    for path in sorted(rows.keys() - listed.keys()):
-        findings.add(form.IMAGES, rows[path], path, "no such picture")
-    there = [path for path in listed if form.is_picture(path) and is_regular(folder, path)]
-    for number, seen in enumerate(_look_at_all(folder, there), start=1):
-        if seen.sha256:
-            check_hash(seen.path, listed[seen.path], seen.sha256, findings)
-        _check_picture(seen, rows, findings)
-        progress("pictures", number, len(there))
-    findings.figures.append(f"pictures: {len(there):,} decoded")
+class ListedPicture(NamedTuple):
+    """What a release says of one file: its hash, the number of its row in `images.csv`, and its size there; both are
+    None where it has no row."""
+
+    path: str
+    sha256: str
+    row: int | None
+    size: str | None
+
+    @property
+    def pixels(self) -> str:
+        """Return the hash of its pixels, which is its name."""
+        return self.path.removeprefix(f"{form.PICTURES}/").removesuffix(".png")
 
 
-def _look_at_all(folder: Path, paths: list[str]) -> Iterator[PictureFile]:
+# Of some pictures: those that are not as they are listed, and how many are regular files.
+Looked: TypeAlias = tuple[list[tuple[ListedPicture, PictureFile]], int]
+
+
+@contextmanager
+def picture_processes(folder: Path) -> Iterator[Executor | None]:
+    """Start the processes that look at the pictures of a release, while this one is small: they have its memory. Yields
+    None where there are few pictures, or one core."""
+    sizes = list(sizes_in(folder / form.PICTURES))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    largest = max((os.lstat(folder / path).st_size for path in paths), default=0)
-    cores = min(cores, _MOST_HELD_BYTES // max(min(largest, MOST_PICTURE_BYTES), 1 << 20))
-    if len(paths) < _FEW or cores == 1:
-        yield from map(partial(inspect_picture, folder), paths)
+    cores = min(cores, _MOST_HELD_BYTES // max(min(max(sizes, default=0), MOST_PICTURE_BYTES), 1 << 20))
+    if len(sizes) < _FEW or cores == 1:
+        yield None
         return
     with ProcessPoolExecutor(cores) as pool:
-        yield from pool.map(partial(inspect_picture, folder), paths, chunksize=_AT_ONCE)
+        pool.submit(os.getpid)  # the first work starts them
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+class PictureCheck:
+    """Every image has its picture and every picture its image; hashes, pixels and sizes are as recorded."""
+
+    def __init__(self, folder: Path, manifest: Manifest, images: Sequence[Row], processes: Executor | None) -> None:
+        """Begin to look, where there are processes for that."""
+        self._images, self._findings = images, Findings()
+        pictures = self._listed(manifest)
+        self._total = len(pictures)
+        parts = (pictures[at : at + _AT_ONCE] for at in range(0, self._total, _AT_ONCE))
+        look = partial(look_at, folder)
+        self._looked = map(look, parts) if processes is None else processes.map(look, parts)
+
+    def _listed(self, manifest: Manifest) -> list[ListedPicture]:
+        rows = {row["file"]: number for number, row in enumerate(self._images)}
+        sizes = [intern(f"{row['width']} x {row['height']}") for row in self._images]
+        listed = {path: sha for path, sha in manifest.files.items() if path.startswith(f"{form.PICTURES}/")}
+        for path in sorted(listed.keys() - rows.keys()):
+            self._findings.add(form.IMAGES, path, "no row", "a row for every picture")
+        for path in sorted(rows.keys() - listed.keys()):
+            self._findings.add(form.IMAGES, self._images[rows[path]], path, "no such picture")
+        found = []
+        for path, sha in listed.items():
+            if form.is_picture(path):
+                number = rows.get(path)
+                found.append(ListedPicture(path, sha, number, None if number is None else sizes[number]))
+        return found
+
+    def finish(self, findings: Findings, progress: Callable[[str, int, int], None]) -> None:
+        """Wait until every picture was looked at, and say what was found."""
+        decoded = 0
+        for number, (odd, regular) in enumerate(self._looked, start=1):
+            for listed, seen in odd:
+                _check_picture(listed, seen, self._images, self._findings)
+            decoded += regular
+            progress("pictures", min(number * _AT_ONCE, self._total), self._total)
+        findings.extend(self._findings)
+        findings.figures.append(f"pictures: {decoded:,} decoded")
+
+
+def look_at(folder: Path, pictures: Sequence[ListedPicture]) -> Looked:
+    """Look at some pictures; what is no regular file is left out."""
+    odd, regular = [], 0
+    for listed in pictures:
+        seen = inspect_picture(folder, listed.path)
+        if seen != (listed.sha256, listed.pixels, listed.size or seen.size, ""):
+            if not seen.sha256 and not is_regular(folder, listed.path):
+                continue
+            odd.append((listed, seen))
+        regular += 1
+    return odd, regular
 
 
 def inspect_picture(folder: Path, path: str) -> PictureFile:
@@ -71,24 +137,24 @@ def inspect_picture(folder: Path, path: str) -> PictureFile:
     try:
         data = read_bytes(folder, path, MOST_PICTURE_BYTES)
     except UnreadableFile as error:
-        return PictureFile(path, "", "", "", str(error))
+        return PictureFile("", "", "", str(error))
     sha256 = hashlib.sha256(data).hexdigest()
     try:
         width, height, pixels = png_identity(data)
     except PictureDamaged as error:
-        return PictureFile(path, sha256, "", "", str(error))
-    return PictureFile(path, sha256, pixels, f"{width} x {height}", "")
+        return PictureFile(sha256, "", "", str(error))
+    return PictureFile(sha256, pixels, f"{width} x {height}", "")
 
 
-def _check_picture(seen: PictureFile, rows: Mapping[str, Row], findings: Findings) -> None:
-    name = seen.path.removeprefix(f"{form.PICTURES}/").removesuffix(".png")
+def _check_picture(listed: ListedPicture, seen: PictureFile, images: Sequence[Row], findings: Findings) -> None:
+    if seen.sha256:
+        check_hash(listed.path, listed.sha256, seen.sha256, findings)
     if seen.problem:
-        findings.add(seen.path, "picture", seen.problem, "a canonical picture")
-    elif seen.pixels != name:
-        findings.add(seen.path, "pixels", name, seen.pixels)
-    elif seen.path in rows:
-        recorded = f"{rows[seen.path]['width']} x {rows[seen.path]['height']}"
-        findings.compare(form.IMAGES, rows[seen.path], recorded, seen.size)
+        findings.add(listed.path, "picture", seen.problem, "a canonical picture")
+    elif seen.pixels != listed.pixels:
+        findings.add(listed.path, "pixels", listed.pixels, seen.pixels)
+    elif listed.row is not None:
+        findings.compare(form.IMAGES, images[listed.row], listed.size, seen.size)
 
 
 def check_images(images: Iterable[Row], manifest: Manifest, findings: Findings) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from sys import intern
 
 from adjudication.schema import release_format as form
 from adjudication.schema.release_tables import DECLARED, tables_of
 from adjudication.verifier.findings import Findings
 from adjudication.verifier.policies import Policies
 from adjudication.verifier.release_reader import Manifest, NotARelease, read_neighbour, stream_table
-from adjudication.verifier.rows import Row
+from adjudication.verifier.rows import Row, RowIndex
 from adjudication.verifier.untrusted_files import file_size
 
 Tables = Mapping[str, Sequence[Row]]
@@ -129,7 +130,12 @@ class Release:
         return self.earlier.of_other_weeks(self.manifest.values["week"])
 
     @cached_property
-    def _indices(self) -> dict[tuple[str, str], dict[str, Row]]:
+    def sizes(self) -> Mapping[str, tuple[int, int]]:
+        """Picture -> its width and height."""
+        return sizes_of(self.rows(form.IMAGES))
+
+    @cached_property
+    def _indices(self) -> dict[tuple[str, str], RowIndex[str]]:
         return {}
 
     @cached_property
@@ -139,10 +145,11 @@ class Release:
     def by(self, file: str, column: str) -> Mapping[str, Row]:
         """Return cell -> the first row of a table of this release that has it in `column`."""
         if (file, column) not in self._indices:
-            index = self._indices[file, column] = {}
-            for row in self.rows(file):
+            rows, numbers = self.rows(file), dict[str, int]()
+            for number, row in enumerate(rows):
                 if column in row:
-                    index.setdefault(row[column], row)
+                    numbers.setdefault(intern(row[column]), number)
+            self._indices[file, column] = RowIndex(rows, numbers)
         return self._indices[file, column]
 
     def earlier_by(self, file: str, column: str) -> Mapping[str, Row]:
@@ -198,6 +205,16 @@ class Release:
     def find(self, file: str, column: str, cell: str) -> Row | None:
         """Return the row of a table with this cell in `column`, here or in a week before."""
         return self.by(file, column).get(cell) or self.earlier_by(file, column).get(cell)
+
+
+def sizes_of(images: Iterable[Row]) -> dict[str, tuple[int, int]]:
+    """Return picture -> width and height. Equal sizes are one object: there are few different ones."""
+    alike: dict[tuple[int, int], tuple[int, int]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
+    for row in images:
+        size = (int(row["width"]), int(row["height"]))
+        sizes.setdefault(intern(row["image_id"]), alike.setdefault(size, size))
+    return sizes
 
 
 def _grouped(rows: Iterable[Row], column: str) -> Mapping[str, Sequence[Row]]:

@@ -10,21 +10,22 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
+from adjudication.schema.columns import Column
 from adjudication.verifier.findings import Findings
-from adjudication.verifier.rows import Columns, Row, RowMemory, TooManyRows
+from adjudication.verifier.rows import Columns, Row, RowMemory, Table, TooManyRows, plain_cells
 from adjudication.verifier.untrusted_files import (
     MOST_LINE_BYTES,
     MOST_MANIFEST_BYTES,
     NotThere,
     UnreadableFile,
-    is_regular,
-    names_in,
+    files_in,
     pieces,
     read_bytes,
     read_json,
@@ -78,7 +79,8 @@ class Manifest:
     @property
     def files(self) -> dict[str, str]:
         """Path -> SHA-256 of every file but the manifest."""
-        return dict(self.values["files"])
+        files: dict[str, str] = self.values["files"]
+        return files
 
     def waiting(self, *what: str) -> int:
         """How many pictures the release says were still waiting for any of `what`."""
@@ -161,14 +163,14 @@ def check_files(folder: Path, manifest: Manifest, findings: Findings) -> None:
     names = release_tables.files_of(manifest.revision)
     for path in sorted(names - manifest.files.keys()):
         findings.add(form.MANIFEST, path, "not listed", "a file of every release")
-    here = _names_in(folder) - {form.MANIFEST, form.SIGNATURE}
-    _check_extra_files(here - manifest.files.keys(), findings)
-    for path, sha256 in manifest.files.items():
+    listed, here = manifest.files, _files_in(folder)
+    _check_extra_files(here.keys() - listed.keys() - {form.MANIFEST, form.SIGNATURE}, findings)
+    for path, sha256 in listed.items():
         if path not in names and not form.is_picture(path):
             findings.add(form.MANIFEST, path, "a file", "a name that a release's files have")
         elif path not in here:
             findings.add(form.MANIFEST, path, f"SHA-256 {sha256}", "the file is missing")
-        elif not is_regular(folder, path):
+        elif not here[path]:
             findings.add(path, "file", "a link, a folder or something else", "a regular file")
         elif not path.startswith(f"{form.PICTURES}/"):
             _check_file(folder, path, sha256, findings)
@@ -202,70 +204,100 @@ def file_sha256(folder: Path, path: str) -> str:
     return digest.hexdigest()
 
 
-def _names_in(folder: Path) -> set[str]:
-    """Return what lies in a release's folder and in that of its pictures, whatever it is."""
-    names = set(names_in(folder))
-    pictures = {f"{form.PICTURES}/{name}" for name in names_in(folder / form.PICTURES)}
-    if form.PICTURES in names and not (folder / form.PICTURES).is_symlink() and (folder / form.PICTURES).is_dir():
-        names.remove(form.PICTURES)
-    return names | pictures
+def _files_in(folder: Path) -> dict[str, bool]:
+    """Return what lies in a release's folder and in that of its pictures, and of each whether it is a regular file."""
+    files = files_in(folder)
+    pictures = {f"{form.PICTURES}/{name}": regular for name, regular in files_in(folder / form.PICTURES).items()}
+    if form.PICTURES in files and not (folder / form.PICTURES).is_symlink() and (folder / form.PICTURES).is_dir():
+        del files[form.PICTURES]
+    return files | pictures
 
 
 def read_table(
     folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION, memory: RowMemory | None = None
-) -> list[Row]:
+) -> Table:
     """Read a table. Rows that have not the form of one are found and left out.
 
     `memory` is that for all tables of a release; raises NotARelease where it is used up.
     """
-    memory, rows = memory or RowMemory(), []
+    memory, table = memory or RowMemory(), Table(folder, name, release_tables.tables_of(revision)[name])
+    order = release_tables.order_of
+    before: tuple[Any, ...] | None = None
+    unordered: list[int] = []
     try:
-        for row in stream_table(folder, name, findings, revision=revision):
+        for place, size, row in _formed_rows(folder, name, findings, revision):
             memory.take(name, row)
-            rows.append(row)
+            this = order(name, row)
+            if before is not None and not before < this:
+                unordered.append(len(table))
+            before = this
+            table.append(place, size, row.line)
     except TooManyRows as error:
         raise NotARelease(f"{folder}: {name}: {error}") from error
-    _check_order(name, rows, findings)
-    return rows
+    for number in unordered:
+        words = f"after {release_tables.row_name(name, table[number - 1])}"
+        findings.add(name, table[number], words, "ascending, each once")
+    return table
 
 
 def stream_table(folder: Path, name: str, findings: Findings, *, revision: int = form.REVISION) -> Iterator[Row]:
     """Yield the rows of a table that have the form of one, in the order of the file. Of the others a difference is
     found, until there are more than are kept: there may be a billion."""
-    columns, lines = release_tables.tables_of(revision)[name], _csv_lines(folder, name, findings)
-    _, heading = next(lines, (1, []))
+    return (row for _, _, row in _formed_rows(folder, name, findings, revision))
+
+
+def _formed_rows(folder: Path, name: str, findings: Findings, revision: int) -> Iterator[tuple[int, int, Row]]:
+    """Yield where the record of each of these rows begins in the file and how long it is, in bytes, and the row."""
+    columns, records = release_tables.tables_of(revision)[name], _records(folder, name, findings)
+    heading = next(records, (0, "", 1, []))[-1]
     if heading != list(columns):
         findings.add(name, "line 1", ",".join(heading), ",".join(columns))
         return
-    kept, matches = Columns(columns), [each.form.fullmatch for each in columns.values()]
-    for number, cells in lines:
+    kept = Columns(columns)
+    for place, text, number, cells in records:
         if findings.not_kept:
             return
         if len(cells) != len(columns):
             findings.add(name, f"line {number}", f"{len(cells)} cells", f"{len(columns)} cells")
-            continue
-        wrong = [at for at, (match, cell) in enumerate(zip(matches, cells, strict=True)) if match(cell) is None]
-        if not wrong:
-            yield Row(kept, cells, number)
-            continue
-        row = Row(kept, [cell.replace("\r", "\ufffd") for cell in cells], number)
-        for at in wrong:
-            findings.add(name, row, cells[at], "another form", column=list(columns)[at])
+        elif _row_form(name, revision).fullmatch("\r".join(cells)):
+            yield place, len(text.encode()), Row(kept, text, number, cells)
+        else:
+            row = Row(kept, text, number, [each.replace("\r", "\ufffd") for each in cells])
+            _find_other_forms(name, row, cells, columns, findings)
 
 
-def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the cells of each record, as far as they can be read, and compare its text with the
-    canonical form."""
-    read: list[str] = []
-    number = 1
+@lru_cache(None)
+def _row_form(name: str, revision: int) -> re.Pattern[str]:
+    """Return what the cells of a row look like with carriage returns between them, which no cell may have. A cell that
+    matched is not tried in another way."""
+    *cells, last = (f"(?:{column.form.pattern})" for column in release_tables.tables_of(revision)[name].values())
+    return re.compile("".join(rf"(?>{cell}\r)" for cell in cells) + last, re.ASCII)
+
+
+def _find_other_forms(
+    name: str, row: Row, cells: Sequence[str], columns: Mapping[str, Column], findings: Findings
+) -> None:
+    for (column, declared), cell in zip(columns.items(), cells, strict=True):
+        if declared.form.fullmatch(cell) is None:
+            findings.add(name, row, cell, "another form", column=column)
+
+
+def _records(folder: Path, name: str, findings: Findings) -> Iterator[tuple[int, str, int, list[str]]]:
+    """Yield where each record begins, in bytes, its text, its first line, and its cells, as far as they can be read,
+    and compare its text with the canonical form."""
+    place, number = 0, 1
     try:
-        for cells in csv.reader(_remembered(read_lines(folder, name), read), strict=True):
-            recorded, again = "".join(read), "".join(csv_text([cells]))
-            if again != recorded:
-                compare_lines(name, recorded.split("\n"), again.split("\n"), findings, first=number)
-            yield number, cells
-            number += len(read)
-            read.clear()
+        lines = read_lines(folder, name)
+        for text in lines:
+            cells, behind = plain_cells(text), number + 1
+            if cells is None:
+                read = [text]
+                cells = _csv_cells(text, lines, read)
+                text, again, behind = "".join(read), "".join(csv_text([cells])), number + len(read)
+                if again != text:
+                    compare_lines(name, text.split("\n"), again.split("\n"), findings, first=number)
+            yield place, text, number, cells
+            place, number = place + len(text.encode()), behind
     except NotThere:
         return  # found by check_files
     except UnreadableFile as error:
@@ -274,16 +306,21 @@ def _csv_lines(folder: Path, name: str, findings: Findings) -> Iterator[tuple[in
         findings.add(name, "text", f"no CSV ({error})", "CSV")
 
 
-def _remembered(lines: Iterable[str], read: list[str]) -> Iterator[str]:
-    """Yield lines and put each into `read`, which is emptied after each record; raises UnreadableFile for one that has
-    more bytes than a line may have, as it is held in memory."""
-    held = 0
-    for line in lines:
-        held = held + len(line) if read else len(line)
-        if held > MOST_LINE_BYTES:
-            raise UnreadableFile(f"a record has more than {MOST_LINE_BYTES:,} bytes")
-        read.append(line)
+def _csv_cells(line: str, following: Iterator[str], read: list[str]) -> list[str]:
+    """Return the cells of the record that begins with `line`; of the lines that follow those that it takes are put into
+    `read`. Raises csv.Error, and UnreadableFile for one that has more bytes than a line may have."""
+
+    def lines() -> Iterator[str]:
         yield line
+        held = len(line)
+        for each in following:
+            held += len(each)
+            if held > MOST_LINE_BYTES:
+                raise UnreadableFile(f"a record has more than {MOST_LINE_BYTES:,} bytes")
+            read.append(each)
+            yield each
+
+    return next(csv.reader(lines(), strict=True))
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -335,10 +372,3 @@ def compare_lines(
             return  # there may be a billion of them
         if one != other:
             findings.add(name, f"line {number}", one, other)
-
-
-def _check_order(name: str, rows: list[Row], findings: Findings) -> None:
-    order = release_tables.order_of
-    for before, row in pairwise(rows):
-        if not order(name, before) < order(name, row):
-            findings.add(name, row, f"after {release_tables.row_name(name, before)}", "ascending, each once")

@@ -1,22 +1,28 @@
-"""The rows of a release's tables, held in little memory and within a bound (R39).
+"""The rows of a release's tables, read from their files one by one, within a bound of memory (R39).
 
 Pure: standard library only.
 """
 
+import csv
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from sys import getsizeof, intern
+from functools import cached_property
+from pathlib import Path
+from sys import getsizeof
+from typing import Any, BinaryIO, TypeVar, overload
+from weakref import finalize
 
 from adjudication.schema import release_format as form
+from adjudication.verifier.untrusted_files import open_regular
 
 # So much memory the rows of a release may take, in bytes, as they are counted here.
 MOST_HELD_BYTES = 480 << 20
-# What the checks keep for each row, as measured: answers are gathered by defense, picture and round.
+# What the checks keep at most for each row of the tables whose rows none of them holds.
+_KEPT_BYTES = {form.RESPONSES: 400, form.IMAGES: 600, form.RULINGS: 400, form.PROVENANCE: 300, form.PANELS: 600}
+# What they keep for each other row beside the row itself: answers are gathered by defense, picture and round.
 _DERIVED_BYTES = 280
 _DERIVED_FROM = {form.PREDICTIONS: 600}
-# Separates cells; no valid cell contains it.
-_BETWEEN = "\r"
-# Longer cells seldom repeat: outlines, hashes, times, free text.
-_LONGEST_SHARED = 24
+Key = TypeVar("Key")
 
 
 class TooManyRows(Exception):
@@ -24,41 +30,43 @@ class TooManyRows(Exception):
 
 
 class Columns:
-    """The columns of a table, and the cells of the row that was looked at last."""
+    """The columns of a table, and the row that was looked at last."""
 
     __slots__ = ("last", "places")
 
     def __init__(self, names: Iterable[str]) -> None:
         """Begin without a row."""
         self.places = {name: place for place, name in enumerate(names)}
-        self.last: tuple[Row | None, list[str]] = (None, [])
+        self.last: Row | None = None
 
 
 class Row(Mapping[str, str]):
     """The cells of a row by their columns.
 
-    They are held as one text: a week has hundreds of thousands of rows, and each is looked at only now and then.
+    They are held as the text of the file, because many rows are looked at only now and then. Of the row of a table that
+    was looked at last the cells are held too.
     """
 
-    __slots__ = ("_columns", "_text")
+    __slots__ = ("_cells", "_columns", "_text", "line")
 
-    def __init__(self, columns: Columns, cells: Sequence[str], line: int) -> None:
-        """Hold `cells`, one for each of `columns`, none of them with a carriage return."""
-        self._columns, self._text = columns, _BETWEEN.join((*cells, str(line)))
-
-    @property
-    def line(self) -> int:
-        """The number of its first line in the file; the heading is line 1."""
-        return int(self._text.rpartition(_BETWEEN)[2])
+    def __init__(self, columns: Columns, text: str, line: int, cells: list[str] | None = None) -> None:
+        """Hold a record of CSV with a cell for each of `columns`; `cells` are these where they are known. `line` is the
+        number of its first line in the file, whose heading is line 1."""
+        self._columns, self._text, self.line = columns, text, line
+        self._cells: list[str] | None = None
+        if cells is not None:
+            self._look(cells)
 
     def __getitem__(self, column: str) -> str:
         """Return the cell of a column; raises KeyError."""
-        row, cells = self._columns.last
-        if row is not self:
-            cells = self._text.split(_BETWEEN)
-            self._columns.last = (self, cells)
-        cell = cells[self._columns.places[column]]
-        return intern(cell) if len(cell) <= _LONGEST_SHARED else cell
+        return (self._cells or self._look(cells_of(self._text)))[self._columns.places[column]]
+
+    def _look(self, cells: list[str]) -> list[str]:
+        last, self._columns.last = self._columns.last, self
+        if last is not None:
+            last._cells = None
+        self._cells = cells
+        return cells
 
     def __contains__(self, column: object) -> bool:
         """Say whether the table has a column."""
@@ -68,6 +76,10 @@ class Row(Mapping[str, str]):
         """Yield the columns."""
         return iter(self._columns.places)
 
+    def __bool__(self) -> bool:
+        """Say that there is a row."""
+        return True
+
     def __len__(self) -> int:
         """Return the number of columns."""
         return len(self._columns.places)
@@ -75,6 +87,101 @@ class Row(Mapping[str, str]):
     def __sizeof__(self) -> int:
         """Return the bytes that it takes with its text."""
         return object.__sizeof__(self) + getsizeof(self._text)
+
+
+class Table(Sequence[Row]):
+    """The rows of a table in the order of the file. Each is read from there whenever it is looked at: only where it
+    begins is held."""
+
+    def __init__(self, folder: Path, name: str, columns: Iterable[str]) -> None:
+        """Begin without a row of the file `name` below `folder`."""
+        self._folder, self._name, self._columns = folder, name, Columns(columns)
+        # Four bytes are enough for a place in the longest file that is read.
+        self._places, self._sizes, self._lines = array("I"), array("I"), array("I")
+
+    def append(self, place: int, size: int, line: int) -> None:
+        """Add the row whose record begins at byte `place` of the file, in this line, and has `size` bytes."""
+        self._places.append(place)
+        self._sizes.append(size)
+        self._lines.append(line)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, number: int) -> Row: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Row]: ...
+    def __getitem__(self, number: int | slice) -> Row | list[Row]:
+        """Return a row, or some of them; raises IndexError, and UnreadableFile where the file is there no longer."""
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        return self._row(self._places[number], self._sizes[number], self._lines[number])
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows."""
+        return map(self._row, self._places, self._sizes, self._lines)
+
+    @cached_property
+    def _file(self) -> BinaryIO:
+        file = open_regular(self._folder, self._name)
+        finalize(self, file.close)
+        return file
+
+    def _row(self, place: int, size: int, line: int) -> Row:
+        self._file.seek(place)
+        return Row(self._columns, self._file.read(size).decode(), line)
+
+
+def cells_of(record: str) -> list[str]:
+    """Return the cells of a record of CSV; raises csv.Error."""
+    return plain_cells(record) or next(csv.reader((record,), strict=True))
+
+
+def plain_cells(record: str) -> list[str] | None:
+    """Return the cells of a line of CSV that is in canonical form, has at most one cell between quotation marks, and no
+    others. None for another one."""
+    if "\r" in record or record[-1:] != "\n":
+        return None
+    if '"' not in record:
+        return record[:-1].split(",") if record != "\n" else None
+    parts = record[:-1].split('"')
+    if len(parts) != 3:
+        return None
+    before, cell, after = parts
+    if "," not in cell or before[-1:] not in ("", ",") or after[:1] not in ("", ","):
+        return None
+    return [*before[:-1].split(",")[: len(before)], cell, *after[1:].split(",")[: len(after)]]
+
+
+class RowIndex(Mapping[Key, Row]):
+    """What rows are found by -> the row, of which the number is held and not the row itself."""
+
+    def __init__(self, rows: Sequence[Row], numbers: Mapping[Key, int]) -> None:
+        """Find by `numbers`, which may grow later, the places of `rows`."""
+        self._rows, self._numbers = rows, numbers
+
+    def __getitem__(self, key: Key) -> Row:
+        """Return the row; raises KeyError."""
+        return self._rows[self._numbers[key]]
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """Return the row, `default` where there is none."""
+        number = self._numbers.get(key)
+        return default if number is None else self._rows[number]
+
+    def __contains__(self, key: object) -> bool:
+        """Say whether there is a row, which is not read."""
+        return key in self._numbers
+
+    def __iter__(self) -> Iterator[Key]:
+        """Yield what the rows are found by."""
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        """Return how many rows can be found."""
+        return len(self._numbers)
 
 
 class RowMemory:
@@ -86,6 +193,7 @@ class RowMemory:
 
     def take(self, table: str, row: Row) -> None:
         """Take what a row needs, with what is derived from it; raises TooManyRows where there is no more."""
-        self.left -= getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES)
+        kept = _KEPT_BYTES.get(table)
+        self.left -= getsizeof(row) + _DERIVED_FROM.get(table, _DERIVED_BYTES) if kept is None else kept
         if self.left < 0:
             raise TooManyRows(f"its rows take more than {self._most >> 20:,} MiB of memory")

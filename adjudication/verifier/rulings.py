@@ -3,8 +3,10 @@
 Pure: standard library only.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from sys import intern
+from typing import TypeAlias
 
 from adjudication.enums import DecidedBy, Verdict
 from adjudication.rules import CountedOpinion, VerdictPolicy, adjudicate
@@ -15,111 +17,99 @@ from adjudication.verifier.findings import Findings
 from adjudication.verifier.panels import Panels, check_counted, check_panels, counted_ids
 from adjudication.verifier.policies import PolicyVersion
 from adjudication.verifier.release_reader import Manifest
-from adjudication.verifier.rows import Row
+from adjudication.verifier.rows import Row, RowIndex
 from labeling.enums import Answer
 from labeling.geometry import HUNDREDTHS_PER_PIXEL, Box
 from policy.numbers import LARGEST_PANEL, SMALLEST_PANEL
 
+# Picture -> width and height.
+Sizes: TypeAlias = Mapping[str, tuple[int, int]]
+
 _BOX = ("box_xmin", "box_ymin", "box_xmax", "box_ymax")
+_ANSWERS = {answer.value: answer for answer in Answer}
 _DERIVED = ("verdict", "label", "reasons", "smallest_box_fraction")
 
 
-def read_responses(rows: Sequence[Row], images: Mapping[str, Row], findings: Findings) -> Panels:
+def read_responses(rows: Sequence[Row], sizes: Sizes, findings: Findings) -> Panels:
     """Check every response by itself and gather those that count. `rows` come by their ids."""
-    panels = Panels()
-    asked: set[tuple[str, str]] = set()
-    for row in rows:
-        if row["image_id"] not in images:
-            findings.add(form.RESPONSES, row, f"image {row['image_id']}", "an image of this release")
+    panels, numbers = Panels(rows), {image_id: number for number, image_id in enumerate(sizes)}
+    seen: set[int] = set()
+    counted = 0
+    for number, row in enumerate(rows):
+        image_id, tasker_id = row["image_id"], row["tasker_id"]
+        if image_id not in sizes:
+            findings.add(form.RESPONSES, row, f"image {image_id}", "an image of this release")
             continue
-        pair = (row["image_id"], row["tasker_id"])
-        if pair in asked:
-            findings.add(form.RESPONSES, row, f"{pair[1]} on {pair[0]} again", "one response each")
-        asked.add(pair)
-        response = _response(row, images[row["image_id"]], findings)
+        # One number for image and tasker, because there are many pairs.
+        pair = numbers[image_id] << 32 | panels.tasker_number(tasker_id)
+        if pair in seen:
+            findings.add(form.RESPONSES, row, f"{tasker_id} on {image_id} again", "one response each")
+        seen.add(pair)
+        box = _box(row, sizes[image_id], findings)
         if row["counted"] == "true":
-            _gather(response, row["image_id"], panels, findings)
-    counted = sum(map(len, panels.counted.values()))
+            counted += _gather(number, row, box, panels, findings)
     findings.figures.append(f"responses: {len(rows):,} read, {counted:,} of them counted")
     return panels
 
 
-def _gather(response: CountedResponse, image_id: str, panels: Panels, findings: Findings) -> None:
+def _gather(number: int, row: Row, box: Box | None, panels: Panels, findings: Findings) -> bool:
     """Add a response to its panel, unless no panel has so many places: each ruling reads the whole of its panel."""
-    if not panels.add(image_id, response):
-        row = f"row {response.response_id}"
-        findings.add(form.RESPONSES, row, f"counted on {image_id} panel {response.panel}", "the panel was full")
+    added = panels.add(number, row, box)
+    if not added:
+        place = f"counted on {row['image_id']} panel {int(row['panel'])}"
+        findings.add(form.RESPONSES, f"row {int(row['response_id'])}", place, "the panel was full")
+    return added
 
 
-class _ResponseOfRow(CountedResponse):
-    """A counted response whose outline stays in its row: there are hundreds of thousands."""
-
-    __slots__ = ()
-
-    @property
-    def outline(self) -> str:
-        """Return the published text."""
-        row: Any = self[-1]
-        return str(row["outline"])
-
-
-def _response(row: Row, image: Row, findings: Findings) -> CountedResponse:
-    return _ResponseOfRow(
-        int(row["response_id"]),
-        int(row["panel"]),
-        row["tasker_id"],
-        row["contains_bird"],
-        row["contains_bicycle"],
-        _box(row, image, findings),
-        cells.boolean_from(row["complete"]),
-        cells.boolean_from(row["unoccluded"]),
-        cells.boolean_from(row["real"]),
-        cast(Any, row),
-    )
-
-
-def _box(row: Row, image: Row, findings: Findings) -> Box | None:
+def _box(row: Row, size: tuple[int, int], findings: Findings) -> Box | None:
     """The box that follows from the outline, whatever box is recorded beside it."""
-    box = outline_box(row["outline"]) if row["outline"] else None
-    sides = ("",) * 4 if box is None else tuple(map(cells.pixels, (box.xmin, box.ymin, box.xmax, box.ymax)))
-    recorded = tuple(row[side] for side in _BOX)
+    outline, recorded = row["outline"], [row[side] for side in _BOX]
+    box = outline_box(outline) if outline else None
+    sides = (
+        ["", "", "", ""] if box is None else [cells.pixels(side) for side in (box.xmin, box.ymin, box.xmax, box.ymax)]
+    )
     if recorded != sides:
         findings.add(form.RESPONSES, row, f"box {' '.join(recorded)}", f"box {' '.join(sides)}")
-    width, height = (int(image[side]) * HUNDREDTHS_PER_PIXEL for side in ("width", "height"))
-    if box is not None and (box.xmax > width or box.ymax > height):
+    width, height = size
+    if box is not None and (box.xmax > width * HUNDREDTHS_PER_PIXEL or box.ymax > height * HUNDREDTHS_PER_PIXEL):
         findings.add(form.RESPONSES, row, f"box {' '.join(sides)}", "an outline inside the image")
     return box
 
 
+_pixels = lru_cache(1 << 14)(cells.pixels)  # sides repeat
+
+
 def check_rulings(
     rows: Sequence[Row],
-    images: Mapping[str, Row],
+    sizes: Sizes,
     panels: Panels,
     policies: Mapping[str, PolicyVersion],
     manifest: Manifest,
     findings: Findings,
-) -> dict[str, Row]:
+) -> Mapping[str, Row]:
     """Derive every ruling of the rules again. Returns image -> the ruling that holds."""
-    newest: dict[str, Row] = {}
-    for row in rows:
-        if row["image_id"] not in images:
+    numbers: dict[str, int] = {}
+    newest, derived = RowIndex(rows, numbers), 0
+    for at, row in enumerate(rows):
+        image_id = row["image_id"]
+        derived += row["decided_by"] == DecidedBy.RULES
+        if image_id not in sizes:
             findings.add(form.RULINGS, row, "a ruling", "no such image")
             continue
-        number = int(newest[row["image_id"]]["number"]) + 1 if row["image_id"] in newest else 1
+        number = int(newest[image_id]["number"]) + 1 if image_id in newest else 1
         if int(row["number"]) != number:
             findings.add(form.RULINGS, row, f"number {row['number']}", f"number {number}")
-        newest[row["image_id"]] = row
-        _check_ruling(row, images[row["image_id"]], panels, policies, findings)
+        numbers[intern(image_id)] = at
+        _check_ruling(row, sizes[image_id], panels, policies, findings)
     ruled = check_counted(rows, panels, manifest, findings)
     check_panels(panels, ruled, {policy.policy.panel_size for policy in policies.values()}, manifest, findings)
-    _check_none_missing(images, newest, panels, policies, manifest, findings)
-    derived = sum(row["decided_by"] == DecidedBy.RULES for row in rows)
+    _check_none_missing(sizes, newest, panels, policies, manifest, findings)
     findings.figures.append(f"rulings: {len(rows):,} read, {derived:,} of them derived again")
     return newest
 
 
 def _check_ruling(
-    row: Row, image: Row, panels: Panels, policies: Mapping[str, PolicyVersion], findings: Findings
+    row: Row, size: tuple[int, int], panels: Panels, policies: Mapping[str, PolicyVersion], findings: Findings
 ) -> None:
     policy = policies.get(row["policy_version"])
     if policy is None:
@@ -129,7 +119,7 @@ def _check_ruling(
         if "response_ids" not in row:
             _check_size(row, len(ids), policy, policies, findings)
         counted = [each for each in panels.panel(row["image_id"], int(row["panel"])) if each.response_id in ids]
-        _check_decision(row, image, counted, policy.rules, findings)
+        _check_decision(row, size, counted, policy.rules, findings)
     else:
         _check_board(row, findings)
 
@@ -149,12 +139,13 @@ def _check_size(
 
 
 def _check_decision(
-    row: Row, image: Row, counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
+    row: Row, size: tuple[int, int], counted: Sequence[CountedResponse], policy: VerdictPolicy, findings: Findings
 ) -> None:
-    if not counted or image["width"] == "0" or image["height"] == "0":
+    width, height = size
+    if not counted or not width or not height:
         return
     opinions = [_opinion(each) for each in counted]
-    decision = adjudicate(opinions, policy, width=int(image["width"]), height=int(image["height"]))
+    decision = adjudicate(opinions, policy, width=width, height=height)
     follows = (
         decision.verdict.value,
         decision.label.value if decision.label else "",
@@ -167,8 +158,8 @@ def _check_decision(
 
 def _opinion(response: CountedResponse) -> CountedOpinion:
     return CountedOpinion(
-        Answer(response.bird),
-        Answer(response.bicycle),
+        _ANSWERS[response.bird],
+        _ANSWERS[response.bicycle],
         response.box,
         response.complete,
         response.unoccluded,
@@ -185,7 +176,7 @@ def _check_board(row: Row, findings: Findings) -> None:
 
 
 def _check_none_missing(
-    images: Mapping[str, Row],
+    images: Iterable[str],
     newest: Mapping[str, Row],
     panels: Panels,
     policies: Mapping[str, PolicyVersion],
@@ -206,16 +197,16 @@ def _check_none_missing(
     if len(unruled) > excepted or full > to_rule or perhaps > to_rule + manifest.kept_out:
         for image_id in unruled:
             findings.add(form.RULINGS, f"row {image_id}", "no ruling", "a ruling on every image")
-    for (image_id, number), counted in panels.counted.items():
+    for image_id, number, counted in panels.sizes():
         size = _size(panels, image_id, number, most)
-        if len(counted) > size:
-            row = f"row {counted[size].response_id}"
+        if counted > size:
+            row = f"row {panels.ids(image_id, number)[size]}"
             findings.add(form.RESPONSES, row, f"counted on {image_id} panel {number}", "the panel was full")
 
 
 def _is_full(panels: Panels, image_id: str, otherwise: int) -> bool:
     return any(
-        len(panels.panel(image_id, number)) >= _size(panels, image_id, number, otherwise)
+        panels.counted(image_id, number) >= _size(panels, image_id, number, otherwise)
         for number in panels.numbers(image_id)
     )
 

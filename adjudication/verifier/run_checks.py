@@ -4,6 +4,7 @@ Pure: standard library only.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from sys import intern
 from typing import Any
 
 from adjudication.enums import Verdict
@@ -67,10 +68,11 @@ class _Runs:
             yield "row", f"less than {row['batch_size']}"
         if row["attempt"] == "0":
             yield "attempt", "1 or more"
-        same = self._seeds.setdefault((row["defense_id"], row["image_id"], row["seed"]), row["round"])
+        answered = (intern(row["defense_id"]), intern(row["image_id"]), intern(row["seed"]))
+        same = self._seeds.setdefault(answered, intern(row["round"]))
         if same != row["round"]:
             yield "seed", f"another than in round {same}"
-        place = (row["run"], row["batch"], row["row"]) if "run" in row else None
+        place = (intern(row["run"]), intern(row["batch"]), intern(row["row"])) if "run" in row else None
         if place in self._places:
             yield "row", f"another place in batch {row['batch']}"
         if place is not None:
@@ -91,9 +93,10 @@ def _compare(row: Row, first: Row, columns: Iterable[str], what: str, findings: 
 def _valid_since(release: Release) -> dict[str, str]:
     """Return picture -> when it was first ruled valid."""
     since: dict[str, str] = {}
-    for row in release.rows(form.RULINGS):
+    run = release.rows(form.PREDICTIONS) or release.rows(form.FAULTS)
+    for row in release.rows(form.RULINGS) if run else ():
         if row["verdict"] == Verdict.VALID:
-            since.setdefault(row["image_id"], row["decided_at"])
+            since.setdefault(intern(row["image_id"]), row["decided_at"])
     return since
 
 
@@ -112,7 +115,12 @@ def _check_round(file: str, row: Row, most: int, findings: Findings) -> None:
 
 def check_found(release: Release, findings: Findings) -> None:
     """A break or a mistake is found after the ruling (R29); a re-run may prove it by a later answer."""
-    decided = {(row["image_id"], row["number"]): row for row in release.rows(form.RULINGS)}
+    found = {row["image_id"] for file in (form.BREAKS, form.UNPROVED, form.MISTAKES) for row in release.rows(file)}
+    decided = {
+        (row["image_id"], row["number"]): row
+        for row in (release.rows(form.RULINGS) if found else ())
+        if row["image_id"] in found
+    }
     rounds = _most_rounds(release)
     for file in (form.BREAKS, form.UNPROVED):
         for row in release.rows(file):

@@ -6,7 +6,8 @@ Pure: standard library only.
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from math import isfinite
 from pathlib import Path, PurePosixPath
@@ -136,22 +137,37 @@ def read_lines(folder: Path, name: str) -> Iterator[str]:
 
 def names_in(folder: Path) -> list[str]:
     """Return the names in a folder, sorted, at most `MOST_NAMES`; none where it is no folder or a link to one."""
+    return sorted(entry.name for entry in _entries(folder))
+
+
+def files_in(folder: Path) -> dict[str, bool]:
+    """Return the names in a folder, and of each whether `open_regular` would open it; as many as `names_in`."""
+    return {
+        entry.name: entry.is_file(follow_symlinks=False) and os.access(entry.path, os.R_OK)
+        for entry in _entries(folder)
+    }
+
+
+def sizes_in(folder: Path) -> Iterator[int]:
+    """Yield the size of each thing in a folder, of as many as `names_in`."""
+    for entry in _entries(folder):
+        with suppress(OSError):  # it is gone
+            yield entry.stat(follow_symlinks=False).st_size
+
+
+def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    characters = 0
     try:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
-            return []
-        with os.scandir(folder) as entries:
-            return sorted(_some_names(entry.name for entry in entries))
-    except (OSError, ValueError):
-        return []
-
-
-def _some_names(names: Iterable[str]) -> Iterator[str]:
-    characters = 0
-    for name in islice(names, MOST_NAMES):
-        characters += len(name)
-        if characters > _MOST_NAMES_CHARACTERS:
             return
-        yield name
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, MOST_NAMES):
+                characters += len(entry.name)
+                if characters > _MOST_NAMES_CHARACTERS:
+                    return
+                yield entry
+    except (OSError, ValueError):
+        return  # nothing that can be looked into
 
 
 def read_json(data: bytes) -> Any:

@@ -412,7 +412,10 @@ def test_many_defenses_and_pictures_without_answers_are_counted_quickly() -> Non
     }
     policies, findings = Policies({"1": PolicyVersion("1", Policy(evaluation_runs=9), "")}, {}), Findings()
     manifest, none_before = Manifest({"waiting": {"runs": 0}}, ""), EarlierReleases((), whole=True)
-    rows = {name: [Row(Columns(each), list(each.values()), 2) for each in given] for name, given in tables.items()}
+    rows = {
+        name: [Row(Columns(each), ",".join(each.values()) + "\n", 2) for each in given]
+        for name, given in tables.items()
+    }
     release = Release(Path(), manifest, rows, none_before, policies)
     check_complete(release, {}, set(), findings)
     assert len(findings.differences) == 20_000

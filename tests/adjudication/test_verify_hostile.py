@@ -5,12 +5,13 @@ import ast
 import io
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,8 +20,9 @@ from hypothesis import strategies as st
 from adjudication.schema import release_format as form
 from adjudication.schema import release_tables
 from adjudication.verifier import findings as findings_of
-from adjudication.verifier import untrusted_files
+from adjudication.verifier import pictures, untrusted_files
 from adjudication.verifier.findings import Findings
+from adjudication.verifier.pictures import ListedPicture
 from adjudication.verifier.release_reader import NotARelease, read_table
 from adjudication.verifier.rows import RowMemory
 from adjudication.verifier.terminal import LONGEST_LINE, encodable, printable, show
@@ -322,6 +324,21 @@ def test_a_line_that_is_too_long_is_named(forger: Forger) -> None:
     forger.rehash()
     findings = checked(forger.folder)
     assert findings and [line for line in findings.differences if "has more than 1,048,576 bytes" in line]
+
+
+def end_at_once(folder: Path, listed: Sequence[ListedPicture]) -> NoReturn:
+    """What a process that looks at pictures does when the system takes its memory back."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("nothing comes after that")
+
+
+def test_a_process_that_is_ended_from_outside_is_a_difference(forger: Forger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(pictures, "_FEW", 2)
+    assert verify(forger.folder).differences == []
+    monkeypatch.setattr(pictures, "look_at", end_at_once)
+    (difference,) = verify(forger.folder).differences
+    assert UNEXPECTED in difference and "BrokenProcessPool" in difference
 
 
 # Whatever else --------------------------------------------------------------------------------------------------------
