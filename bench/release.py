@@ -22,7 +22,7 @@ from bench.week import Week
 
 LEAST_PER_SECOND = 60_000
 LEAST_OF_COPY = 0.16
-MOST_GROWTH_MB = 60
+MOST_GROWTH_MB = 80
 _COPY = "COPY (SELECT * FROM labeling_response ORDER BY id) TO STDOUT WITH CSV"
 
 
