@@ -137,17 +137,17 @@ class _Arm:
 
     def rows(self) -> float:
         """Have all new pictures scored, from the claim of a run to the rows of its answers."""
-        waiting = self._planned()
+        self._plan()
         before = Prediction.objects.count()
         started = time.perf_counter()
-        for _ in range(waiting):
-            self._scorer.work_one()
+        while self._scorer.work():
+            pass
         seconds = time.perf_counter() - started
         assert not leases.waiting(Run, now=timezone.now()).exists()
         return (Prediction.objects.count() - before) / seconds
 
-    def _planned(self) -> int:
-        """Plan the runs of this defense alone; return how many there are to do."""
+    def _plan(self) -> None:
+        """Plan the runs of this defense alone."""
         self._made.retired_at = None
         self._made.save()
         services.runs_plan(policy=self._policy, now=timezone.now(), rng=Random(1))
@@ -155,7 +155,6 @@ class _Arm:
         Run.objects.filter(fresh=True).update(not_before=timezone.now() + timedelta(days=1))
         self._made.retired_at = timezone.now()
         self._made.save()
-        return leases.waiting(Run, now=timezone.now()).count()
 
     def close(self) -> None:
         """End what is loaded."""

@@ -188,7 +188,7 @@ def score(name: str, speed: float) -> None:
         while Run.objects.exclude(state=RunState.FINISHED).exists():
             leases.reclaim(Run, now=clock())
             services.runs_retry(now=clock())  # as an organizer would: by chance one run may be killed three times
-            if not scorer.work_one():
+            if not scorer.work():
                 time.sleep(0.05)
 
 

@@ -119,7 +119,7 @@ def flat(sizes: list[int], side: int = 16) -> dict[str, Any]:
         with ScoringEngine(
             name="bench", clock=timezone.now, device="cpu", find_runner=lambda _: ReferenceRunner()
         ) as scorer:
-            while scorer.work_one():
+            while scorer.work():
                 pass
         costs.append((size, (planned - started) / size, (time.perf_counter() - planned) / size))
         done += size

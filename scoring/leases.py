@@ -76,6 +76,11 @@ def end_lease(work: Leased, state: RunState, **values: object) -> None:
         raise LeaseLost(work)
 
 
+def give_back(work: Leased) -> None:
+    """Queue work again that was not begun, which counts as no try; what somebody else has by now stays with them."""
+    _under_own_lease(work).update(state=RunState.QUEUED, lease_until=None)
+
+
 def record_fault(work: Leased, what: Fault, text: str, *, now: datetime) -> RunState:
     """Record what went wrong (R30); return whether the work waits for another try or is dead.
 

@@ -13,6 +13,7 @@ from common.outages import outages
 
 T = TypeVar("T")
 Row = Sequence[Any]
+DATABASE_AWAY = (OperationalError, InterfaceError)
 MOST_ROWS = 500  # in one statement, where the database allows any number
 _WORK = "writing of answers"
 
@@ -27,7 +28,7 @@ def retry_until_kept(write: Callable[[], T], *, seconds: float = 60, pause: floa
     while True:
         try:
             kept = write()
-        except (OperationalError, InterfaceError) as error:
+        except DATABASE_AWAY as error:
             if time.monotonic() >= until:
                 raise
             outages.failed(_WORK, error)

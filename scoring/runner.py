@@ -6,10 +6,11 @@ as answers or as a RunnerFault with a code of the closed list, never as another 
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from itertools import islice
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from scoring.reference import Model, reference
 from scoring.rules import PLATFORM_FAULTS
 
 T = TypeVar("T")
-_LABELS = [outcome.value for outcome in DefenseAnswer]
+READ_AHEAD = 2  # batches
+MOST_UNDER_WAY = READ_AHEAD + MOST_OUTSTANDING
 
 
 class DefenseRunner(Protocol):
@@ -77,44 +79,76 @@ class BatchFault(RunnerFault):
 
 def converse(
     session: DefenseRunner,
-    batches: Sequence[PlannedBatch[T]],
+    batches: Iterable[PlannedBatch[T]],
     load: Callable[[PlannedBatch[T]], Pixels],
     check: Callable[[], None],
 ) -> Iterator[tuple[PlannedBatch[T], BatchAnswers, int]]:
     """Ask a session about batches in their order; yield each with its answers and the nanoseconds that it took.
 
-    While the session works on one batch the next is sent, and the one after that is read by `load` in a thread. A fault
-    of the defense comes out as a BatchFault; `check` is called before each step and may raise to end it all.
+    While the session works on one batch the next is sent, and those after it are read by `load` in a thread. Answers
+    are yielded when the next batch is on its way, so that the session works while the caller keeps them. A fault of the
+    defense comes out as a BatchFault, an error of `load` behind all answers to the batches before; `check` is called
+    before each step and may raise to end it all.
     """
     outstanding: deque[tuple[PlannedBatch[T], int]] = deque()
+    taken: deque[tuple[PlannedBatch[T], BatchAnswers, int]] = deque()
     free_since = 0  # when the session had answered everything before
 
-    def take() -> tuple[PlannedBatch[T], BatchAnswers, int]:
+    def send(batch: PlannedBatch[T], images: Pixels) -> None:
+        sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
+        # A fault of the batch before may show only now, while this one is being sent.
+        with _naming(*(begun for begun, _ in outstanding), batch):
+            session.send(images)
+        outstanding.append((batch, sent))
+
+    def take() -> None:
         nonlocal free_since
         batch, sent = outstanding.popleft()
         with _naming(batch):
             answers = check_answers(session.receive(), len(batch.rows))
         began, free_since = max(sent, free_since), time.perf_counter_ns()
-        return batch, answers, free_since - began
+        taken.append((batch, answers, free_since - began))
 
     with ThreadPoolExecutor(1, thread_name_prefix="pictures") as reader:
-        ahead = reader.submit(load, batches[0])
-        for batch, following in zip(batches, [*batches[1:], None], strict=True):
+        ahead = _ReadAhead(reader, iter(batches), load)
+        while ahead or outstanding or taken:
             check()
             # Reading a picture may take longer than answering it: answers do not wait for that, nor their time.
-            while outstanding and (len(outstanding) == MOST_OUTSTANDING or not ahead.done()):
-                yield take()
-            images = ahead.result()
-            if following is not None:
-                ahead = reader.submit(load, following)
-            sent = time.perf_counter_ns()  # before: who does not read the socket is not the quicker for it
-            # A fault of the batch before may show only now, while this one is being sent.
-            with _naming(*(begun for begun, _ in outstanding), batch):
-                session.send(images)
-            outstanding.append((batch, sent))
-        while outstanding:
-            check()
-            yield take()
+            if len(outstanding) < MOST_OUTSTANDING and (ahead.is_read() or not (outstanding or taken)):
+                send(*ahead.take())
+                ahead.fill()
+            elif taken:
+                yield taken.popleft()
+            else:
+                take()
+
+
+class _ReadAhead(Generic[T]):
+    """The next batches, which a thread reads before they are needed. It is false when there are no more."""
+
+    def __init__(
+        self, reader: Executor, batches: Iterator[PlannedBatch[T]], load: Callable[[PlannedBatch[T]], Pixels]
+    ) -> None:
+        self._reader, self._batches, self._load = reader, batches, load
+        self._reading: deque[tuple[PlannedBatch[T], Future[Pixels]]] = deque()
+        self.fill()
+
+    def __bool__(self) -> bool:
+        return bool(self._reading)
+
+    def fill(self) -> None:
+        """Begin to read what there is room for."""
+        for batch in islice(self._batches, READ_AHEAD - len(self._reading)):
+            self._reading.append((batch, self._reader.submit(self._load, batch)))
+
+    def is_read(self) -> bool:
+        """Say whether the pictures of the next batch are there; those that could not be read are not."""
+        return bool(self._reading) and self._reading[0][1].done() and self._reading[0][1].exception() is None
+
+    def take(self) -> tuple[PlannedBatch[T], Pixels]:
+        """Return the next batch and its pictures; the error of `load` where they could not be read."""
+        batch, images = self._reading.popleft()
+        return batch, images.result()
 
 
 @contextmanager
@@ -138,7 +172,7 @@ def check_answers(answers: Any, rows: int) -> BatchAnswers:
     labels, scores = answers.labels, answers.scores
     _check_array("labels", labels, np.integer, (rows,))
     _check_array("scores", scores, np.floating, (rows, 2))
-    if not np.isin(labels, _LABELS).all():
+    if labels.min() < DefenseAnswer.ABSTAIN or labels.max() > DefenseAnswer.BIRD:
         raise RunnerFault(Fault.PROTOCOL, "a label is not -1, 0 or 1")
     with np.errstate(over="ignore"):  # a double too large for a float becomes infinite, which is the next line's case
         scores = scores.astype(np.float32)

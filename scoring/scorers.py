@@ -41,14 +41,14 @@ class LocalScorer:
         self._runners: Runners | None = None
         self._seen, self._apart = float("-inf"), timedelta(0)
 
-    def work_one(self) -> bool:
-        """Do the next piece of work, if there is one and a device for it, and say whether there was.
+    def work(self) -> int:
+        """Do the next pieces of work, if there are any and a device for them, and return how many there were.
 
         None is begun while this machine's clock is not the database's: leases would end early or late for others.
         """
         scorer = self._scorer or self._start()
         if scorer is None:
-            return False
+            return 0
         if time.monotonic() - self._seen >= SEEN_EVERY_SECONDS:
             self._seen, self._apart = time.monotonic(), clock.clock_difference()
             make_room()
@@ -56,8 +56,8 @@ class LocalScorer:
             scorer.seen(f"nothing: {clock.clock_difference_words(self._apart)}" if clock.is_apart(self._apart) else "")
         if clock.is_apart(self._apart):
             log.error("clock_apart", scorer=scorer.name, seconds=self._apart.total_seconds())
-            return False
-        return scorer.work_one()
+            return 0
+        return scorer.work()
 
     def close(self) -> None:
         """End what is loaded."""

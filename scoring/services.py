@@ -172,12 +172,19 @@ def run_claim(*, worker: str, now: datetime, preferred: PreferredRuns | None = N
     are given again behind all that were never given. Runs are planned one defense after the other, so that a scorer
     meets them in that order.
     """
-    queue = leases.waiting(Run, now=now)
-    alike = [queue.filter(**preferred._asdict(), fresh=False)] if preferred else []
-    for runs in (*alike, queue.filter(rerun=None), queue):
-        if (run := leases.claim_lease(runs.order_by("id"), worker=worker, now=now)) is not None:
+    if preferred and (alike := run_claim_alike(worker=worker, now=now, preferred=preferred)) is not None:
+        return alike
+    queue = leases.waiting(Run, now=now).order_by("id")
+    for runs in (queue.filter(rerun=None), queue):
+        if (run := leases.claim_lease(runs, worker=worker, now=now)) is not None:
             return run
     return None
+
+
+def run_claim_alike(*, worker: str, now: datetime, preferred: PreferredRuns) -> Run | None:
+    """Lease the queued run to `worker` that waits longest of those `preferred`; None when none waits."""
+    runs = leases.waiting(Run, now=now).filter(**preferred._asdict(), fresh=False)
+    return leases.claim_lease(runs.order_by("id"), worker=worker, now=now)
 
 
 class DefensePrediction(NamedTuple):

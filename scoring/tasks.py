@@ -18,8 +18,8 @@ WORK_SECONDS = 600.0
 
 @sweep("runs scored", queue="gpu", every=15.0, repeats_for=WORK_SECONDS)
 def work_runs() -> int:
-    """Work off one run or trial, if one waits."""
-    return int(this_scorer().work_one())
+    """Work off the run or trial that waits longest, and runs that can follow it at once."""
+    return this_scorer().work()
 
 
 @sweep("runs reclaimed", every=15.0)

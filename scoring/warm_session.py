@@ -14,6 +14,7 @@ MOST_IN_A_ROW = 32
 
 log = structlog.get_logger(__name__)
 FindRunner = Callable[[Defense], Runner]
+_Wanted = tuple[PreferredRuns, str, int, int, int]
 
 
 class WarmSession:
@@ -22,7 +23,7 @@ class WarmSession:
     def __init__(self, find_runner: FindRunner, device: str) -> None:
         self._find_runner, self._device = find_runner, device
         # What the session was opened for; another run may use it only if all of this is the same.
-        self._loaded: tuple[PreferredRuns, str, int, int, int] | None = None
+        self._loaded: _Wanted | None = None
         self._session: DefenseRunner | None = None
         self._cancelled: Callable[[], bool] = never_stopped
         self._runs = 0
@@ -38,8 +39,7 @@ class WarmSession:
         A fresh run always gets a new one (R29). From now on `cancelled` says whether waiting for answers is in vain.
         """
         self._cancelled = cancelled
-        alike = PreferredRuns(run.defense_id, run.round, run.rerun_id)
-        wanted = (alike, run.defense.digest, run.seed, run.batch_size, image_size)
+        wanted = _wanted(run, image_size)
         if self._session is None or self._loaded != wanted or run.fresh:
             self.close()
             runner = self._find_runner(run.defense)
@@ -55,6 +55,12 @@ class WarmSession:
             self._loaded = wanted
         self._runs += 1
         return self._session
+
+    def joined(self, run: Run, image_size: int) -> bool:
+        """Say whether the open session is for this run too, and note that it is used for it."""
+        fits = self._loaded == _wanted(run, image_size)
+        self._runs += fits
+        return fits
 
     def close(self) -> None:
         """End the open session, if there is one; RunnerFault when it does not go away, and then it is still held.
@@ -72,3 +78,8 @@ class WarmSession:
             self.close()
         except RunnerFault as fault:
             log.error("session_not_closed", loaded=self._loaded, text=fault.text)
+
+
+def _wanted(run: Run, image_size: int) -> _Wanted:
+    alike = PreferredRuns(run.defense_id, run.round, run.rerun_id)
+    return alike, run.defense.digest, run.seed, run.batch_size, image_size

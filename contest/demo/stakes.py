@@ -81,7 +81,7 @@ class Staking:
         with _files(program) as given:
             entry, _ = submit_defense(self._team, given, by=self._captain, policy=self._policy, now=at)
         self._at = at + timedelta(hours=2)
-        while trials_plan(policy=self._policy, now=self._at, rng=self._rng) + self._scorer.work_one():
+        while trials_plan(policy=self._policy, now=self._at, rng=self._rng) + self._scorer.work():
             pass
         checked = at + timedelta(hours=20)
         reason = "Readable NumPy, as handed in or shown to the board."

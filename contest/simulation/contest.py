@@ -156,7 +156,7 @@ def _score(world: SimulationWorld) -> None:
         done += reruns_prepare(now=world.now, rng=world.rng)
         if world.now.weekday() in RUN_NIGHTS:
             done += _runs_planned(world)
-        while world.scorer.work_one():
+        while world.scorer.work():
             done += 1
         while breaks_record(now=world.now):
             done += 1

@@ -232,4 +232,4 @@ def scorer_at(now: datetime, *, device: str = "auto", name: str = "one", find_ru
 def work_all(now: datetime, *, device: str = "auto", name: str = "one", **values: Any) -> int:
     """Work until nothing waits; return how many runs were worked on."""
     with scorer_at(now, device=device, name=name, **values) as scorer:
-        return len(list(iter(scorer.work_one, False)))
+        return sum(iter(scorer.work, 0))

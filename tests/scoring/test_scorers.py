@@ -96,7 +96,7 @@ def test_nothing_is_begun_with_a_clock_of_its_own(
     cast.queued(now, "always-abstain")
     monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(seconds=seconds))
     first, second = (LocalScorer(folder=tmp_path, device="cpu", runtime="process") for _ in range(2))
-    assert (first.work_one(), second.work_one()) == (works, False)
+    assert (first.work(), second.work()) == (works, 0)
     (seen,) = Scorer.objects.all()
     assert ("clock" in seen.held) is not works, "the overview says why"
     assert (seen.name.rpartition(":")[2], seen.device[:5], seen.runtime) == ("cpu-0", "cpu, ", "process")
@@ -130,7 +130,7 @@ def test_a_scorer_tells_whether_a_container_engine_answers(
     factories.policy_version()
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     monkeypatch.setattr(clock, "clock_difference", lambda: timedelta(0))
-    assert LocalScorer(folder=tmp_path, device="cpu", runtime=runtime).work_one() is False
+    assert LocalScorer(folder=tmp_path, device="cpu", runtime=runtime).work() == 0
     assert Scorer.objects.get().runtime == told
 
 
