@@ -68,10 +68,15 @@ def _read_cached(flat: Pixels, sha: str, size: int) -> bool:
     """Fill `flat` from the cache; False where that has nothing, or what it should not have."""
     path = _path(sha)
     try:
-        with open(path, "rb", buffering=0) as file:
-            whole = os.fstat(file.fileno()).st_size == flat.size == file.readinto(flat.data)
+        file = os.open(path, os.O_RDONLY)  # a file object costs a tenth of what reading does
     except OSError:  # not there yet, or no cache at all
         return False
+    try:
+        whole = os.fstat(file).st_size == flat.size == os.readv(file, [flat.data])
+    except OSError:
+        return False
+    finally:
+        os.close(file)
     return whole and _is_picture(path, flat, sha, size)
 
 

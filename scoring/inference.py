@@ -10,6 +10,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +25,7 @@ from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]
 MOST_BEGUN = 2
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of malloc.h
 _KEPT_BYTES = 1 << 30
 
 
@@ -48,6 +49,16 @@ def _keep_memory() -> None:
     if hasattr(library, "mallopt"):
         library.mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        library.mallopt(_M_ARENA_MAX, 1)  # the arena of a thread gives whatever is free back at once
+
+
+@cache
+def _processors() -> ThreadPoolExecutor:
+    """Return threads for at most MOST_BEGUN batches at once, among which torch's threads are divided."""
+    torch = load_torch()
+    threads = torch.get_num_threads()
+    batches = min(MOST_BEGUN, threads)
+    return ThreadPoolExecutor(batches, "network", torch.set_num_threads, (threads // batches,))
 
 
 @cache
@@ -160,20 +171,28 @@ class TorchForward:
 
 
 class OnProcessor:
-    """A batch's place where there is no card: the network works when the numbers are asked for."""
+    """A batch's place where there is no card: one of the threads that share the processors works on it.
+
+    Batches beside each other use processors better than one that is divided among them, whose parts wait for each
+    other, and the caller is free meanwhile.
+    """
 
     def __init__(self, torch: Any, network: Any, shape: tuple[int, ...]) -> None:
         self._torch, self._network = torch, network
-        self._images: Any = None
+        self._numbers: Future[Numbers] | None = None
 
     def begin(self, images: Pixels) -> None:
-        """Remember where the batch lies."""
-        self._images = self._torch.from_numpy(images)
+        """Have the network work on the batch where it lies."""
+        self._numbers = _processors().submit(self._forward, images)
 
     def finish(self) -> Numbers:
         """Return the network's numbers."""
+        assert self._numbers is not None
+        return self._numbers.result()
+
+    def _forward(self, images: Pixels) -> Numbers:
         with self._torch.inference_mode():
-            numbers: Numbers = self._network(self._images).float().numpy()
+            numbers: Numbers = self._network(self._torch.from_numpy(images)).float().numpy()
             return numbers
 
 

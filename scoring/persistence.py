@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from io import StringIO
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -14,8 +15,8 @@ from common.outages import outages
 T = TypeVar("T")
 Row = Sequence[Any]
 DATABASE_AWAY = (OperationalError, InterfaceError)
-MOST_ROWS = 500  # in one statement, where the database allows any number
 _WORK = "writing of answers"
+_ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 def retry_until_kept(write: Callable[[], T], *, seconds: float = 60, pause: float = 1) -> T:
@@ -43,15 +44,30 @@ def insert(model: type[Model], alike: Mapping[str, Any], names: Sequence[str], r
     """Add `rows` to a model's table: each has the values `alike`, and its own for the columns `names`.
 
     For tables that millions of rows come to: an instance for each costs several times what the database does. Columns
-    go by their attributes' names. Nothing is checked but what the database checks, and no signal is sent.
+    go by their attributes' names. Values are numbers, text, times with a zone and None. Nothing is checked but what the
+    database checks, and no signal is sent.
     """
     column = {field.attname: field.column for field in model._meta.fields if field.column}
     into = ", ".join(connection.ops.quote_name(column[name]) for name in (*alike, *names))
-    head = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({into}) SELECT {_marks(alike)}, own.*"
+    table = f"{connection.ops.quote_name(model._meta.db_table)} ({into})"
     with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.copy_expert(f"COPY {table} FROM STDIN", StringIO(_copied(alike, rows)))
+            return
         for part in _parts(rows, len(alike), len(names)):
             values = chain(alike.values(), chain.from_iterable(part))
-            cursor.execute(f"{head} FROM (VALUES {_marks(part, f'({_marks(names)})')}) AS own", _adapted(values))
+            own = f"(VALUES {_marks(part, f'({_marks(names)})')}) AS own"
+            cursor.execute(f"INSERT INTO {table} SELECT {_marks(alike)}, own.* FROM {own}", _adapted(values))
+
+
+def _copied(alike: Mapping[str, Any], rows: Sequence[Row]) -> str:
+    """Return rows as COPY reads them: half the work of a statement with as many values, on either side."""
+    same = list(map(_copied_value, alike.values()))
+    return "".join("\t".join([*same, *map(_copied_value, row)]) + "\n" for row in rows)
+
+
+def _copied_value(value: Any) -> str:
+    return "\\N" if value is None else str(value).translate(_ESCAPED)
 
 
 def _marks(places: Collection[object], mark: str = "%s") -> str:
@@ -59,9 +75,9 @@ def _marks(places: Collection[object], mark: str = "%s") -> str:
 
 
 def _parts(rows: Sequence[Row], alike: int, own: int) -> Iterator[Sequence[Row]]:
-    """Yield the rows, as many at once as a statement can have values."""
-    most = connection.features.max_query_params
-    at_once = (most - alike) // own if most else MOST_ROWS
+    """Yield the rows, as many at once as a statement of SQLite's can have values."""
+    most = connection.features.max_query_params or 0
+    at_once = (most - alike) // own
     for start in range(0, len(rows), at_once):
         yield rows[start : start + at_once]
 

@@ -56,6 +56,23 @@ def test_importing_brings_neither_torch_nor_a_container_engine() -> None:
     subprocess.run([sys.executable, "-c", IMPORTING, *modules, "scoring.tasks", "config.urls"], check=True)
 
 
+def test_batches_at_once_share_the_processors_and_have_the_numbers_of_one_alone() -> None:
+    torch, threads = inference.load_torch(), inference.load_torch().get_num_threads()
+    batches = min(2, threads)
+    inside = [inference._processors().submit(torch.get_num_threads).result() for _ in range(4)]
+    assert inside == [threads // batches] * 4 and torch.get_num_threads() == threads
+    network = demo_cnn.build_network(torch)
+    inference.load_weights(network, cnn().weights_path)
+    with torch.inference_mode():
+        alone = [network.eval()(torch.from_numpy(each)).numpy() for each in (PICTURES, PICTURES[::-1].copy())]
+    forward = inference.TorchForward(
+        demo_cnn.build_network, cnn().weights_path, device="cpu", rows=len(PICTURES), image_size=75
+    )
+    for images in (PICTURES, PICTURES[::-1].copy()):
+        forward.send(images)
+    assert all(np.array_equal(forward.receive(), numbers) for numbers in alone)
+
+
 def test_torch_is_set_to_be_deterministic() -> None:
     torch = inference.load_torch()
     assert torch.are_deterministic_algorithms_enabled()

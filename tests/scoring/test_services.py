@@ -23,7 +23,6 @@ from scoring import (
     engine,
     inference,
     leases,
-    persistence,
     plan,
     reruns,
     rules,
@@ -273,10 +272,9 @@ def test_answers_given_again_wait_behind_those_never_given(now: datetime) -> Non
 
 
 @pytest.mark.both("the answers of a run are written with SQL of their own")
-def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime) -> None:
     """R29; a run is not finished with an answer missing, and not twice."""
-    monkeypatch.setattr(persistence, "MOST_ROWS", 99)  # as many as SQLite takes in one statement
-    run = claimed(now, pictures=120)
+    run = claimed(now, pictures=120)  # SQLite takes 99 in one statement
     answers = [
         services.DefensePrediction(
             item_id=item.pk,
@@ -295,14 +293,15 @@ def test_every_column_of_an_answer_is_kept_to_the_last_bit(now: datetime, monkey
     with pytest.raises(ValueError, match="120 pictures"):
         services.run_finish(run, answers[1:], device="cpu", now=now)
     assert (Run.objects.get(pk=run.pk).state, Prediction.objects.exists()) == (RunState.RUNNING, False)
-    services.run_finish(run, answers, device="d" * 121, now=now)
+    device = 'cpu, "Ä\\N\t\r\n' + "d" * 120
+    services.run_finish(run, answers, device=device, now=now)
     kept = Prediction.objects.order_by("batch", "row")
     assert [
         services.DefensePrediction(*row) for row in kept.values_list(*services.DefensePrediction._fields)
     ] == answers
     of_run = ("defense", "rerun", "round", "defense_digest", "device", "batch_size", "seed", "attempt")
     assert set(kept.values_list(*of_run)) == {
-        (run.defense_id, None, 1, run.defense.digest, "d" * 120, run.batch_size, run.seed, 1)
+        (run.defense_id, None, 1, run.defense.digest, device[:120], run.batch_size, run.seed, 1)
     }
     with pytest.raises(leases.LeaseLost):
         services.run_finish(run, answers, device="cpu", now=now)

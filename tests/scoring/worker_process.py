@@ -19,8 +19,7 @@ def kill_self() -> None:
 
 def work(now: datetime, where: str) -> None:
     """Work until the place comes."""
-    from django.db import connection
-
+    from scoring import persistence, services
     from scoring.models import Defense
     from scoring.runner import BatchAnswers, ReferenceRunner
     from tests.scoring import cast
@@ -38,14 +37,13 @@ def work(now: datetime, where: str) -> None:
             kill_self()
         return cast.Answering([defense.name], after_batch)
 
-    def after_insert(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        result = execute(sql, params, many, context)
-        if where == "writing" and sql.startswith('INSERT INTO "scoring_prediction"'):
+    def insert(*rows: Any) -> None:
+        persistence.insert(*rows)
+        if where == "writing":
             kill_self()
-        return result
 
-    with connection.execute_wrapper(after_insert):
-        cast.work_all(now, name=str(os.getpid()), find_runner=find_runner)
+    services.insert = insert
+    cast.work_all(now, name=str(os.getpid()), find_runner=find_runner)
 
 
 if __name__ == "__main__":
