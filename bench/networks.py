@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench import resnet50
-from defense_kit.sealing import ALLOCATOR
+from defense_kit.sealing import ALLOCATOR, SHORT_WAIT
 
 SIDE = 299
 CNN, RESNET50 = "demo-cnn", "resnet50"
@@ -54,11 +54,11 @@ def weights(name: str, folder: Path) -> Path:
 
 
 class Bare:
-    """The network alone in a process of its own; `tuned`: with the allocator as the contest's ways have it."""
+    """The network alone in a process of its own; `tuned`: with the environment that containers have."""
 
     def __init__(self, name: str, file: Path, device: str, rows: int, *, tuned: bool) -> None:
         command = [sys.executable, "-m", "bench.networks", name, str(file), device, str(rows)]
-        settings = os.environ | (ALLOCATOR if tuned else {})
+        settings = os.environ | (ALLOCATOR | SHORT_WAIT if tuned else {})
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
         )

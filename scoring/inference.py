@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from common.errors import InvalidInput
 from defense_kit.protocol import Pixels
+from defense_kit.sealing import SHORT_WAIT
 from scoring.machine import processor_name
 
 Numbers = NDArray[np.float32]
@@ -33,6 +34,7 @@ _KEPT_BYTES = 1 << 30
 def load_torch() -> ModuleType:
     """Import torch, set to be deterministic, and return it."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when CUDA starts, so before the import
+    os.environ.setdefault("GOMP_SPINCOUNT", SHORT_WAIT["GOMP_SPINCOUNT"])
     _keep_memory()
     import torch
 
