@@ -1,6 +1,9 @@
 """Which modules are changed, and the tests of which some must notice it."""
 
-_RUNS = ("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_races.py")
+_RUNS = (
+    *("tests/scoring/test_rules.py", "tests/scoring/test_services.py", "tests/scoring/test_races.py"),
+    "tests/scoring/test_run_work.py",
+)
 _LABELING = (
     *("tests/labeling/test_services.py", "tests/labeling/test_gold.py", "tests/labeling/test_more_taskers.py"),
     *("tests/labeling/test_views.py", "tests/labeling/test_races.py"),
